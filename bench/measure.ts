@@ -105,6 +105,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
   'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
   'recall-cost': { usage: '[MEMORIES]', about: 'what the recall log costs a query', accepts: NUMBER, most: 1 },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
+  standing: {
+    usage: '[QUERIES] [MEMORIES] [names|natural]',
+    about: 'what standing queries cost an add in the background',
+    accepts: /^(?:[1-9]\d{0,8}|names|natural)$/,
+    most: 3,
+  },
   sectors: {
     usage: '[--show=SET]',
     about: 'how often the sector of a memory is found',

@@ -37,7 +37,8 @@ export function createTextSource(seed: number): { sentence(): string; text(chara
 const SYLLABLES = 'ka lo mi ren ta vor su nel pi dra go thu be cas fin wel ho jun zar qui ost mar led ny'.split(' ');
 const RARE_WORDS = 30_000;
 
-function rareWord(random: () => number): string {
+/** Makes an invented word; their frequencies follow Zipf's law. */
+export function rareWord(random: () => number): string {
   // Inverse of a Zipf distribution with exponent 1: rank = N^u.
   const rank = Math.floor(RARE_WORDS ** random());
   let word = '';

@@ -132,6 +132,32 @@ export const retrieval: Dashboard = {
       ],
     },
     {
+      title: 'Standing queries and webhooks',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Answers to standing queries',
+          description: 'Memories a second that answered a standing query.',
+          unit: 'ops',
+          queries: [{ expr: 'sum(rate(cairn_standing_answers_total[$__rate_interval]))', legend: 'answers' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Deliveries of webhooks',
+          description:
+            'Attempts a second by outcome. Failed ones are tried again; dead ones gave up: `cairn webhooks list` ' +
+            'names the webhook, `cairn webhooks retry` tries again.',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (outcome) (rate(cairn_webhook_deliveries_total[$__rate_interval]))',
+              legend: '{{outcome}}',
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: 'Evaluation sets',
       panels: [
         {

@@ -33,8 +33,10 @@ import { serviceRoutes } from './routes/service.ts';
 import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { tenantRoutes } from './routes/tenants.ts';
+import { standingRoutes } from './routes/standing.ts';
 import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 /**
  * All routes, by subject; any other path is a 404. Paths are matched from top to bottom, so a path with a fixed segment
@@ -91,6 +93,12 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: entityRoutes,
   },
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
+  {
+    name: 'Standing queries',
+    description: 'Questions whose later answers are told of.',
+    routes: standingRoutes,
+  },
+  { name: 'Webhooks', description: 'Addresses that are told of events, signed.', routes: webhookRoutes },
   {
     name: 'Evaluation sets',
     description: 'Questions with known answers, asked before and after a change.',

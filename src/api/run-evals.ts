@@ -24,7 +24,7 @@ export async function runEvalsByScheduleUntil(signal: AbortSignal, engine: Engin
 }
 
 /** Waits, without keeping the process. @returns false if the signal was aborted */
-async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
+export async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
   try {
     await pause(ms, undefined, { signal, ref: false });
     return true;

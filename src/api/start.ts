@@ -4,6 +4,7 @@ import type { Activity } from '../activity.ts';
 import type { MetricsSource } from '../join-metrics.ts';
 import { createApp } from './app.ts';
 import { runEvalsByScheduleUntil } from './run-evals.ts';
+import { tendStandingUntil } from './run-standing.ts';
 import { listen } from './server.ts';
 
 export interface StartApiOptions {
@@ -58,6 +59,7 @@ export async function prepareApp(
   // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
   void runEvalsByScheduleUntil(signal, engine);
+  void tendStandingUntil(signal, engine);
   return app;
 }
 

@@ -44,7 +44,7 @@ export function integer(min: number, max: number): (text: string) => number {
 }
 
 /** Parses a number from 0 to 1. */
-function fraction(text: string): number {
+export function fraction(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError('expected a number in 0..1');

@@ -62,6 +62,8 @@ export interface Config extends Readonly<Settings> {
   readonly masterKey: Uint8Array | null;
   /** Networks of `OM_FETCH_DENY`, that pages are not fetched from beside those that are never fetched from. */
   readonly deniedNetworks: readonly Network[];
+  /** Networks of `OM_WEBHOOK_ALLOW`, that webhooks are delivered to although they are not public. */
+  readonly webhookNetworks: readonly Network[];
   /** Types of entities and relations that the graph of names has; null if no graph is built. */
   readonly entityMode: EntityMode | null;
 }
@@ -115,6 +117,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     trustedProxies: listOf(settings.OM_TRUSTED_PROXIES),
     masterKey,
     deniedNetworks: parseNetworks(settings.OM_FETCH_DENY)!,
+    webhookNetworks: parseNetworks(settings.OM_WEBHOOK_ALLOW)!,
     entityMode,
   });
 }

@@ -59,6 +59,7 @@ import type {
   Page,
   RevisionPage,
   SessionLogs,
+  Standing,
   Upkeep,
 } from './types.ts';
 
@@ -89,6 +90,10 @@ export interface Engine {
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
+  /**
+   * Ids of the tenants that this process knows to have standing queries or webhooks. Whoever tends them may change it.
+   */
+  readonly tended: Set<string>;
   /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
   /** Loads the models ahead of the first query. Never throws: one that fails to load fails the call that needs it. */
@@ -115,7 +120,8 @@ export interface Tenant
     ModelChange,
     Portable,
     Upkeep,
-    Evals {
+    Evals,
+    Standing {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

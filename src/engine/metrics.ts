@@ -14,6 +14,7 @@ import { createQueryMetrics } from './metrics/queries.ts';
 import { createQueueMetrics } from './metrics/queues.ts';
 import { createEvalMetrics } from './metrics/evals.ts';
 import { createScheduleMetrics } from './metrics/schedules.ts';
+import { createStandingMetrics } from './metrics/standing.ts';
 import { createSqliteMetrics } from './metrics/sqlite.ts';
 import type { BusyTotals } from './store/open-store.ts';
 
@@ -80,6 +81,7 @@ export function createMetrics(registry = new Registry()) {
     ...createJobMetrics(registers),
     ...createScheduleMetrics(registers, sources),
     ...createEvalMetrics(registers, sources),
+    ...createStandingMetrics(registers),
     ...createQueueMetrics(registers, sources),
     ...createEmbeddingMetrics(registers),
     ...createProviderMetrics(registers, sources),

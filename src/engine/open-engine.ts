@@ -1,6 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { createTextAnalyzer } from './adapters/text-analyzer.ts';
+import { createWebhookSender } from './adapters/webhook-sender.ts';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
@@ -105,6 +106,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
   warnOfOtherModel(pool.get(config.paths.defaultTenant), questionerOf, logger);
   const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
+  const tending = createTending(surroundings);
   const tenantOf = createTenants({
     ...surroundings,
     questionerOf,
@@ -116,6 +118,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     recalls,
     languageModel,
     analyzer: createTextAnalyzer(config, clock),
+    ...tending,
   });
 
   return {
@@ -128,6 +131,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
     prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
     tenant: async (id) => tenantOf(id),
+    tended: tending.tended,
     async close() {
       await census?.close();
       if (options.lead === undefined) await dispatcher.close();
@@ -149,6 +153,12 @@ function openCounts({ paths, OM_MAX_WRONG_KEYS }: Config, clock: Clock) {
   const guesses = openGuessLimit(paths.guesses, OM_MAX_WRONG_KEYS, clock);
   const streams = openStreamShares(paths.rates, clock);
   return { rates, guesses, streams, close: () => [rates, guesses, streams].forEach((counts) => counts.close()) };
+}
+
+/** Makes what tenants tend their webhooks with. */
+function createTending({ config, clock }: Surroundings): Pick<TenantOptions, 'webhookSender' | 'tended'> {
+  const { deniedNetworks: denied, webhookNetworks: allowed } = config;
+  return { webhookSender: createWebhookSender({ denied, allowed, clock }), tended: new Set() };
 }
 
 function openReaders(

@@ -369,10 +369,11 @@ Failure = TypedDict("Failure", {
 
 FeedEvent = TypedDict("FeedEvent", {
     "cursor": "str",
-    "kind": "Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished']",
+    "kind": "Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished', 'standing.answered']",
     "at": "Timestamp",
     "id": "Union[str, None]",
     "user_id": "Union[str, None]",
+    "standing_id": "NotRequired[str]",
 })
 
 
@@ -1308,6 +1309,17 @@ StageTrace = TypedDict("StageTrace", {
 })
 
 
+StandingQuery = TypedDict("StandingQuery", {
+    "id": "str",
+    "query": "str",
+    "user_id": "Union[str, None]",
+    "filters": "Dict[str, Any]",
+    "min_score": "Union[float, None]",
+    "created_at": "Timestamp",
+    "answers": "int",
+})
+
+
 StoreItem = TypedDict("StoreItem", {
     "namespace": "List[str]",
     "key": "str",
@@ -1408,6 +1420,17 @@ UserSummary = TypedDict("UserSummary", {
 })
 
 
+Webhook = TypedDict("Webhook", {
+    "id": "str",
+    "url": "str",
+    "events": "List[Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished', 'standing.answered']]",
+    "user_id": "Union[str, None]",
+    "standing_id": "Union[str, None]",
+    "created_at": "Timestamp",
+    "deliveries": "Dict[str, Any]",
+})
+
+
 OPERATIONS: Dict[str, Operation] = {
     "add_memory": Operation("POST", "/memory/add", ["wait"], None, False, True, False, False),
     "add_memory_again": Operation("POST", "/memories", ["wait"], None, False, True, False, False),
@@ -1487,6 +1510,17 @@ OPERATIONS: Dict[str, Operation] = {
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_events": Operation("GET", "/events", None, "cursor", True, False, False, False),
     "watch_events": Operation("GET", "/events", None, None, True, False, True, False),
+    "create_standing_query": Operation("POST", "/standing", [], None, False, False, False, False),
+    "list_standing_queries": Operation("GET", "/standing", None, "offset", True, False, False, False),
+    "get_standing_query": Operation("GET", "/standing/{id}", None, None, True, False, False, False),
+    "delete_standing_query": Operation("DELETE", "/standing/{id}", None, None, True, False, False, False),
+    "list_standing_answers": Operation("GET", "/standing/{id}/answers", None, "offset", True, False, False, False),
+    "create_webhook": Operation("POST", "/webhooks", [], None, False, False, False, False),
+    "list_webhooks": Operation("GET", "/webhooks", None, "offset", True, False, False, False),
+    "get_webhook": Operation("GET", "/webhooks/{id}", None, None, True, False, False, False),
+    "delete_webhook": Operation("DELETE", "/webhooks/{id}", None, None, True, False, False, False),
+    "list_deliveries": Operation("GET", "/webhooks/{id}/deliveries", None, "offset", True, False, False, False),
+    "retry_deliveries": Operation("POST", "/webhooks/{id}/retry", None, None, False, False, False, False),
     "put_eval": Operation("POST", "/evals", [], None, False, False, False, False),
     "list_evals": Operation("GET", "/evals", None, None, True, False, False, False),
     "get_eval": Operation("GET", "/evals/{name}", None, None, True, False, False, False),
@@ -1860,6 +1894,50 @@ class Client(BaseClient):
     def watch_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
         """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
         return self._watch(OPERATIONS["watch_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
+
+    def create_standing_query(self, *, query: str, user_id: Optional[str] = None, filters: Optional[Dict[str, Any]] = None, min_score: Optional[float] = None, webhook: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+        """Registers a question, and tells of each memory that answers it from now on: `POST /standing`."""
+        return self._call(OPERATIONS["create_standing_query"], {"query": query, "user_id": user_id, "filters": filters, "min_score": min_score, "webhook": webhook}, options)
+
+    def list_standing_queries(self, *, l: Optional[int] = None, u: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the standing queries, newest first: `GET /standing`."""
+        return self._call(OPERATIONS["list_standing_queries"], {"l": l, "u": u, "user_id": user_id}, options)
+
+    def get_standing_query(self, *, id: str, **options: Any) -> StandingQuery:
+        """Shows a standing query: `GET /standing/{id}`."""
+        return self._call(OPERATIONS["get_standing_query"], {"id": id}, options)
+
+    def delete_standing_query(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Deletes a standing query, its answers and its webhook: `DELETE /standing/{id}`."""
+        return self._call(OPERATIONS["delete_standing_query"], {"id": id}, options)
+
+    def list_standing_answers(self, *, id: str, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the memories that answered a standing query, newest first: `GET /standing/{id}/answers`."""
+        return self._call(OPERATIONS["list_standing_answers"], {"id": id, "l": l, "u": u}, options)
+
+    def create_webhook(self, *, url: str, events: Optional[List[Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished', 'standing.answered']]] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Registers an address that is told of each event from now on, signed: `POST /webhooks`."""
+        return self._call(OPERATIONS["create_webhook"], {"url": url, "events": events, "user_id": user_id}, options)
+
+    def list_webhooks(self, *, l: Optional[int] = None, u: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the webhooks, newest first, without their secrets: `GET /webhooks`."""
+        return self._call(OPERATIONS["list_webhooks"], {"l": l, "u": u, "user_id": user_id}, options)
+
+    def get_webhook(self, *, id: str, **options: Any) -> Webhook:
+        """Shows a webhook, and how many deliveries wait, came through or gave up: `GET /webhooks/{id}`."""
+        return self._call(OPERATIONS["get_webhook"], {"id": id}, options)
+
+    def delete_webhook(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Deletes a webhook with its deliveries: `DELETE /webhooks/{id}`."""
+        return self._call(OPERATIONS["delete_webhook"], {"id": id}, options)
+
+    def list_deliveries(self, *, id: str, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['pending', 'delivered', 'dead']] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the deliveries of a webhook, newest first: `GET /webhooks/{id}/deliveries`."""
+        return self._call(OPERATIONS["list_deliveries"], {"id": id, "l": l, "u": u, "state": state}, options)
+
+    def retry_deliveries(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Tries the dead deliveries of a webhook again: `POST /webhooks/{id}/retry`."""
+        return self._call(OPERATIONS["retry_deliveries"], {"id": id}, options)
 
     def put_eval(self, *, name: str, items: List[Dict[str, Any]], guard: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
         """Stores an evaluation set in place of the one of the same name: `POST /evals`."""

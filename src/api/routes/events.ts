@@ -104,10 +104,11 @@ function toText(event: FeedEvent): string {
   return `id: ${event.cursor}\nevent: change\ndata: ${JSON.stringify(eventItem(event))}\n\n`;
 }
 
-const eventItem = ({ cursor, kind, at, subject, userId }: FeedEvent) => ({
+const eventItem = ({ cursor, kind, at, subject, userId, standingId }: FeedEvent) => ({
   cursor,
   kind,
   at,
   id: subject,
   user_id: userId,
+  ...(standingId === undefined ? {} : { standing_id: standingId }),
 });

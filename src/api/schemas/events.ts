@@ -39,6 +39,10 @@ export const eventSchema = z
       .string()
       .nullable()
       .describe('Owner of the memory or document; null if it has none, or if nothing of the user is stored any more.'),
+    standing_id: z
+      .string()
+      .exactOptional()
+      .describe('The standing query that the memory answers, at `standing.answered`.'),
   })
   .meta({ id: 'FeedEvent' });
 

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { JOB_STATES } from '../../engine/index.ts';
 import { integer, overHttp } from '../options.ts';
+import { addStandingCommands } from './standing.ts';
 
 /** Adds the commands on the background work of a running server. */
 export function addWorkCommands(program: Command): void {
@@ -34,6 +35,8 @@ export function addWorkCommands(program: Command): void {
     .option('--user <id>', 'only memories and documents of this user')
     .option('--json', 'print each event as a line of JSON, with its cursor')
     .action(async (options: object) => (await import('../commands/events.ts')).events(options));
+
+  addStandingCommands(program);
 
   const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
   overHttp(jobs, 'list', { isDefault: true })

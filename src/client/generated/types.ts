@@ -1099,12 +1099,15 @@ export type FeedEvent = {
     | 'document.failed'
     | 'document.deleted'
     | 'job.dead'
-    | 'reembed.finished';
+    | 'reembed.finished'
+    | 'standing.answered';
   readonly at: Timestamp;
   /** Id of the memory, document or job, as the kind says; null for none. */
   readonly id: string | null;
   /** Owner of the memory or document; null if it has none, or if nothing of the user is stored any more. */
   readonly user_id: string | null;
+  /** The standing query that the memory answers, at `standing.answered`. */
+  readonly standing_id?: string;
 };
 /** Fields are joined by AND, the values of one list by OR. */
 export type Filters = {
@@ -2993,6 +2996,19 @@ export type StageTrace = {
   /** The plan of the query, terms that were left out, or the reason why a stage did not run. */
   readonly note?: string;
 };
+export type StandingQuery = {
+  readonly id: string;
+  readonly query: string;
+  /** The user whose memories answer; null for all users. */
+  readonly user_id: string | null;
+  /** The conditions, as they were given. */
+  readonly filters: {};
+  /** Lowest score of an answer; null for the default floor. */
+  readonly min_score: number | null;
+  readonly created_at: Timestamp;
+  /** Memories that answered and are still stored. */
+  readonly answers: number;
+};
 export type StoreItem = {
   readonly namespace: readonly string[];
   readonly key: string;
@@ -3123,6 +3139,40 @@ export type UserSummary = {
   readonly reflection_count: number;
   /** Last change of a memory that the summary rests on. */
   readonly updated_at: Timestamp;
+};
+export type Webhook = {
+  readonly id: string;
+  readonly url: string;
+  /** Kinds of events that are sent; empty for all kinds. */
+  readonly events: readonly (
+    | 'memory.stored'
+    | 'memory.ready'
+    | 'memory.failed'
+    | 'memory.updated'
+    | 'memory.superseded'
+    | 'memory.contradicted'
+    | 'memory.archived'
+    | 'memory.expired'
+    | 'memory.deleted'
+    | 'document.stored'
+    | 'document.ready'
+    | 'document.failed'
+    | 'document.deleted'
+    | 'job.dead'
+    | 'reembed.finished'
+    | 'standing.answered'
+  )[];
+  /** The only user whose events are sent; null for all. */
+  readonly user_id: string | null;
+  /** The only standing query whose answers are sent; null for none. */
+  readonly standing_id: string | null;
+  readonly created_at: Timestamp;
+  /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
+  readonly deliveries: {
+    readonly pending: number;
+    readonly delivered: number;
+    readonly dead: number;
+  };
 };
 export type AddMemoryInput = {
   /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
@@ -3822,6 +3872,151 @@ export type WatchEventsInput = {
   readonly kinds?: string | undefined;
   /** Only events about memories and documents of this user. */
   readonly user_id?: string | undefined;
+};
+export type CreateStandingQueryInput = {
+  /** The question. */
+  readonly query: string;
+  /** Only memories of this user answer; those of all users if left out. */
+  readonly user_id?: string | undefined;
+  /** Conditions on the memories that answer. */
+  readonly filters?:
+    | {
+        /** Memories of one of these sectors, primary or additional. */
+        readonly sectors?: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[] | undefined;
+        /** Memories of one of these types. */
+        readonly types?: readonly string[] | undefined;
+        /** Memories with all of these tags. */
+        readonly tags?: readonly string[] | undefined;
+        /** Memories of these sessions. */
+        readonly sessions?: readonly string[] | undefined;
+        /** Memories with one of these statuses; by default only `active`. */
+        readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
+        /** Memories with one of these ids in your system. */
+        readonly external_ids?: readonly string[] | undefined;
+        /** Memories that the keys with these public ids wrote. */
+        readonly written_by?: readonly string[] | undefined;
+        /** Chunks and root memories of these documents. */
+        readonly documents?: readonly string[] | undefined;
+        /** Memories that mention one of these files, as the paths in their `files`. */
+        readonly files?: readonly string[] | undefined;
+        /** When the event happened. */
+        readonly event_time?:
+          | {
+              /** Start, included. */
+              readonly from?: Time | undefined;
+              /** End, excluded. */
+              readonly to?: Time | undefined;
+            }
+          | undefined;
+        /** When the memory was added. */
+        readonly created_at?:
+          | {
+              /** Start, included. */
+              readonly from?: Time | undefined;
+              /** End, excluded. */
+              readonly to?: Time | undefined;
+            }
+          | undefined;
+        /** `{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name on the top level; a dot in it has no special meaning. Type and value must match. null also matches a missing key. */
+        readonly metadata?:
+          | {
+              readonly [field: string]: unknown;
+            }
+          | undefined;
+        /** Only items of this namespace and of those below it; `""` for items in any namespace. */
+        readonly namespace?: string | null | undefined;
+      }
+    | undefined;
+  /** Lowest score of an answer; the default floor of the tenant’s queries if left out. */
+  readonly min_score?: number | undefined;
+  /** A webhook for the answers to this query alone. It is deleted with the query. */
+  readonly webhook?:
+    | {
+        /** Where its answers are sent. */
+        readonly url: string;
+      }
+    | undefined;
+};
+export type ListStandingQueriesInput = {
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+  /** Only what belongs to this user. */
+  readonly user_id?: string | undefined;
+};
+export type GetStandingQueryInput = {
+  /** Id of the standing query. */
+  readonly id: string;
+};
+export type DeleteStandingQueryInput = {
+  /** Id of the standing query. */
+  readonly id: string;
+};
+export type ListStandingAnswersInput = {
+  /** Id of the standing query. */
+  readonly id: string;
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+};
+export type CreateWebhookInput = {
+  /** Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`. */
+  readonly url: string;
+  /** Kinds of events that are sent; all kinds if left out. */
+  readonly events?:
+    | readonly (
+        | 'memory.stored'
+        | 'memory.ready'
+        | 'memory.failed'
+        | 'memory.updated'
+        | 'memory.superseded'
+        | 'memory.contradicted'
+        | 'memory.archived'
+        | 'memory.expired'
+        | 'memory.deleted'
+        | 'document.stored'
+        | 'document.ready'
+        | 'document.failed'
+        | 'document.deleted'
+        | 'job.dead'
+        | 'reembed.finished'
+        | 'standing.answered'
+      )[]
+    | undefined;
+  /** Only events about this user’s memories and documents. */
+  readonly user_id?: string | undefined;
+};
+export type ListWebhooksInput = {
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+  /** Only what belongs to this user. */
+  readonly user_id?: string | undefined;
+};
+export type GetWebhookInput = {
+  /** Id of the webhook. */
+  readonly id: string;
+};
+export type DeleteWebhookInput = {
+  /** Id of the webhook. */
+  readonly id: string;
+};
+export type ListDeliveriesInput = {
+  /** Id of the webhook. */
+  readonly id: string;
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+  /** Only deliveries in this state. */
+  readonly state?: 'pending' | 'delivered' | 'dead' | undefined;
+};
+export type RetryDeliveriesInput = {
+  /** Id of the webhook. */
+  readonly id: string;
 };
 export type PutEvalInput = {
   /** Name of the set. */
@@ -4649,6 +4844,166 @@ export type ListEventsReply = {
   /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
   readonly has_more: boolean;
 };
+export type CreateStandingQueryReply = {
+  readonly id: string;
+  readonly query: string;
+  /** The user whose memories answer; null for all users. */
+  readonly user_id: string | null;
+  /** The conditions, as they were given. */
+  readonly filters: {};
+  /** Lowest score of an answer; null for the default floor. */
+  readonly min_score: number | null;
+  readonly created_at: Timestamp;
+  /** Memories that answered and are still stored. */
+  readonly answers: number;
+  /** Its webhook; null for none. */
+  readonly webhook: {
+    readonly id: string;
+    readonly url: string;
+    /** Kinds of events that are sent; empty for all kinds. */
+    readonly events: readonly (
+      | 'memory.stored'
+      | 'memory.ready'
+      | 'memory.failed'
+      | 'memory.updated'
+      | 'memory.superseded'
+      | 'memory.contradicted'
+      | 'memory.archived'
+      | 'memory.expired'
+      | 'memory.deleted'
+      | 'document.stored'
+      | 'document.ready'
+      | 'document.failed'
+      | 'document.deleted'
+      | 'job.dead'
+      | 'reembed.finished'
+      | 'standing.answered'
+    )[];
+    /** The only user whose events are sent; null for all. */
+    readonly user_id: string | null;
+    /** The only standing query whose answers are sent; null for none. */
+    readonly standing_id: string | null;
+    readonly created_at: Timestamp;
+    /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
+    readonly deliveries: {
+      readonly pending: number;
+      readonly delivered: number;
+      readonly dead: number;
+    };
+    /** Signs each delivery. It is shown this once. */
+    readonly secret: string;
+  } | null;
+};
+export type ListStandingQueriesReply = {
+  /** Newest first. */
+  readonly items: readonly StandingQuery[];
+  readonly total: number;
+};
+export type DeleteStandingQueryReply = {
+  readonly deleted: true;
+};
+export type ListStandingAnswersReply = {
+  /** Newest first. */
+  readonly items: readonly {
+    readonly memory_id: string;
+    /** Document of which the memory is a part; null for none. */
+    readonly document_id: string | null;
+    /** Score of the memory, as the best hit of a query has it; null where it only supersedes an answer. */
+    readonly score: number | null;
+    /** Id of the answer that it supersedes; null for none. */
+    readonly supersedes: string | null;
+    readonly at: Timestamp;
+  }[];
+  readonly total: number;
+};
+export type CreateWebhookReply = {
+  readonly id: string;
+  readonly url: string;
+  /** Kinds of events that are sent; empty for all kinds. */
+  readonly events: readonly (
+    | 'memory.stored'
+    | 'memory.ready'
+    | 'memory.failed'
+    | 'memory.updated'
+    | 'memory.superseded'
+    | 'memory.contradicted'
+    | 'memory.archived'
+    | 'memory.expired'
+    | 'memory.deleted'
+    | 'document.stored'
+    | 'document.ready'
+    | 'document.failed'
+    | 'document.deleted'
+    | 'job.dead'
+    | 'reembed.finished'
+    | 'standing.answered'
+  )[];
+  /** The only user whose events are sent; null for all. */
+  readonly user_id: string | null;
+  /** The only standing query whose answers are sent; null for none. */
+  readonly standing_id: string | null;
+  readonly created_at: Timestamp;
+  /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
+  readonly deliveries: {
+    readonly pending: number;
+    readonly delivered: number;
+    readonly dead: number;
+  };
+  /** Signs each delivery. It is shown this once. */
+  readonly secret: string;
+};
+export type ListWebhooksReply = {
+  /** Newest first. */
+  readonly items: readonly Webhook[];
+  readonly total: number;
+};
+export type DeleteWebhookReply = {
+  readonly deleted: true;
+};
+export type ListDeliveriesReply = {
+  /** Newest first. */
+  readonly items: readonly {
+    /** The header `webhook-id`: the same at each attempt. */
+    readonly id: string;
+    readonly type:
+      | 'memory.stored'
+      | 'memory.ready'
+      | 'memory.failed'
+      | 'memory.updated'
+      | 'memory.superseded'
+      | 'memory.contradicted'
+      | 'memory.archived'
+      | 'memory.expired'
+      | 'memory.deleted'
+      | 'document.stored'
+      | 'document.ready'
+      | 'document.failed'
+      | 'document.deleted'
+      | 'job.dead'
+      | 'reembed.finished'
+      | 'standing.answered';
+    /** Id of the memory, document or job, as the kind says; null for none. */
+    readonly event_id: string | null;
+    readonly user_id: string | null;
+    readonly standing_id: string | null;
+    /** Time of the event. */
+    readonly at: Timestamp;
+    /** `pending` is tried again; `dead` failed `OM_WEBHOOK_ATTEMPTS` times, or its receiver is gone (410). */
+    readonly state: 'pending' | 'delivered' | 'dead';
+    readonly attempts: number;
+    /** Time of the next attempt; null for a delivery that ended. */
+    readonly next_at: Timestamp | null;
+    /** HTTP status of the last reply; null where none came. */
+    readonly last_status: number | null;
+    /** What was wrong at the last attempt; null for nothing. */
+    readonly last_error: string | null;
+  }[];
+  readonly total: number;
+};
+export type RetryDeliveriesReply = {
+  /** Deliveries that are pending again. */
+  readonly retried: number;
+};
 export type PutEvalReply = {
   readonly name: string;
   readonly guard: boolean;
@@ -5384,6 +5739,51 @@ export interface Operations {
         }
       >
   >;
+
+  /** Registers a question, and tells of each memory that answers it from now on: `POST /standing`. */
+  createStandingQuery(input: CreateStandingQueryInput, options?: CallOptions): Reply<CreateStandingQueryReply>;
+
+  /** Lists the standing queries, newest first: `GET /standing`. */
+  listStandingQueries(
+    input?: ListStandingQueriesInput,
+    options?: CallOptions,
+  ): Page<ListStandingQueriesReply, ListStandingQueriesReply['items'][number]>;
+
+  /** Shows a standing query: `GET /standing/{id}`. */
+  getStandingQuery(input: GetStandingQueryInput, options?: CallOptions): Reply<StandingQuery>;
+
+  /** Deletes a standing query, its answers and its webhook: `DELETE /standing/{id}`. */
+  deleteStandingQuery(input: DeleteStandingQueryInput, options?: CallOptions): Reply<DeleteStandingQueryReply>;
+
+  /** Lists the memories that answered a standing query, newest first: `GET /standing/{id}/answers`. */
+  listStandingAnswers(
+    input: ListStandingAnswersInput,
+    options?: CallOptions,
+  ): Page<ListStandingAnswersReply, ListStandingAnswersReply['items'][number]>;
+
+  /** Registers an address that is told of each event from now on, signed: `POST /webhooks`. */
+  createWebhook(input: CreateWebhookInput, options?: CallOptions): Reply<CreateWebhookReply>;
+
+  /** Lists the webhooks, newest first, without their secrets: `GET /webhooks`. */
+  listWebhooks(
+    input?: ListWebhooksInput,
+    options?: CallOptions,
+  ): Page<ListWebhooksReply, ListWebhooksReply['items'][number]>;
+
+  /** Shows a webhook, and how many deliveries wait, came through or gave up: `GET /webhooks/{id}`. */
+  getWebhook(input: GetWebhookInput, options?: CallOptions): Reply<Webhook>;
+
+  /** Deletes a webhook with its deliveries: `DELETE /webhooks/{id}`. */
+  deleteWebhook(input: DeleteWebhookInput, options?: CallOptions): Reply<DeleteWebhookReply>;
+
+  /** Lists the deliveries of a webhook, newest first: `GET /webhooks/{id}/deliveries`. */
+  listDeliveries(
+    input: ListDeliveriesInput,
+    options?: CallOptions,
+  ): Page<ListDeliveriesReply, ListDeliveriesReply['items'][number]>;
+
+  /** Tries the dead deliveries of a webhook again: `POST /webhooks/{id}/retry`. */
+  retryDeliveries(input: RetryDeliveriesInput, options?: CallOptions): Reply<RetryDeliveriesReply>;
 
   /** Stores an evaluation set in place of the one of the same name: `POST /evals`. */
   putEval(input: PutEvalInput, options?: CallOptions): Reply<PutEvalReply>;

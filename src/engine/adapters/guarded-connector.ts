@@ -21,6 +21,10 @@ interface GuardOptions {
   readonly connect: ConnectTo;
   /** Networks that no connection is opened to, beside those that are not public. */
   readonly denied: readonly Network[];
+  /** Networks that may be connected to although they are not public; none if left out. */
+  readonly allowed?: readonly Network[];
+  /** Whether only `allowed` may be connected to. */
+  readonly onlyAllowed?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -29,28 +33,31 @@ interface GuardOptions {
  * time. Every error goes to undici's callback, because undici would wait for the callback for ever. `signal` ends the
  * wait for the resolver, whether or not the resolver heeds it.
  */
-export function guardedConnector({ resolve, connect, denied, signal }: GuardOptions): buildConnector.connector {
+export function guardedConnector({ connect, ...guards }: GuardOptions): buildConnector.connector {
+  const { signal } = guards;
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
     const aborted = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
-    Promise.race([publicAddressesOf(host, { resolve, denied, signal }), aborted])
+    Promise.race([publicAddressesOf(host, guards), aborted])
       .then((addresses) => connect(addresses, options, callback))
       .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null));
   };
 }
 
 /**
- * Returns the addresses of a host that may be connected to: public ones, neither this machine's nor denied. Throws
- * DocumentError `fetch_refused` if it has none.
+ * Returns the addresses of a host that may be connected to: public ones, neither this machine's nor denied, and those
+ * of `allowed`. Throws DocumentError `fetch_refused` if it has none.
  * @param host a name, or an address without the brackets of IPv6
  */
 async function publicAddressesOf(
   host: string,
-  { resolve, denied, signal }: Pick<GuardOptions, 'resolve' | 'denied' | 'signal'>,
+  { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect'>,
 ): Promise<readonly string[]> {
   const addresses = net.isIP(host) === 0 ? await resolve(host, signal) : [host];
+  const named = addresses.filter((address) => isAmong(address, stated));
+  if (named.length > 0 || onlyAllowed) return requireSome(named);
   const own = ownAddresses();
   const publicAddresses = addresses.filter(
     (address) => isPublicAddress(address) && !own.check(address, net.isIPv6(address) ? 'ipv6' : 'ipv4'),
@@ -65,8 +72,13 @@ async function publicAddressesOf(
   );
 }
 
+function requireSome(addresses: readonly string[]): readonly string[] {
+  if (addresses.length > 0) return addresses;
+  throw new DocumentError('fetch_refused', 'its host has no address in the networks that are allowed here');
+}
+
 /** Whether one of these networks holds an address. An IPv6 network holds no IPv4 address, in whatever form. */
-function isAmong(address: string, networks: readonly Network[]): boolean {
+export function isAmong(address: string, networks: readonly Network[]): boolean {
   const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
   const list = new net.BlockList();
   for (const network of networks) {

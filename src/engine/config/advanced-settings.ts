@@ -4,7 +4,7 @@ import { parsePrices } from '../prices.ts';
 import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
-import { EVAL_SETTINGS, EVENT_SETTINGS } from './event-settings.ts';
+import { EVAL_SETTINGS, EVENT_SETTINGS, WEBHOOK_SETTINGS } from './event-settings.ts';
 import { LEARNING_SETTINGS } from './learning-settings.ts';
 import { RECALL_SETTINGS } from './recall-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
@@ -389,6 +389,7 @@ export const ADVANCED_SETTINGS = {
   ...ENCRYPTION_SETTINGS,
   ...BACKUP_SETTINGS,
   ...EVENT_SETTINGS,
+  ...WEBHOOK_SETTINGS,
   ...RECALL_SETTINGS,
   ...EVAL_SETTINGS,
   ...LEARNING_SETTINGS,

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { parseNetworks } from './networks.ts';
 import { duration, flag, integer } from './setting-kinds.ts';
 
 /** The schema of the settings of the change feed. */
@@ -5,6 +7,25 @@ export const EVENT_SETTINGS = {
   OM_EVENTS: flag(true).describe('Whether changes leave events in the feed at GET /events.'),
   OM_EVENT_DAYS: integer(7, 1, 3_650).describe('How long events are kept (days).'),
   OM_EVENT_ROWS: integer(200_000, 1_000, 1_000_000_000).describe('Most events that are kept of each tenant.'),
+};
+
+/** The schema of the settings of webhooks. */
+export const WEBHOOK_SETTINGS = {
+  OM_WEBHOOK_ALLOW: z
+    .string()
+    .default('')
+    .refine(
+      (text) => parseNetworks(text) !== undefined,
+      'expected at most 1000 networks such as 10.1.2.0/24 or 127.0.0.1, comma-separated',
+    )
+    .describe(
+      'Networks that webhooks are delivered to although they are not public, comma-separated, such as 10.1.2.0/24 or ' +
+        '127.0.0.1; there also by http and at any port. Elsewhere only https at public addresses, and not to ' +
+        'OM_FETCH_DENY.',
+    ),
+  OM_WEBHOOK_ATTEMPTS: integer(8, 1, 20).describe(
+    'How often a delivery of a webhook is tried before it is dead; the pauses grow from seconds to hours.',
+  ),
 };
 
 /** The schema of the setting of evaluation sets. */

@@ -36,6 +36,7 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readRecall, readRecalls, replayKept } from './recalls.ts';
+import { compareStanding } from './standing.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
@@ -60,6 +61,7 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));
   },
+  compareStanding,
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,

@@ -70,7 +70,7 @@ const FORM_SHARE = 0.7;
  * Weight of the vector's nearness beside the share of words. It is below 1, since texts of one language are alike in
  * much that has no meaning.
  */
-const NEAR_WEIGHT = 0.5;
+export const NEAR_WEIGHT = 0.5;
 /** Number of words, the first of the query, for which the index is asked where a text is too long to be read. */
 const MAX_LONG_TERMS = 12;
 /**
@@ -161,6 +161,20 @@ function createWordFinder(
   };
 }
 
+/** The weight of held words that full evidence takes, for a query of this weight. */
+const scaleOf = (total: number) => (total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total));
+
+/** The factor on the share of held words, 1..2. */
+function gainOf(own: readonly QueryWord[]): number {
+  const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
+  return 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
+}
+
+/** The weight of held words that gives a strength of 1 without a vector. */
+export function fullWeightOf(queryWords: readonly QueryWord[]): number {
+  return scaleOf(queryWords.reduce((sum, { weight }) => sum + weight, 0)) / gainOf(queryWords);
+}
+
 /** The whole query, or one of its asking sentences, made ready to be measured. */
 interface View {
   /**
@@ -181,10 +195,9 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const topicWorth = own.reduce((sum, { worth, isName }) => sum + (isName ? 0 : worth), 0);
   const nameCount = own.filter(({ isName }) => isName).length;
   const telling = own.filter(({ worth }) => worth > 0).length;
-  const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
-  const gain = 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
+  const gain = gainOf(own);
   /** The weight that full evidence takes. */
-  const scale = total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total);
+  const scale = scaleOf(total);
   const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
   return {
     measure({ exact, forms }, near, saidByAnother) {

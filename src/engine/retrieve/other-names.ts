@@ -37,7 +37,7 @@ export function createAliasFinder(spelled: readonly string[]): AliasFinder | und
  * The other spelling of a word, or the name under which a well-known thing is counted: `color` for `colour`,
  * `postgresql` for `postgres`; undefined where there is none.
  */
-function otherNameOf(word: string): string | undefined {
+export function otherNameOf(word: string): string | undefined {
   let cached = otherNames.get(word);
   if (cached === undefined) {
     if (otherNames.size >= MAX_CACHED_NAMES) otherNames.clear();

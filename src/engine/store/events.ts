@@ -57,6 +57,14 @@ export function renewFeed(store: Store): void {
   switchEvents(store, hasEvents(store));
 }
 
+/** Appends the event that a memory answers a standing query. Call inside the write that notes the answer. */
+export function appendAnswered(store: Store, memoryNo: number, standingId: string): void {
+  if (!hasEvents(store)) return;
+  store
+    .prepare(`INSERT INTO events (at, kind, memory, subject) VALUES (${NOW}, ?, ?, unhex(replace(?, '-', '')))`)
+    .run(EVENT_KINDS.indexOf('standing.answered'), memoryNo, standingId);
+}
+
 /** Appends an event about the whole tenant. Call inside the write that it tells of. */
 export function appendEvent(store: Store, kind: EventKind): void {
   if (!hasEvents(store)) return;
@@ -65,7 +73,8 @@ export function appendEvent(store: Store, kind: EventKind): void {
 
 /**
  * Deletes at most `limit` of the oldest events: those from before a time (Unix ms) and those beyond the newest `rows`.
- * The newest event stays, so that no number is given twice. Call inside a write.
+ * The newest event stays, so that no number is given twice, and so do those that webhooks were not handed yet. Call
+ * inside a write.
  * @returns the number of deleted events
  */
 export function purgeEvents(
@@ -79,10 +88,21 @@ export function purgeEvents(
          SELECT max(event_no) FROM (
            SELECT event_no, at FROM events ORDER BY event_no LIMIT ?) WHERE at < ? OR event_no <= ?)`,
     )
-    .run(newest, limit, before, newest - rows);
+    .run(Math.min(newest, 1 + handedOut(store)), limit, before, newest - rows);
   // A user without events needs no number any more.
   store.prepare('DELETE FROM erased_users WHERE erased_at < (SELECT at FROM events ORDER BY event_no LIMIT 1)').run();
   return changes;
+}
+
+/** Number of the last event that the webhooks were handed; beyond all events where there is no webhook. */
+function handedOut(store: Store): number {
+  const isAny = store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() !== undefined;
+  if (!isAny) return Number.MAX_SAFE_INTEGER - 1;
+  const inFeed = store
+    .prepare('SELECT event_no FROM webhook_cursor WHERE feed_id = (SELECT feed_id FROM event_feed)')
+    .pluck()
+    .get() as number | undefined;
+  return inFeed ?? 0;
 }
 
 // ── Users ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,9 +164,7 @@ export function newestCursor(store: Store): string {
 export function readEvents(store: Store, { cursor, limit, kinds, userId }: EventQuery): EventPage {
   const feed = feedId(store);
   const after = cursor === undefined ? 0 : placeOf(store, cursor, feed);
-  const rows = store
-    .prepare('SELECT * FROM events WHERE event_no > ? ORDER BY event_no LIMIT ?')
-    .all(after, LOOKED_AT_ONCE) as EventRow[];
+  const rows = readRows(store, after, LOOKED_AT_ONCE);
   const wanted = kinds && new Set(kinds.map((kind) => EVENT_KINDS.indexOf(kind)));
   const isOwn = userId === undefined ? () => true : ownersNamed(store, userId);
   const events: FeedEvent[] = [];
@@ -157,15 +175,49 @@ export function readEvents(store: Store, { cursor, limit, kinds, userId }: Event
     if (wanted !== undefined && !wanted.has(row.kind)) continue;
     const subject = subjectOf(store, row);
     if (subject === undefined || !isOwn(subject)) continue;
-    events.push({
-      cursor: cursorAt(feed, row.event_no),
-      kind: EVENT_KINDS[row.kind]!,
-      at: row.at,
-      subject: subject.id,
-      userId: subject.userId,
-    });
+    events.push({ cursor: cursorAt(feed, row.event_no), ...tellOf(row, subject) });
   }
   return { events, cursor: cursorAt(feed, last), hasMore: last < newestNo(store) };
+}
+
+/** An event as it is handed to webhooks. */
+export interface NumberedEvent extends Omit<FeedEvent, 'cursor'> {
+  readonly eventNo: number;
+  /** Number of the memory that the event is about, if it is still there. */
+  readonly memoryNo: number | null;
+  /** Tells whether the event is about something of a user. */
+  readonly isOf: (userId: string) => boolean;
+}
+
+/**
+ * Reads the events behind a number, looking at `limit` rows. Like `readEvents` it leaves out what happened to memories
+ * that are gone.
+ * @returns the events, and the number of the last row that was looked at
+ */
+export function readNumberedEvents(
+  store: Store,
+  after: number,
+  limit: number,
+): { readonly events: readonly NumberedEvent[]; readonly last: number } {
+  const rows = readRows(store, after, limit);
+  const events = rows.flatMap((row) => {
+    const subject = subjectOf(store, row);
+    if (subject === undefined) return [];
+    const isOf = (userId: string) => ownersNamed(store, userId)(subject);
+    return { eventNo: row.event_no, memoryNo: row.memory, isOf, ...tellOf(row, subject) };
+  });
+  return { events, last: rows.at(-1)?.event_no ?? after };
+}
+
+function readRows(store: Store, after: number, limit: number): EventRow[] {
+  return store
+    .prepare('SELECT * FROM events WHERE event_no > ? ORDER BY event_no LIMIT ?')
+    .all(after, limit) as EventRow[];
+}
+
+function tellOf({ kind, at, memory, subject }: EventRow, { id, userId }: Subject): Omit<FeedEvent, 'cursor'> {
+  const standing = memory === null || subject === null ? {} : { standingId: uuidOf(subject) ?? undefined };
+  return { kind: EVENT_KINDS[kind]!, at, subject: id, userId, ...standing };
 }
 
 /** Finds what an event is about; undefined for a memory that is gone. */
@@ -196,11 +248,13 @@ function ownersNamed(store: Store, userId: string): (subject: Subject) => boolea
   return ({ userNo, userId: name }) => (userNo === null ? name === userId : userNo === wanted);
 }
 
-function newestNo(store: Store): number {
+/** Returns the number of the newest event, 0 for none. */
+export function newestNo(store: Store): number {
   return store.prepare('SELECT coalesce(max(event_no), 0) FROM events').pluck().get() as number;
 }
 
-function feedId(store: Store): string {
+/** Returns what tells this feed from others. Throws EngineError `conflict` while there is none. */
+export function feedId(store: Store): string {
   const feed = store.prepare('SELECT feed_id, is_on FROM event_feed').get() as { feed_id: string; is_on: number };
   if (feed.is_on !== 1) throw new EngineError('conflict', 'no events are kept: OM_EVENTS is false');
   return feed.feed_id;

@@ -17,6 +17,7 @@ import {
 } from '../types.ts';
 import { within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
+import { standingMethods } from './bound-standing.ts';
 import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -67,6 +68,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     runEval: refused,
     listEvalRuns: refused,
     runDueEvals: refused,
+    ...standingMethods(tenant, reach),
   };
 }
 

@@ -19,10 +19,11 @@ export function createEraseMatching(
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
-  /** A delete of users erases what evaluation sets ask about them; one that is narrower leaves it. */
-  const eraseEvals = async ({ userIds, withinTags = [], ...others }: ErasureFilter) => {
-    if (userIds !== undefined && withinTags.length === 0 && Object.entries(others).every(saysNothing))
-      await writer.write(path, 'eraseEvalItems', { userIds });
+  /** A delete of users erases what evaluation sets and standing queries ask about them; a narrower one leaves it. */
+  const eraseQuestions = async ({ userIds, withinTags = [], ...others }: ErasureFilter) => {
+    if (userIds === undefined || withinTags.length > 0 || !Object.entries(others).every(saysNothing)) return;
+    await writer.write(path, 'eraseEvalItems', { userIds });
+    await writer.write(path, 'eraseStanding', { userIds });
   };
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {
@@ -37,7 +38,7 @@ export function createEraseMatching(
     const hide = () => writer.write(path, 'hideMatching', { filter, limit: ERASE_SLICE });
     while ((await write(hide)).documents === ERASE_SLICE);
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
-    await eraseEvals(filter);
+    await eraseQuestions(filter);
     let logItems = 0;
     for (let items = 1; items > 0; logItems += items) {
       items = await writer.write(path, 'eraseItemsOfWriters', { filter });

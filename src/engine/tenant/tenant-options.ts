@@ -2,7 +2,7 @@ import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Clock, JobDispatcher, LanguageModel, Logger, TextAnalyzer } from '../ports.ts';
+import type { Clock, JobDispatcher, LanguageModel, Logger, TextAnalyzer, WebhookSender } from '../ports.ts';
 import type { Questioner } from '../providers/query-embedder.ts';
 import type { Readers } from '../readers/readers.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
@@ -36,6 +36,9 @@ export interface TenantOptions {
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
   readonly recalls: RecallBuffer;
+  readonly webhookSender: WebhookSender;
+  /** Ids of the tenants that have standing queries or webhooks, as far as this process knows. */
+  readonly tended: Set<string>;
 }
 
 /** Collects the effects of recalls and what is logged of them, so that a query never waits for a write. */

@@ -19,6 +19,7 @@ import { createQueryMethods } from './tenant-queries.ts';
 import { createRecallMethods } from './tenant-recalls.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
+import { createStandingMethods } from './tenant-standing.ts';
 import { createStatsMethods } from './tenant-stats.ts';
 import { createUpkeepMethods } from './tenant-upkeep.ts';
 import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
@@ -78,6 +79,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createPrivacyMethods(options),
     ...createUpkeepMethods(options),
     ...createEvalMethods(options),
+    ...createStandingMethods(options),
     ...createPortableMethods(options),
   };
 }

@@ -1,6 +1,7 @@
 /**
  * What the change feed tells of, each by its place in this list, which files hold: new kinds come last.
- * `memory.expired` is the erasure of a memory whose time was over, `memory.deleted` any other erasure.
+ * `memory.expired` is the erasure of a memory whose time was over, `memory.deleted` any other erasure, and
+ * `standing.answered` tells of a memory that answers a standing query.
  */
 export const EVENT_KINDS = [
   'memory.stored',
@@ -18,6 +19,7 @@ export const EVENT_KINDS = [
   'document.deleted',
   'job.dead',
   'reembed.finished',
+  'standing.answered',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
@@ -32,6 +34,8 @@ export interface FeedEvent {
   readonly subject: string | null;
   /** User who owns the memory or document; null if no user does, or if nothing of the user is stored any more. */
   readonly userId: string | null;
+  /** Id of the standing query that the memory answers; left out at other kinds. */
+  readonly standingId?: string | undefined;
 }
 
 /** Which events are read. */

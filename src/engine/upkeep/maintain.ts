@@ -38,6 +38,7 @@ import {
 } from '../store/schedules.ts';
 import { deleteInfoIf, findInfo } from '../store/store-info.ts';
 import { mergeText } from '../store/word-index/merges.ts';
+import { purgeDeliveries } from '../store/webhooks.ts';
 import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
@@ -314,7 +315,7 @@ function writeContextOf({ open, config, clock }: MaintenanceContext): WriteConte
 async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const { config, clock } = context;
   const before = clock.now() - config.OM_JOB_RETENTION_HOURS * 3_600_000;
-  for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs]) {
+  for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs, purgeDeliveries]) {
     await inSlices(context, (store) => purge(store, before, PURGE_SLICE));
   }
   const auditBefore = clock.now() - config.OM_AUDIT_DAYS * DAY_MS;

@@ -27,6 +27,16 @@ import {
   eraseLogItems,
   popLog,
 } from '../commands/session-logs.ts';
+import {
+  claimDeliveries,
+  claimDue,
+  createStandingQuery,
+  createWebhook,
+  eraseStanding,
+  handEvents,
+  noteAnswers,
+  settleDeliveries,
+} from '../commands/standing.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
@@ -35,6 +45,8 @@ import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
 import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
+import { deleteStandingQuery } from '../store/standing.ts';
+import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
 import type { EvalRun, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
@@ -111,6 +123,17 @@ export const WRITE_COMMANDS = {
   },
   appendEvalRun: ({ store }: WriteContext, { name, run }: { readonly name: string; readonly run: EvalRun }) =>
     appendRun(store, name, run),
+  createStandingQuery,
+  deleteStandingQuery: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteStandingQuery(store, id),
+  eraseStanding,
+  createWebhook,
+  deleteWebhook: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteWebhook(store, id),
+  retryDeliveries: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryDeliveries(store, id, now),
+  claimDue,
+  noteAnswers,
+  handEvents,
+  claimDeliveries,
+  settleDeliveries,
   startReembed,
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),

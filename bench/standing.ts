@@ -1,0 +1,113 @@
+/**
+ * What standing queries cost: `npm run measure -- standing [QUERIES] [MEMORIES] [names|natural]`. Memories of natural
+ * words are added to a file, once without standing queries and once with them, and go through encode and link. The
+ * queries ask about names, as most do, or are pieces of the sentences of which the memories are made, so that each
+ * memory answers hundreds of them. CPU time is compared, because other processes affect it least. Prints one JSON line
+ * per figure.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { runBatch } from '../src/engine/batches/run-batch.ts';
+import { readConfig } from '../src/engine/config.ts';
+import { createMetrics } from '../src/engine/metrics.ts';
+import { openEngine, openParts } from '../src/engine/open-engine.ts';
+import { silentLogger, systemClock } from '../src/engine/ports.ts';
+import { insertStandingQuery } from '../src/engine/store/standing.ts';
+import type { NewStandingQuery } from '../src/engine/types.ts';
+import { newMemory } from '../test/support/new-memory.ts';
+import { createRandom } from '../src/engine/random.ts';
+import { createQuestions, createTexts } from './load.ts';
+import { rareWord } from './natural-text.ts';
+import { report } from './report.ts';
+
+const QUERIES = Number(process.argv[2] ?? 10_000);
+const MEMORIES = Number(process.argv[3] ?? 2_000);
+const KIND = process.argv[4] ?? 'names';
+const ADDED_AT_ONCE = 64;
+/** Memories that are in the file when the measuring begins, so that a query has a scope. */
+const BEFORE = 10_000;
+
+const texts = createTexts(BEFORE + 2 * MEMORIES, 5);
+const stop = new AbortController().signal;
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
+const config = readConfig({ OM_DB_PATH: path.join(folder, 'bench.sqlite'), OM_VEC_DIM: '256' });
+const engine = await openEngine({ config, writer: 'inline' });
+const tenant = await engine.tenant('default');
+const surroundings = { config, clock: systemClock, metrics: createMetrics(), logger: silentLogger };
+const parts = openParts({ ...surroundings, role: 'worker', onCall: () => {} });
+const worker = {
+  ...surroundings,
+  ...parts,
+  open: () => parts.pool.get(config.paths.defaultTenant),
+  newId: uuidv7,
+  owner: 'bench',
+};
+await add(BEFORE);
+const without = await measure();
+const naturally = createQuestions(6);
+const names = createNames();
+const queries: NewStandingQuery[] = [];
+for (let count = 0; count < QUERIES; count++) {
+  const query = KIND === 'natural' ? naturally() : `When does ${names()} meet ${names()} about the ${names()}?`;
+  queries.push({ query, filter: {}, given: {} });
+}
+const { store } = worker.open();
+store.write(() => queries.forEach((query) => insertStandingQuery(store, query, { id: uuidv7(), now: Date.now() })));
+// The index of the queries is made at the first comparison.
+const built = process.cpuUsage();
+const heap = process.memoryUsage().rss;
+await add(1);
+await tend();
+report('standing_index_cpu_ms', cpuMs(built), { mb: (process.memoryUsage().rss - heap) / 1024 / 1024 });
+const having = await measure();
+const { items } = await tenant.listStandingQueries({ limit: QUERIES, offset: 0 });
+const answers = items.reduce((sum, query) => sum + query.answers, 0);
+report('add_cpu_ms_without', without.all / MEMORIES, { memories: MEMORIES });
+report('add_cpu_ms_with', having.all / MEMORIES, { queries: QUERIES, answers_of_an_add: answers / MEMORIES });
+report('compare_cpu_ms_of_an_add', having.tending / MEMORIES);
+await engine.close();
+await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+parts.pool.close();
+fs.rmSync(folder, { recursive: true, force: true });
+
+/** Makes a source of names: rare words of the texts with a capital. */
+function createNames(): () => string {
+  const random = createRandom(9);
+  return () => {
+    const word = rareWord(() => 0.6 + 0.4 * random());
+    return word[0]!.toUpperCase() + word.slice(1);
+  };
+}
+
+/** Adds memories and works on them until all are linked and compared. Returns CPU times, ms. */
+async function measure(): Promise<{ readonly all: number; readonly tending: number }> {
+  let [all, tending] = [0, 0];
+  for (let added = 0; added < MEMORIES; added += ADDED_AT_ONCE) {
+    const [start, count] = [process.cpuUsage(), Math.min(ADDED_AT_ONCE, MEMORIES - added)];
+    await add(count);
+    const before = process.cpuUsage();
+    await tend();
+    tending += cpuMs(before);
+    all += cpuMs(start);
+  }
+  return { all, tending };
+}
+
+async function add(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= ADDED_AT_ONCE) {
+    const contents = texts.splice(0, Math.min(left, ADDED_AT_ONCE));
+    await tenant.addMemories(contents.map((content) => newMemory({ content })));
+    while ((await runBatch(worker, ADDED_AT_ONCE)).claimed > 0);
+  }
+}
+
+async function tend(): Promise<void> {
+  while ((await tenant.tendStanding(stop)) === 'busy');
+}
+
+function cpuMs(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}

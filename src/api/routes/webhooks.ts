@@ -1,0 +1,167 @@
+import { route, type Route } from '../route.ts';
+import {
+  createdWebhook,
+  deliveriesQuery,
+  deliveryList,
+  listQuery,
+  newWebhook,
+  removed,
+  retried,
+  webhook,
+  webhookList,
+} from '../schemas/standing.ts';
+import { noQuery } from '../schemas/values.ts';
+import { createdWebhookItem, deliveryItem, toWebhook, webhookItem } from '../wire/standing.ts';
+
+const [HOOK, MEMORY] = ['01a1feb9-1288-7569-a1c4-6c51b0283513', '01a1feb9-11f2-7362-8b9d-88949a451b09'] as const;
+const AT = 1795265978965;
+const ID = { id: { description: 'Id of the webhook.', example: HOOK } } as const;
+const UNKNOWN = { not_found: 'No webhook has this id.' } as const;
+const EXAMPLE = {
+  id: HOOK,
+  url: 'https://example.com/hooks/cairn',
+  events: ['memory.ready', 'standing.answered'],
+  user_id: null,
+  standing_id: null,
+  created_at: AT,
+  deliveries: { pending: 0, delivered: 12, dead: 0 },
+};
+
+/** Routes of webhooks: addresses that are told of the events of the change feed. */
+export const webhookRoutes: readonly Route[] = [
+  route({
+    method: 'post',
+    path: '/webhooks',
+    name: 'createWebhook',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Registers an address that is told of each event from now on, signed',
+    description:
+      'Each event is a POST of `{type, timestamp, data: {id, user_id, …}}` with ids and no content, signed as ' +
+      'Standard Webhooks says: the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. It is tried ' +
+      'again until a 2xx comes, with the same `webhook-id`, so a receiver passes over an id that it knows. ' +
+      'Deliveries are in no order.',
+    query: noQuery,
+    body: {
+      json: newWebhook,
+      example: { url: 'https://example.com/hooks/cairn', events: ['memory.ready', 'standing.answered'] },
+    },
+    errors: { conflict: 'The tenant has too many webhooks, or the feed is off (`OM_EVENTS`).' },
+    replies: {
+      201: {
+        description: 'The webhook with its secret.',
+        json: createdWebhook,
+        example: {
+          ...EXAMPLE,
+          deliveries: { pending: 0, delivered: 0, dead: 0 },
+          secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+        },
+      },
+    },
+    async handle({ tenant, readBody, send }) {
+      send(201, createdWebhookItem(await tenant.createWebhook(toWebhook(await readBody()))));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/webhooks',
+    name: 'listWebhooks',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists the webhooks, newest first, without their secrets',
+    query: listQuery,
+    replies: {
+      200: { description: 'A page of webhooks.', json: webhookList, example: { items: [EXAMPLE], total: 1 } },
+    },
+    async handle({ tenant, query: { l, u, user_id: userId }, send }) {
+      const { items, total } = await tenant.listWebhooks({ limit: l, offset: u, userId });
+      send(200, { items: items.map(webhookItem), total });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/webhooks/:id',
+    name: 'getWebhook',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Shows a webhook, and how many deliveries wait, came through or gave up',
+    params: ID,
+    query: noQuery,
+    errors: UNKNOWN,
+    replies: { 200: { description: 'The webhook.', json: webhook, example: EXAMPLE } },
+    async handle({ tenant, params, send }) {
+      send(200, webhookItem(await tenant.getWebhook(params.id)));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/webhooks/:id/deliveries',
+    name: 'listDeliveries',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists the deliveries of a webhook, newest first',
+    description: 'Those that ended are kept for `OM_JOB_RETENTION_HOURS`.',
+    params: ID,
+    query: deliveriesQuery,
+    errors: UNKNOWN,
+    replies: {
+      200: {
+        description: 'A page of deliveries.',
+        json: deliveryList,
+        example: {
+          items: [
+            {
+              id: 'msg_01a1feb9-12a2-739f-b975-8bbd3418f342',
+              type: 'memory.ready',
+              event_id: MEMORY,
+              user_id: 'ana',
+              standing_id: null,
+              at: AT,
+              state: 'pending',
+              attempts: 2,
+              next_at: AT + 60_000,
+              last_status: 503,
+              last_error: 'the receiver answered 503',
+            },
+          ],
+          total: 1,
+        },
+      },
+    },
+    async handle({ tenant, params, query: { l, u, state }, send }) {
+      const { items, total } = await tenant.listDeliveries(params.id, { limit: l, offset: u, state });
+      send(200, { items: items.map(deliveryItem), total });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/webhooks/:id/retry',
+    name: 'retryDeliveries',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Tries the dead deliveries of a webhook again',
+    params: ID,
+    query: noQuery,
+    errors: UNKNOWN,
+    replies: { 200: { description: 'How many are tried again.', json: retried, example: { retried: 3 } } },
+    async handle({ tenant, params, send }) {
+      send(200, { retried: await tenant.retryDeliveries(params.id) });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/webhooks/:id',
+    name: 'deleteWebhook',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Deletes a webhook with its deliveries',
+    params: ID,
+    query: noQuery,
+    errors: UNKNOWN,
+    replies: { 200: { description: 'The webhook is deleted.', json: removed, example: { deleted: true } } },
+    async handle({ tenant, params, send }) {
+      await tenant.deleteWebhook(params.id);
+      send(200, { deleted: true });
+    },
+  }),
+];

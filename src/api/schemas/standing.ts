@@ -1,0 +1,143 @@
+/** Schemas of standing queries and webhooks. */
+import { z } from 'zod';
+import { DELIVERY_STATES, EVENT_KINDS } from '../../engine/index.ts';
+import { LIMITS } from './limits.ts';
+import { count, timestamp, unit } from './memory-replies.ts';
+import { filtersSchema } from './query.ts';
+import {
+  BODY_EXPECTED,
+  choice,
+  expected,
+  fraction,
+  givenId,
+  pageQuery,
+  someOf,
+  text,
+  userId,
+  type Wire,
+} from './values.ts';
+
+const url = text(2_048)
+  .min(1, 'must not be empty')
+  .meta({ examples: ['https://example.com/hooks/cairn'] });
+
+// ── Standing queries ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const filters = filtersSchema.omit({
+  users: true,
+  user_id: true,
+  sector: true,
+  min_score: true,
+  startTime: true,
+  endTime: true,
+});
+
+export const newStanding = z.strictObject(
+  {
+    query: text(LIMITS.queryCharacters)
+      .refine((value) => /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(value), 'expected words')
+      .describe('The question.'),
+    user_id: givenId.optional().describe('Only memories of this user answer; those of all users if left out.'),
+    filters: filters.optional().describe('Conditions on the memories that answer.'),
+    min_score: fraction
+      .optional()
+      .describe('Lowest score of an answer; the default floor of the tenant’s queries if left out.'),
+    webhook: z
+      .strictObject({ url: url.describe('Where its answers are sent.') }, expected('an object {url}'))
+      .optional()
+      .describe('A webhook for the answers to this query alone. It is deleted with the query.'),
+  },
+  BODY_EXPECTED,
+);
+export type NewStandingBody = z.output<typeof newStanding>;
+
+export const listQuery = pageQuery.extend({
+  user_id: userId.optional().describe('Only what belongs to this user.'),
+});
+export const deliveriesQuery = pageQuery.extend({
+  state: choice(DELIVERY_STATES).optional().describe('Only deliveries in this state.'),
+});
+
+const standingFields = {
+  id: z.string(),
+  query: z.string(),
+  user_id: z.string().nullable().describe('The user whose memories answer; null for all users.'),
+  filters: z.looseObject({}).describe('The conditions, as they were given.'),
+  min_score: unit.nullable().describe('Lowest score of an answer; null for the default floor.'),
+  created_at: timestamp,
+  answers: count.describe('Memories that answered and are still stored.'),
+};
+export const standing = z.strictObject(standingFields).meta({ id: 'StandingQuery' });
+export type StandingItem = Wire<typeof standing>;
+export const standingList = z.strictObject({ items: z.array(standing).describe('Newest first.'), total: count });
+
+const answer = z.strictObject({
+  memory_id: z.string(),
+  document_id: z.string().nullable().describe('Document of which the memory is a part; null for none.'),
+  score: unit
+    .nullable()
+    .describe('Score of the memory, as the best hit of a query has it; null where it only supersedes an answer.'),
+  supersedes: z.string().nullable().describe('Id of the answer that it supersedes; null for none.'),
+  at: timestamp,
+});
+export type StandingAnswerItem = Wire<typeof answer>;
+export const standingAnswers = z.strictObject({ items: z.array(answer).describe('Newest first.'), total: count });
+
+// ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const newWebhook = z.strictObject(
+  {
+    url: url.describe('Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`.'),
+    events: someOf(EVENT_KINDS).optional().describe('Kinds of events that are sent; all kinds if left out.'),
+    user_id: givenId.optional().describe('Only events about this user’s memories and documents.'),
+  },
+  BODY_EXPECTED,
+);
+export type NewWebhookBody = z.output<typeof newWebhook>;
+export type NewWebhookInput = z.input<typeof newWebhook>;
+
+const webhookFields = {
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.enum(EVENT_KINDS)).describe('Kinds of events that are sent; empty for all kinds.'),
+  user_id: z.string().nullable().describe('The only user whose events are sent; null for all.'),
+  standing_id: z.string().nullable().describe('The only standing query whose answers are sent; null for none.'),
+  created_at: timestamp,
+  deliveries: z
+    .strictObject({ pending: count, delivered: count, dead: count })
+    .describe('Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`.'),
+};
+export const webhook = z.strictObject(webhookFields).meta({ id: 'Webhook' });
+export type WebhookItem = Wire<typeof webhook>;
+export const createdWebhook = z.strictObject({
+  ...webhookFields,
+  secret: z.string().describe('Signs each delivery. It is shown this once.'),
+});
+export type CreatedWebhookItem = Wire<typeof createdWebhook>;
+export const webhookList = z.strictObject({ items: z.array(webhook).describe('Newest first.'), total: count });
+
+export const createdStanding = z.strictObject({
+  ...standingFields,
+  webhook: createdWebhook.nullable().describe('Its webhook; null for none.'),
+});
+
+const delivery = z.strictObject({
+  id: z.string().describe('The header `webhook-id`: the same at each attempt.'),
+  type: z.enum(EVENT_KINDS),
+  event_id: z.string().nullable().describe('Id of the memory, document or job, as the kind says; null for none.'),
+  user_id: z.string().nullable(),
+  standing_id: z.string().nullable(),
+  at: timestamp.describe('Time of the event.'),
+  state: z
+    .enum(DELIVERY_STATES)
+    .describe('`pending` is tried again; `dead` failed `OM_WEBHOOK_ATTEMPTS` times, or its receiver is gone (410).'),
+  attempts: count,
+  next_at: timestamp.nullable().describe('Time of the next attempt; null for a delivery that ended.'),
+  last_status: z.int().nullable().describe('HTTP status of the last reply; null where none came.'),
+  last_error: z.string().nullable().describe('What was wrong at the last attempt; null for nothing.'),
+});
+export type DeliveryItem = Wire<typeof delivery>;
+export const deliveryList = z.strictObject({ items: z.array(delivery).describe('Newest first.'), total: count });
+
+export const retried = z.strictObject({ retried: count.describe('Deliveries that are pending again.') });
+export const removed = z.strictObject({ deleted: z.literal(true) });

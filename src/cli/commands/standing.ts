@@ -1,0 +1,50 @@
+import { connect, type ConnectionOptions } from '../client.ts';
+import { bold, dim, print, table } from '../terminal.ts';
+
+export interface StandingOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly minScore?: number;
+  readonly filters?: object;
+  readonly webhook?: string;
+  readonly json?: boolean;
+}
+
+/** Runs `cairn standing add`: registers a question, and prints the secret of its webhook. */
+export async function addStanding(words: string[], options: StandingOptions): Promise<void> {
+  const { user, minScore, filters, webhook: url, json, ...connection } = options;
+  const created = await connect(connection).createStandingQuery({
+    query: words.join(' '),
+    ...(user === undefined ? {} : { user_id: user }),
+    ...(minScore === undefined ? {} : { min_score: minScore }),
+    ...(filters === undefined ? {} : { filters }),
+    ...(url === undefined ? {} : { webhook: { url } }),
+  });
+  if (json) return print(JSON.stringify(created));
+  print(`${created.id}  is told of from now on`);
+  if (created.webhook !== null) print(`secret of its webhook, shown this once: ${bold(created.webhook.secret)}`);
+}
+
+/** Runs `cairn standing list`. */
+export async function listStanding({ user, json, ...connection }: StandingOptions): Promise<void> {
+  const page = await connect(connection).listStandingQueries({ l: 1000, user_id: user });
+  if (json) return print(JSON.stringify(page));
+  const rows = page.items.map(({ id, query, user_id: userId, answers }) => [id, String(answers), userId ?? '', query]);
+  const [head, ...body] = table([['id', 'answers', 'user', 'question'], ...rows], '<><<');
+  print(dim(head!), ...body);
+}
+
+/** Runs `cairn standing answers`. */
+export async function standingAnswers(id: string, { json, ...connection }: StandingOptions): Promise<void> {
+  const page = await connect(connection).listStandingAnswers({ id, l: 1000 });
+  if (json) return print(JSON.stringify(page));
+  for (const { at, memory_id: memory, score, supersedes } of page.items) {
+    const how = score === null ? `supersedes ${supersedes}` : score.toFixed(3);
+    print(`${new Date(at).toISOString()}  ${memory}  ${how}`);
+  }
+}
+
+/** Runs `cairn standing remove`. */
+export async function removeStanding(id: string, connection: ConnectionOptions): Promise<void> {
+  await connect(connection).deleteStandingQuery({ id });
+  print(`${id}  removed`);
+}

@@ -1,0 +1,107 @@
+import { createHmac } from 'node:crypto';
+import net from 'node:net';
+import type { Network } from '../config.ts';
+import { DocumentError } from '../documents/document-error.ts';
+import { isPublicAddress } from '../documents/public-address.ts';
+import { EngineError } from '../errors.ts';
+import type { Clock, WebhookMessage, WebhookSender } from '../ports.ts';
+import { WEBHOOK_TIMEOUT_MS } from '../types.ts';
+import { VERSION } from '../version.ts';
+import { connectToAddress, guardedConnector, isAmong, resolveByDns } from './guarded-connector.ts';
+
+export interface WebhookSenderOptions {
+  /** Networks that nothing is sent to, beside those that are not public. */
+  readonly denied: readonly Network[];
+  /** Networks that may be sent to although they are not public. */
+  readonly allowed: readonly Network[];
+  readonly clock: Clock;
+  /** Time limit (ms) of one attempt, for host names and the reply together. */
+  readonly timeoutMs?: number;
+}
+
+/** Longest URL of a webhook, in characters. */
+const MAX_URL = 2_048;
+
+/**
+ * Creates a sender of messages that are signed as Standard Webhooks says: HMAC-SHA256 over id, time and body. A message
+ * goes to public addresses by https at port 443; by http and at other ports only to `allowed` networks. Each connection
+ * is opened to an address that was checked just before. Redirects are not followed, and nothing of a reply is read.
+ */
+export function createWebhookSender({
+  denied,
+  allowed,
+  clock,
+  timeoutMs = WEBHOOK_TIMEOUT_MS,
+}: WebhookSenderOptions): WebhookSender {
+  return {
+    check(text) {
+      const url = URL.parse(text);
+      const refuse = (message: string) => new EngineError('invalid', `webhook: ${message}`);
+      if (url === null || text.length > MAX_URL)
+        throw refuse(`expected a URL of at most ${MAX_URL} characters, such as https://example.com/hook`);
+      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('expected a URL with https');
+      if (url.username !== '' || url.password !== '' || url.hash !== '')
+        throw refuse('leave user name, password and fragment out of the URL');
+      if (!isOrdinary(url) && allowed.length === 0)
+        throw refuse('only https at port 443 is delivered to; OM_WEBHOOK_ALLOW names networks where more is allowed');
+      const host = hostOf(url);
+      if (net.isIP(host) !== 0 && !isAmong(host, allowed) && !(isOrdinary(url) && isPublicAddress(host)))
+        throw refuse('this address is not delivered to; OM_WEBHOOK_ALLOW names networks that are');
+    },
+    async send(message, signal) {
+      const url = new URL(message.url);
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const either = AbortSignal.any([signal, timeout]);
+      const { Agent, request } = await import('undici');
+      const agent = new Agent({
+        connect: guardedConnector({
+          ...{ resolve: resolveByDns, connect: connectToAddress, denied, allowed, signal: either },
+          onlyAllowed: !isOrdinary(url),
+        }),
+        headersTimeout: timeoutMs,
+      });
+      try {
+        const headers = headersOf(message, Math.floor(clock.now() / 1000));
+        const reply = await request(url, {
+          dispatcher: agent,
+          method: 'POST',
+          headers,
+          body: message.body,
+          signal: either,
+        });
+        reply.body.on('error', () => {}).destroy();
+        const { statusCode: status } = reply;
+        return { status, error: status >= 200 && status < 300 ? null : `the receiver answered ${status}` };
+      } catch (error) {
+        signal.throwIfAborted();
+        return { status: null, error: timeout.aborted ? `no reply within ${timeoutMs / 1000} s` : failureOf(error) };
+      } finally {
+        await agent.destroy();
+      }
+    },
+  };
+}
+
+/** Whether a URL has https at its own port: all that is sent to the public internet. */
+const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
+
+/** Makes the headers of a message, with its signature. @param seconds time of the attempt, Unix seconds */
+function headersOf({ id, secret, body }: WebhookMessage, seconds: number): Record<string, string> {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`, 'utf8').digest('base64');
+  return {
+    'content-type': 'application/json',
+    'user-agent': `cairn/${VERSION}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1,${signature}`,
+  };
+}
+
+/** Says what failed without the names and addresses that system errors hold. */
+function failureOf(error: unknown): string {
+  if (error instanceof DocumentError) return error.message;
+  const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
+  return `no reply (${code ?? name})`;
+}

@@ -1,0 +1,20 @@
+import { Counter, type Registry } from 'prom-client';
+
+/** Makes the metrics of standing queries and webhooks. */
+export function createStandingMetrics(registers: Registry[]) {
+  const webhookDeliveries = new Counter({
+    name: 'cairn_webhook_deliveries_total',
+    help: 'Attempts to deliver an event to a webhook, by outcome (delivered, failed, dead); dead was the last attempt.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['delivered', 'failed', 'dead']) webhookDeliveries.inc({ outcome }, 0);
+  return {
+    webhookDeliveries,
+    standingAnswers: new Counter({
+      name: 'cairn_standing_answers_total',
+      help: 'Memories that answered a standing query.',
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,251 @@
+/**
+ * Standing queries, their answers, and the memories that are still to be compared with them. Triggers note the memories
+ * (migrations/0011-standing.sql) in the transaction that makes them ready.
+ */
+import { EngineError } from '../errors.ts';
+import {
+  type Listed,
+  type MemoryFilter,
+  type Metadata,
+  type NewStandingQuery,
+  STANDING_LIMITS,
+  type StandingAnswer,
+  type StandingMatch,
+  type StandingPage,
+  type StandingQuery,
+} from '../types.ts';
+import { appendAnswered } from './events.ts';
+import type { Store } from './open-store.ts';
+import { parseStored } from './stored-json.ts';
+
+interface QueryRow {
+  readonly queryNo: number;
+  readonly id: string;
+  readonly userId: string | null;
+  readonly query: string;
+  readonly given: string;
+  readonly minScore: number | null;
+  readonly createdAt: number;
+  readonly answers: number;
+}
+
+const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given, min_score AS minScore,
+  created_at AS createdAt,
+  (SELECT count(*) FROM standing_answers a WHERE a.query_no = standing_queries.query_no) AS answers
+  FROM standing_queries`;
+
+// ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Stores a standing query. Call inside a write.
+ * @returns the number of the query
+ * @throws EngineError `conflict` for more queries than `STANDING_LIMITS` allows
+ */
+export function insertStandingQuery(
+  store: Store,
+  { query, userId, filter, given, minScore }: NewStandingQuery,
+  { id, now }: { readonly id: string; readonly now: number },
+): number {
+  const count = store.prepare('SELECT count(*) FROM standing_queries').pluck().get() as number;
+  if (count >= STANDING_LIMITS.queries)
+    throw new EngineError(
+      'conflict',
+      `a tenant has at most ${STANDING_LIMITS.queries} standing queries: delete one first`,
+    );
+  const { lastInsertRowid } = store
+    .prepare(
+      `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(id, userId ?? null, query, JSON.stringify(filter), JSON.stringify(given), minScore ?? null, now);
+  return Number(lastInsertRowid);
+}
+
+/** Lists standing queries, newest first. */
+export function listStandingQueries(store: Store, { limit, offset, userId }: StandingPage): Listed<StandingQuery> {
+  const [where, of] = userId === undefined ? ['', []] : ['WHERE user_id = ?', [userId]];
+  const rows = store
+    .prepare(`${QUERIES} ${where} ORDER BY query_no DESC LIMIT ? OFFSET ?`)
+    .all(...of, limit, offset) as QueryRow[];
+  const total = store
+    .prepare(`SELECT count(*) FROM standing_queries ${where}`)
+    .pluck()
+    .get(...of) as number;
+  return { items: rows.map(queryOf), total };
+}
+
+/** Returns a standing query. @throws EngineError `not_found` */
+export function getStandingQuery(store: Store, id: string): StandingQuery {
+  return queryOf(getRow(store, id));
+}
+
+function getRow(store: Store, id: string): QueryRow {
+  const row = store.prepare(`${QUERIES} WHERE id = ?`).get(id) as QueryRow | undefined;
+  if (row === undefined) throw new EngineError('not_found', 'no standing query with this id');
+  return row;
+}
+
+const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
+  ...row,
+  given: parseStored(given) as Metadata,
+});
+
+/** Lists the answers of a standing query, newest first. @throws EngineError `not_found` */
+export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
+  const { queryNo, answers } = getRow(store, id);
+  const rows = store
+    .prepare(`${ANSWERS} WHERE a.query_no = ? ORDER BY a.at DESC, a.memory DESC LIMIT ? OFFSET ?`)
+    .all(queryNo, limit, offset) as StandingAnswer[];
+  return { items: rows, total: answers };
+}
+
+/** Returns how a memory answered a standing query; undefined if it did not, or if one of the two is gone. */
+export function findStandingAnswer(store: Store, standingId: string, memoryNo: number): StandingAnswer | undefined {
+  return store
+    .prepare(`${ANSWERS} WHERE a.memory = ? AND a.query_no = (SELECT query_no FROM standing_queries WHERE id = ?)`)
+    .get(memoryNo, standingId) as StandingAnswer | undefined;
+}
+
+const ANSWERS = `SELECT m.id AS memoryId, o.id AS documentId, a.score, older.id AS supersedes, a.at
+  FROM standing_answers a JOIN memories m ON m.seq = a.memory JOIN memory_dynamics d ON d.seq = a.memory
+    LEFT JOIN memories older ON older.seq = a.supersedes
+    LEFT JOIN document_generations g ON g.generation_no = d.generation_no
+    LEFT JOIN documents o ON o.document_no = g.document_no`;
+
+/** Deletes a standing query with its answers and its webhook. Call inside a write. @throws EngineError `not_found` */
+export function deleteStandingQuery(store: Store, id: string): void {
+  store.prepare('DELETE FROM standing_queries WHERE query_no = ?').run(getRow(store, id).queryNo);
+}
+
+/**
+ * Deletes what users asked and their webhooks, and takes their names off deliveries. Call inside a write.
+ * @returns how many queries and webhooks there were
+ */
+export function eraseStanding(store: Store, userIds: readonly string[]): number {
+  const users = JSON.stringify(userIds);
+  const those = 'WHERE user_id IN (SELECT value FROM json_each(?))';
+  const { changes: queries } = store.prepare(`DELETE FROM standing_queries ${those}`).run(users);
+  const { changes: hooks } = store.prepare(`DELETE FROM webhooks ${those}`).run(users);
+  store.prepare(`UPDATE deliveries SET user_id = NULL ${those}`).run(users);
+  return queries + hooks;
+}
+
+/** Tells whether there are standing queries or webhooks; false in a file of an older schema. */
+export function hasStanding(store: Store): boolean {
+  if (store.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'webhook_cursor'`).get() === undefined) return false;
+  return (
+    store.prepare('SELECT 1 FROM standing_queries LIMIT 1').get() !== undefined ||
+    store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() !== undefined
+  );
+}
+
+// ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A standing query as memories are compared with it. */
+export interface ComparedQuery {
+  readonly queryNo: number;
+  readonly userId: string | null;
+  readonly query: string;
+  readonly filter: MemoryFilter;
+  readonly minScore: number | null;
+}
+
+/** Names the set of queries: it changes whenever a query comes or goes. */
+export function standingVersion(store: Store): string {
+  const { last, count } = store
+    .prepare('SELECT coalesce(max(query_no), 0) AS last, count(*) AS count FROM standing_queries')
+    .get() as { last: number; count: number };
+  return `${last}.${count}`;
+}
+
+/** Reads all queries in the order of their numbers. */
+export function readComparedQueries(store: Store): ComparedQuery[] {
+  const rows = store
+    .prepare(
+      `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore FROM standing_queries
+       ORDER BY query_no`,
+    )
+    .all() as (Omit<ComparedQuery, 'filter'> & { filter: string })[];
+  return rows.map((row) => ({ ...row, filter: parseStored(row.filter) as MemoryFilter }));
+}
+
+/** A memory that is to be compared, and the number of its note. */
+export interface DueMemory {
+  readonly dueNo: number;
+  readonly memoryNo: number;
+}
+
+/** Tells whether a memory waits to be compared. */
+export function hasDueMemories(store: Store, now: number): boolean {
+  return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
+}
+
+const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
+  WHERE w.lease_until <= ? AND d.state <> 'queued'`;
+
+/** Claims at most `limit` memories for comparison, the oldest notes first. Call inside a write. */
+export function claimDueMemories(
+  store: Store,
+  { now, leaseMs, limit }: { readonly now: number; readonly leaseMs: number; readonly limit: number },
+): DueMemory[] {
+  const due = store
+    .prepare(`SELECT w.due_no AS dueNo, w.memory AS memoryNo ${DUE} ORDER BY w.due_no LIMIT ?`)
+    .all(now, limit) as DueMemory[];
+  const claim = store.prepare('UPDATE standing_due SET lease_until = ? WHERE due_no = ?');
+  for (const { dueNo } of due) claim.run(now + leaseMs, dueNo);
+  return due;
+}
+
+/** Lists the owners of memories, '' for none. */
+export function listOwners(
+  store: Store,
+  memoryNos: readonly number[],
+): { readonly memoryNo: number; readonly userId: string }[] {
+  return store
+    .prepare(
+      `SELECT m.seq AS memoryNo, u.user_id AS userId FROM memories m JOIN users u ON u.user_no = m.user_no
+       WHERE m.seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; userId: string }[];
+}
+
+/** Finds the answers that memories supersede: pairs of query and answer by the number of the newer memory. */
+export function findSupersededAnswers(
+  store: Store,
+  memoryNos: readonly number[],
+): { readonly memoryNo: number; readonly queryNo: number; readonly supersedes: number }[] {
+  return store
+    .prepare(
+      `SELECT e.src AS memoryNo, a.query_no AS queryNo, a.memory AS supersedes
+       FROM json_each(?) AS wanted CROSS JOIN edges e ON e.src = wanted.value AND e.type = 'supersedes'
+         CROSS JOIN standing_answers a ON a.memory = e.dst`,
+    )
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; queryNo: number; supersedes: number }[];
+}
+
+/**
+ * Notes the answers that a comparison found, leaves an event of each new one, and ends the comparison. What was noted
+ * before, or is gone by now, is passed over. Call inside a write.
+ * @returns the number of new answers
+ */
+export function noteAnswers(
+  store: Store,
+  { dueNos, matches }: { readonly dueNos: readonly number[]; readonly matches: readonly StandingMatch[] },
+  now: number,
+): number {
+  const insert = store.prepare(
+    `INSERT OR IGNORE INTO standing_answers (query_no, memory, score, supersedes, at)
+     SELECT q.query_no, m.seq, ?, ?, ? FROM standing_queries q, memories m WHERE q.query_no = ? AND m.seq = ?`,
+  );
+  const idOf = store.prepare('SELECT id FROM standing_queries WHERE query_no = ?').pluck();
+  let answers = 0;
+  for (const { queryNo, memoryNo, score, supersedes } of matches) {
+    if (insert.run(score, supersedes, now, queryNo, memoryNo).changes === 0) continue;
+    appendAnswered(store, memoryNo, idOf.get(queryNo) as string);
+    answers += 1;
+  }
+  store
+    .prepare('DELETE FROM standing_due WHERE due_no IN (SELECT value FROM json_each(?))')
+    .run(JSON.stringify(dueNos));
+  return answers;
+}
