@@ -199,7 +199,7 @@ export interface Tenant
   listLinks(id: string): Promise<Link[]>;
   /**
    * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first,
-   * where both memories are active.
+   * where both memories are active, with at most 4 MiB of text.
    * @param limit most proposals, at most 200
    */
   listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;

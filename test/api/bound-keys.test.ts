@@ -148,6 +148,37 @@ describe('what was said outside of the tags of a key', () => {
     expect(await found({ key: key() })).not.toContain(id);
   });
 
+  test('is told by no route that looks back to a time before it had them, nor by what replaced it', async () => {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+    const from = Date.now() - 1;
+    const { id } = await api.add({ content: 'SECRETM: the price of the merger.' });
+    const replaced = await api.add({ content: 'The merger is discussed.', tags: ['work'] });
+    await pause();
+    const recorded = Date.now();
+    await pause();
+    await patch(id, { content: 'The merger is over.', tags: ['work'] });
+    const by = await api.add({ content: 'SECRETB: the merger is signed.' });
+    await api.request('POST', '/memory/supersede', { body: { old_id: replaced.id, new_id: by.id } });
+    const look = { min_score: 0, as_of: { recorded } };
+    const asks: [string, string, object?][] = [
+      ['POST', '/memory/query', { query: 'the price of the merger', ...look }],
+      ['POST', '/memory/query', { query: 'the price of the merger', format: 'prompt', ...look }],
+      ['POST', '/memory/list', { as_of: { recorded } }],
+      ['POST', '/explain', { query: 'the price of the merger', memory_id: id, ...look }],
+      ['GET', `/diff?from=${from}`],
+      ['GET', `/diff?from=${recorded}`],
+      ['GET', `/diff?from=${from}&to=${recorded}`],
+      ['GET', `/diff?from=${from}&format=digest`],
+      ['GET', `/memory/${id}/history`],
+    ];
+    for (const [method, path, body] of asks) {
+      const ask = async (options: object) => (await api.request(method, path, { body, ...options })).text;
+      expect(await ask({ key: key() }), `${method} ${path}`).not.toContain('SECRET');
+    }
+    expect((await api.request('GET', `/diff?from=${from}`)).text).toContain('SECRETB');
+    expect((await api.request('GET', `/diff?from=${from}&to=${recorded}`)).text).toContain('SECRETM');
+  });
+
   test('is no part of a history, on whatever page it is', async () => {
     const { id } = await api.add({ content: 'Salary: the first draft.' });
     await patch(id, { content: 'Salary: the second draft.' });

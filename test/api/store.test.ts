@@ -145,6 +145,7 @@ test.each([
   [{ namespace: ['a'], key: 'k', value: 'text' }, 'object'],
   [{ namespace: ['a'], key: 'k', value: {}, ttl: -1 }, 'ttl'],
   [{ namespace: ['a'], key: 'k', value: {}, index: true }, 'index'],
+  [{ namespace: ['a'], key: 'k', value: nested(20_001), index: ['list.*'] }, 'places'],
 ])('a wrong put is refused and stores nothing: %j', async (body, named) => {
   const reply = await put(body);
   expect([reply.status, reply.body.detail]).toEqual([400, expect.stringContaining(named)]);
@@ -173,3 +174,7 @@ test('queries of memories can be kept within a namespace', async () => {
   ]);
   expect(await ask({ namespace: 'i' })).toEqual([]);
 });
+
+function nested(entries: number): object {
+  return { list: Array.from({ length: entries }, () => 1) };
+}

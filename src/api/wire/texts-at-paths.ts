@@ -1,23 +1,41 @@
-import { type Json, textOfValue } from '../../engine/index.ts';
+import { EngineError, type Json, textOfValue } from '../../engine/index.ts';
+
+/** Most places in a value that all paths of one item may lead over. */
+const MAX_LOOKED_AT = 20_000;
 
 /**
  * Returns the texts of a JSON value at some paths, a line for each; '' if there are none. A path is `$` for the whole
  * value, or names with dots between them, each followed by `[n]` for an entry of a list (`[-1]` is the last) or by
  * `[*]` for all of its entries; `*` stands for every name. A path that leads nowhere has no text.
+ * @throws EngineError `invalid` if the paths lead over more than `MAX_LOOKED_AT` places
  */
 export function textsAtPaths(value: Json, paths: readonly string[]): string {
-  const texts = paths.flatMap((path) => (path === '$' ? [value] : valuesAt(value, stepsOf(path)))).map(textOfValue);
-  return [...new Set(texts)].filter((text) => text !== '').join('\n');
+  const budget = { left: MAX_LOOKED_AT };
+  const found = [...new Set(paths)].flatMap((path) =>
+    path === '$' ? [value] : [...valuesAt(value, { steps: stepsOf(path), at: 0, budget })],
+  );
+  return [...new Set(found.map(textOfValue))].filter((text) => text !== '').join('\n');
 }
 
 function stepsOf(path: string): string[] {
   return path.replace(/^\$\.?/, '').match(/\[[^\]]*\]|[^.[\]]+/g) ?? [];
 }
 
-function valuesAt(value: Json, steps: readonly string[]): Json[] {
-  const [step, ...rest] = steps;
-  if (step === undefined) return [value];
-  return childrenAt(value, step).flatMap((child) => valuesAt(child, rest));
+/** Finds the values at the steps of a path from the place `at` on. */
+function* valuesAt(
+  value: Json,
+  { steps, at, budget }: { readonly steps: readonly string[]; readonly at: number; readonly budget: { left: number } },
+): Generator<Json> {
+  const step = steps[at];
+  if (step === undefined) {
+    yield value;
+    return;
+  }
+  for (const child of childrenAt(value, step)) {
+    if (--budget.left < 0)
+      throw new EngineError('invalid', `index: its paths lead to more than ${MAX_LOOKED_AT} places in the value`);
+    yield* valuesAt(child, { steps, at: at + 1, budget });
+  }
 }
 
 function childrenAt(value: Json, step: string): readonly Json[] {

@@ -151,7 +151,7 @@ export const PERSONAL_PATTERNS: readonly SensitivePattern[] = [
   {
     kind: 'phone',
     hint: /\+ ?[1-9]|00[1-9]/,
-    pattern: /(?<![\w+.=(-])\+[1-9]\d{0,3}(?:[ ./-]{0,2}\(?\d{1,12}\)?){2,7}(?!\w)/g,
+    pattern: /(?<![\w+.=(-])\+[1-9](?:\)?[ ./-]{0,2}\(?\d){7,17}(?!\w)/g,
     lengthOf: wholeIf(isInternationalPhone),
   },
   {
@@ -176,7 +176,7 @@ export const PERSONAL_PATTERNS: readonly SensitivePattern[] = [
     hint: /\d{3}/,
     pattern: new RegExp(
       // eslint-disable-next-line max-len -- one pattern
-      `(?<before>(?<![A-Za-z])(?:${PHONE_WORD.source})(?:["']|\\.| |是|为|為|は|：|:|=|-|#|number|nr|no|unter|ist|is|at|to|au|al|est|es|é){0,6})(?:\\(?\\d{2,5}\\)?)(?:[ ./-]{0,2}\\d{1,11}){1,5}(?![\\w-])`,
+      `(?<before>(?<![A-Za-z])(?:${PHONE_WORD.source})(?:["']|\\.| |是|为|為|は|：|:|=|-|#|number|nr|no|unter|ist|is|at|to|au|al|est|es|é){0,6})\\(?\\d(?:\\)?[ ./-]{0,2}\\d){3,20}(?![\\w-])`,
       'gi',
     ),
     lengthOf: wholeIf(

@@ -13,6 +13,7 @@ import { sectorStats } from '../store/memory-counts.ts';
 import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
+import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
 import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
@@ -43,6 +44,7 @@ import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import { readNearDuplicates } from './near-duplicates.ts';
+import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
@@ -56,6 +58,14 @@ export const READ_COMMANDS = {
   readRecall,
   readRecalls,
   readNearDuplicates,
+  readProposals,
+  listPresent: (
+    { open, clock }: ReadContext,
+    { ids, filter }: { readonly ids: readonly string[]; readonly filter: Pick<MemoryFilter, 'userIds' | 'withinTags'> },
+  ) => {
+    const now = clock.now();
+    return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
+  },
   replayKept,
   documentReceipt: ({ open, clock }: ReadContext, { id, page }: { readonly id: string; readonly page: Page }) => {
     const { store } = open();

@@ -16,6 +16,7 @@ import { countErased } from './audit-chain.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import { readMemories, withinBytes } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { listPassingOf } from './passing-memories.ts';
 import { readMemoriesAsOf } from './revisions.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
@@ -254,11 +255,26 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
   return entries.slice(0, beyond === -1 ? entries.length : beyond);
 }
 
-/** Reads the memories that the lists name, as they were at the end of the window. */
-function createReader(store: Store, { from, to, axis, now }: DiffRequest) {
+/**
+ * Reads the memories that the lists name, as they were at the end of the window. What was said before a memory came
+ * within the bounds of the caller was said to others, and is left out.
+ */
+function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
+  const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>
+    new Map([...memories].filter(([, { tags }]) => withinTags.every((tag) => tags.includes(tag))));
   const atEnd = (memoryNos: readonly number[]): Map<number, Memory> => {
     const taken = withinBytes(store, [...new Set(memoryNos)], LIST_BYTES);
-    return axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now);
+    return withinBounds(
+      axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now),
+    );
+  };
+  /** The successors that the caller may see today. */
+  const reachedSuccessors = (memoryNos: readonly number[]): Map<number, number> => {
+    const successors = successorsOf(store, memoryNos);
+    if (withinTags.length === 0) return successors;
+    const bounds = compileFilter({ withinTags }, now, { includeHidden: true });
+    const reached = new Set(listPassingOf(store, bounds, [...successors.values()]));
+    return new Map([...successors].filter(([, newer]) => reached.has(newer)));
   };
   return {
     entriesOf(list: readonly Found[]): DiffEntry[] {
@@ -271,7 +287,7 @@ function createReader(store: Store, { from, to, axis, now }: DiffRequest) {
 
     changedOf(list: FoundLists['changed']): ChangedEntry[] {
       const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
-      const earlier = readMemoriesAsOf(store, [...memories.keys()], { at: from, now });
+      const earlier = withinBounds(readMemoriesAsOf(store, [...memories.keys()], { at: from, now }));
       const entries = list.flatMap(({ memoryNo, at, fields }) => {
         const [memory, before] = [memories.get(memoryNo), earlier.get(memoryNo)];
         return memory === undefined || before === undefined ? [] : [{ memory, before, fields, at }];
@@ -281,7 +297,7 @@ function createReader(store: Store, { from, to, axis, now }: DiffRequest) {
 
     supersededOf(list: readonly Found[]) {
       const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
-      const successors = successorsOf(store, [...memories.keys()]);
+      const successors = reachedSuccessors([...memories.keys()]);
       const later = atEnd([...successors.values()]);
       return list.flatMap(({ memoryNo, at }) => {
         const memory = memories.get(memoryNo);

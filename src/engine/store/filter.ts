@@ -81,6 +81,8 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
   ];
   const tags = [
     ...tagsCondition('bounds', filter.withinTags, undefined),
+    // What was said before a memory came within the bounds was said to others.
+    ...(asOf?.recorded === undefined ? [] : tagsCondition('bounds', filter.withinTags, asOf.recorded)),
     ...tagsCondition('filters.tags', filter.tags, asOf?.recorded),
   ];
   const metadata = metadataConditions(filter.metadata, asOf?.recorded);

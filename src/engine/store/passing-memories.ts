@@ -5,6 +5,7 @@
  * joins.
  */
 import type { MemoryFilter } from '../types.ts';
+import { IS_SHOWN } from './document-generations.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
@@ -50,6 +51,19 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
     )
     .pluck()
     .all(JSON.stringify(memoryNos), ...filter.parameters) as number[];
+}
+
+/** Lists those of the ids whose memories pass and are shown: no parts of hidden documents, nothing that has expired. */
+export function listPassingIds(store: Store, filter: CompiledFilter, ids: readonly string[], now: number): string[] {
+  if (ids.length === 0) return [];
+  return store
+    .prepare(
+      `SELECT m.id FROM json_each(?) AS wanted CROSS JOIN memories m ON m.id = wanted.value
+         CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE (m.expires_at IS NULL OR m.expires_at > ?) AND ${IS_SHOWN} AND ${filter.sql}`,
+    )
+    .pluck()
+    .all(JSON.stringify(ids), now, ...filter.parameters) as string[];
 }
 
 /**

@@ -12,6 +12,8 @@ export interface Reach {
   readonly ownJobs: Set<string>;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
+  /** Returns those of the ids whose memories lie within the bounds, without reading their texts. */
+  reachedIds(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Returns the revisions of a memory within the bounds, newest first, since it came within them: what was said before
    * was said to others. Throws EngineError `not_found` for any other memory.
@@ -48,6 +50,13 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
       return memory;
     },
+    reachedIds: async (ids) =>
+      new Set(
+        await tenant.listPresent(ids, {
+          userIds: userId === undefined ? undefined : [userId],
+          withinTags: tags,
+        }),
+      ),
     async *reachedRevisions(id, page) {
       await reach.reachedMemory(id);
       yield* tags.length === 0 ? tenant.streamRevisions(id, page) : revisionsWithin(tenant, tags, { id, page });

@@ -144,8 +144,10 @@ function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMem
 }
 
 /** Lists of names and graphs: of the memories within the bounds. */
-function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: Reach) {
+function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
+    listPresent: async (ids, { userIds, withinTags = [] }) =>
+      tenant.listPresent(ids, { userIds: onlyOwn(userIds), withinTags: withTags(withinTags) }),
     listNames: async (kind, filter, page) =>
       tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
     async neighbourhood(id, around) {
@@ -157,23 +159,19 @@ function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: 
 }
 
 /** Links: only between memories within the bounds. */
-function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reach) {
+function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Reach) {
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
   ): Promise<Pair[]> => {
-    const isShown = await Promise.all(
-      pairs.map(({ earlier, later }) =>
-        isReached(() => Promise.all([reachedMemory(earlier.id), reachedMemory(later.id)])),
-      ),
-    );
-    return pairs.filter((_, place) => isShown[place]);
+    const reached = await reachedIds(pairs.flatMap(({ earlier, later }) => [earlier.id, later.id]));
+    return pairs.filter(({ earlier, later }) => reached.has(earlier.id) && reached.has(later.id));
   };
   return {
     async listLinks(id) {
       await reachedMemory(id);
       const links = await tenant.listLinks(id);
-      const isShown = await Promise.all(links.map((link) => isReached(() => reachedMemory(link.id))));
-      return links.filter((_, place) => isShown[place]);
+      const reached = await reachedIds(links.map((link) => link.id));
+      return links.filter((link) => reached.has(link.id));
     },
     async listProposals({ userId, limit }) {
       const proposals = await tenant.listProposals({ userId: onlyOwn(listed(userId))?.[0], limit: MAX_PROPOSALS });
@@ -228,16 +226,14 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 /**
  * Recalls: those whose query was kept within the same bounds. Memories that have left the bounds since count as erased.
  */
-function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, isReached, ownFilter }: Reach) {
+function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
     (userId === undefined || (userIds.length === 1 && userIds[0] === userId)) &&
     tags.every((tag) => withinTags.includes(tag));
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
     if (!isWithin(recall)) throw new EngineError('not_found', 'no recall with this id is kept');
-    const isShown = await Promise.all(recall.candidates.map(({ id }) => isReached(() => reachedMemory(id))));
-    const only = recall.candidates.map(({ id }) => id).filter((_, place) => isShown[place]);
-    return within(recall, only);
+    return within(recall, [...(await reachedIds(recall.candidates.map((candidate) => candidate.id)))]);
   };
   return {
     async listRecalls({ memoryId, ...asked }) {

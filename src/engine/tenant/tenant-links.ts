@@ -1,7 +1,6 @@
 import type { Tenant } from '../engine.ts';
-import { listProposed } from '../store/contradictions.ts';
 import { listLinks } from '../store/edges.ts';
-import { getMemoryRow, readMemories } from '../store/memories.ts';
+import { getMemoryRow } from '../store/memories.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type LinkMethods = Pick<
@@ -24,17 +23,7 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
   const now = () => options.clock.now();
   return {
     listLinks: async (id) => listLinks(store(), getMemoryRow(store(), id, now()).memoryNo),
-    listProposals: async ({ userId, limit }) => {
-      const proposed = listProposed(store(), userId, limit);
-      const numbers = [...new Set(proposed.flatMap(({ earlier, later }) => [earlier, later]))];
-      const memories = readMemories(store(), numbers, now());
-      return proposed.flatMap(({ earlier, later, ...proposal }) => {
-        const [first, second] = [memories.get(earlier), memories.get(later)];
-        if (first === undefined || second === undefined) return [];
-        const haveExpired = [first, second].some(({ expiresAt }) => expiresAt !== null && expiresAt <= now());
-        return haveExpired ? [] : [{ earlier: first, later: second, ...proposal }];
-      });
-    },
+    listProposals: ({ userId, limit }) => readers.read(path, 'readProposals', { userId, limit }),
     listNearDuplicates: ({ userId, leastSimilarity, limit }) =>
       readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
     linkMemories: (link) => writer.write(path, 'linkMemories', link),

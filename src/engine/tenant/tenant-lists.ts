@@ -13,6 +13,7 @@ export function createListMethods(options: TenantOptions): Omit<Lists, keyof Ite
       );
     },
     listNames: (kind, filter, page) => readers.read(path, 'listNames', { kind, filter, page }),
+    listPresent: (ids, filter) => readers.read(path, 'listPresent', { ids, filter }),
     neighbourhood: (id, around) => readers.read(path, 'neighbourhood', { id, ...around }),
     userGraph: (userId, bounds) => readers.read(path, 'userGraph', { userId, ...bounds }),
   };

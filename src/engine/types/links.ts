@@ -65,7 +65,7 @@ export interface NearDuplicates {
     /** Cosine similarity as measured when the waypoint was made. */
     readonly similarity: number;
   }[];
-  /** Whether the work that one request may cause ended before all waypoints were looked at. */
+  /** Whether the work or the text that one request may have ended before all pairs were listed. */
   readonly isCut: boolean;
 }
 

@@ -57,6 +57,11 @@ export interface Lists extends Items {
    */
   listNames(kind: NameKind, filter: NameFilter, page: CursorPage): Promise<ListPage<NameSummary>>;
   /**
+   * Lists those of the ids whose memories are there, belong to one of the users and have all of the tags. Parts of a
+   * document that is not shown, and what has expired, are not there.
+   */
+  listPresent(ids: readonly string[], filter: Pick<MemoryFilter, 'userIds' | 'withinTags'>): Promise<string[]>;
+  /**
    * Reads what lies around a memory, breadth first: memories by links and by the names that both mention.
    * @param options.hops most steps from the memory, 1..3; a name is a step between two memories that mention it
    * @param options.limit most memories and names together, 1..2,000

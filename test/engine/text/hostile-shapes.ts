@@ -24,5 +24,7 @@ export const HOSTILE_SHAPES: Readonly<Record<string, (length: number) => string>
   'names of secrets': (length) => 'token=1.'.repeat(length / 8),
   'words for passwords': (length) => '密码='.repeat(length / 3),
   'words before numbers': (length) => `(2${'phone '.repeat(14)}`.repeat(length / 86),
+  'digits before a letter': (length) => `+1${'23456789'.repeat(12)}a `.repeat(length / 100),
+  'digits of a telephone': (length) => `phone ${'23456789'.repeat(12)}a `.repeat(length / 104),
   nulls: (length) => '\0'.repeat(length),
 };
