@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../engine/index.ts';
+import { mayDo } from '../doorkeeper.ts';
 import { isErrorCode } from '../http-errors.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
@@ -204,6 +205,9 @@ export const lgmRoutes: readonly Route[] = [
       requireMode(call);
       const { tenant, readBody, send } = call;
       const body = await readBody();
+      // What is read for a reflection, or named by it, the key must be able to read.
+      if ((body.content == null || body.context_ids != null) && !mayDo(call.principal.role, 'read'))
+        throw new EngineError('forbidden', 'a reflection without content, or with context_ids, needs a key that reads');
       // A reflection must not tell what memories of others say.
       const placed = placeOf(call, body);
       const place = { ...placed, userId: placed.userId ?? '' };

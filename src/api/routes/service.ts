@@ -4,6 +4,7 @@ import {
   DEFAULT_TENANT,
   type Engine,
   type ErrorCode,
+  isBound,
   isEngineError,
   type Sector,
   SECTOR_PROFILES,
@@ -195,10 +196,14 @@ async function modelsOf(engine: Engine) {
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
 
-/** True for a caller who may read the default tenant. A load balancer that sends a wrong key still gets its answer. */
+/**
+ * True for a caller who may read all of the default tenant. A load balancer that sends a wrong key still gets its
+ * answer.
+ */
 async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
   try {
-    return (await admit('read')).tenantId === DEFAULT_TENANT;
+    const holder = await admit('read');
+    return holder.tenantId === DEFAULT_TENANT && !isBound(holder);
   } catch (error) {
     if (isEngineError(error) && REFUSALS.has(error.code)) return false;
     throw error;

@@ -88,6 +88,7 @@ function acceptMemory(
   const twin = findTwin(store, { memory, userNo, hash, now });
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
+    requireSameText(twin, memory, hash);
     return recogniseDuplicate(context, twin);
   }
 
@@ -139,17 +140,19 @@ function findTwin(
   { memory, userNo, hash, now }: { memory: NewMemory; userNo: number; hash: Buffer; now: number },
 ): Twin | undefined {
   if (memory.externalId !== null) {
-    const twin = findByExternalId(store, { externalId: memory.externalId, userNo }, now);
-    if (twin !== undefined && !contentHash(twin.content).equals(hash)) {
-      throw new EngineError(
-        'conflict',
-        `external_id belongs to memory ${twin.id}, whose text differs: PATCH that one instead`,
-      );
-    }
-    return twin;
+    return findByExternalId(store, { externalId: memory.externalId, userNo }, now);
   }
   if (memory.onDuplicate === 'keep') return undefined;
   return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
+}
+
+/** Checks that the memory with the external id of a new one says the same. @throws EngineError `conflict` */
+function requireSameText(twin: Twin, { externalId }: NewMemory, hash: Buffer): void {
+  if (externalId === null || contentHash(twin.content).equals(hash)) return;
+  throw new EngineError(
+    'conflict',
+    `external_id belongs to memory ${twin.id}, whose text differs: PATCH that one instead`,
+  );
 }
 
 /**
