@@ -2,6 +2,8 @@ import { EngineError } from '../engine/index.ts';
 
 /** Most values of a JSON body: lists, objects, texts, numbers and so on, at any depth. */
 export const MAX_JSON_VALUES = 100_000;
+/** Deepest nesting of a JSON body. Fields have closer bounds of their own; this one keeps recursion shallow. */
+export const MAX_JSON_DEPTH = 512;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -11,7 +13,8 @@ const QUOTED_CHARACTERS = 64;
 
 /**
  * Refuses a text of well-formed JSON that names a field of an object twice, where JSON.parse would keep the last: what
- * checked the request on its way may have read the first. Refuses more than `MAX_JSON_VALUES` values, too.
+ * checked the request on its way may have read the first. Refuses more than `MAX_JSON_VALUES` values and a nesting
+ * over `MAX_JSON_DEPTH`, too.
  * @throws EngineError `invalid`
  */
 export function checkJson(text: string): void {
@@ -30,6 +33,8 @@ export function checkJson(text: string): void {
     else if (code === CLOSE_OBJECT || code === CLOSE_LIST) open.pop();
     else if (code !== COMMA) continue;
     if (code !== QUOTE && code !== CLOSE_OBJECT && code !== CLOSE_LIST) values++;
+    if (open.length > MAX_JSON_DEPTH)
+      throw new EngineError('invalid', `the body is nested over ${MAX_JSON_DEPTH} deep`);
     if (values > MAX_JSON_VALUES) throw new EngineError('invalid', `the body has over ${MAX_JSON_VALUES} values`);
   }
 }

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import net from 'node:net';
 import { expect, test } from 'vitest';
+import { boundConnections } from '../../src/api/bound-connections.ts';
 import { networkOf } from '../../src/engine/control/network-of.ts';
 import { until } from '../support/attacks/silent-readers.ts';
 import { startApi } from '../support/start-api.ts';
@@ -55,6 +57,28 @@ test('a client that reads nothing of small replies is cut off', async () => {
   await closed;
   clearInterval(timer);
   expect((await api.request('GET', '/health')).status).toBe(200);
+});
+
+test('what all connections leave unread is bounded: the largest are cut', async () => {
+  const reply = Buffer.alloc(24 * 1024 * 1024);
+  const server = createServer((request, response) => void response.end(request.url === '/large' ? reply : 'small'));
+  boundConnections(server, { most: 100, readerTimeoutMs: 60_000, isProxy: () => false });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const held = Array.from({ length: 10 }, () => net.connect({ port, host: '127.0.0.1' }));
+  for (const socket of held) {
+    socket.pause().on('error', () => {});
+    socket.write('GET /large HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+  }
+  const connections = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
+  await until(async () => (await connections()) === 10);
+  await until(async () => (await connections()) < 10);
+  expect(await connections()).toBeGreaterThan(2);
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('small');
+  for (const socket of held) socket.destroy();
+  server.closeAllConnections();
+  server.close();
 });
 
 test('addresses of IPv6 count by their /64', () => {

@@ -122,6 +122,21 @@ describe('a key that is bound to tags', () => {
     expect(around.text).not.toContain('private');
   });
 
+  test('cannot tell an item outside of them from one that is not there', async () => {
+    await api.request('PUT', '/items', { body: { namespace: 'n', key: 'theirs', value: 1, tags: ['other'] } });
+    const key = keyOf({ tags: ['work'] });
+    const get = async (name: string) => {
+      const { status, body } = await api.request('GET', `/items?namespace=n&key=${name}`, { key });
+      return [status, body.detail];
+    };
+    expect(await get('theirs')).toEqual(await get('absent'));
+    const taken = { content: 'Another text.', external_id: 'theirs-1' };
+    const { id } = await api.add({ content: 'A text of others.', external_id: 'theirs-1' });
+    const refused = await api.request('POST', '/memory/add', { key, body: taken });
+    expect(refused.status).toBe(409);
+    expect(refused.text).not.toContain(id);
+  });
+
   test('cannot take over what is stored without them', async () => {
     await api.add({ content: 'Said before, without tags.', user_id: 'ana' });
     const again = await api.request('POST', '/memory/add', {

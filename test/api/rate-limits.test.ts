@@ -124,6 +124,10 @@ describe('quotas', () => {
     expect(statuses.at(-1)).toBe(507);
     expect((await add(api, 'small')).body.detail).toMatch(/^quota max_mb \(OM_TENANT_MAX_MB\): \d MB are used, 1 MB/);
     const { items } = (await api.request('GET', '/memory/all')).body;
+    const patch = (body: object) => api.request('PATCH', `/memory/${items[0]!.id}`, { body });
+    // What a change replaces is kept, so changes take disk, too.
+    expect((await patch({ content: 'small' })).body.code).toBe('storage_full');
+    expect((await patch({ status: 'archived' })).status).toBe(200);
     for (const { id } of items) await api.request('DELETE', `/memory/${id}`);
     expect((await add(api, 'small')).status).toBe(202);
   });

@@ -101,6 +101,7 @@ export const memoryRoutes: readonly Route[] = [
     name: 'patchMemory',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Changes the named fields of a memory and keeps the others',
     description: 'The body must name at least one field. If no value changes, the version stays the same.',
     params: { id: MEMORY_ID },

@@ -38,7 +38,7 @@ import {
 
 /** Longest title or other line of a document, which its file gave, in UTF-16 code units. */
 const FOUND_CHARACTERS = 65_536;
-const MOST = Number.MAX_SAFE_INTEGER;
+const MOST = 1_000_000_000_000;
 
 // ── What is exported ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -47,6 +47,7 @@ export function putItem(
   if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
 
   const columns = changedColumns(before, item);
+  if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
   const status = before.status === 'archived' ? 'active' : undefined;
   changeMemory(context, before, { columns, status });
   putItemName(store, before.memoryNo, nameOf(before.user_no, item));

@@ -20,6 +20,7 @@ import {
 } from '../types.ts';
 import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
+import { type Quota, refuseOverQuota } from './quota.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -36,7 +37,13 @@ export function patchMemory(
     id,
     patch,
     ifVersion,
-  }: { readonly id: string; readonly patch: MemoryPatch; readonly ifVersion?: number | undefined },
+    quota = null,
+  }: {
+    readonly id: string;
+    readonly patch: MemoryPatch;
+    readonly ifVersion?: number | undefined;
+    readonly quota?: Quota | null;
+  },
 ): Memory {
   const { store, now } = context;
   const before = getMemoryRow(store, id, now);
@@ -52,6 +59,8 @@ export function patchMemory(
 
   refuseBadPatch({ ...before, ...columns });
   if (before.generation_no !== null) refuseChangeOfDocument(columns);
+  // What is replaced is kept. A change of the status alone keeps no text.
+  if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
 
   changeMemory(context, before, { columns, status: newStatus });
   return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);

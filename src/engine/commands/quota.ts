@@ -14,7 +14,7 @@ const MB = 1024 * 1024;
 /**
  * Refuses to add memories or a document over the tenant's quota. Deletes free it at once, as free pages do not count.
  * Rows are counted only if the highest number of a memory, which is never lower than their count, passes the limit.
- * @param adding memories that would be added at most
+ * @param adding memories that would be added at most; 0 for a change that only takes disk
  * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed
  */
 export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, adding: number): void {
@@ -24,7 +24,7 @@ export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, ad
     const usedMb = Math.ceil(usedBytes(store) / MB);
     throw overQuota(`max_mb (OM_TENANT_MAX_MB): ${usedMb} MB are used, ${maxMb} MB are allowed`);
   }
-  if (maxMemories === 0 || highestMemoryNo(store) + adding <= maxMemories) return;
+  if (maxMemories === 0 || adding === 0 || highestMemoryNo(store) + adding <= maxMemories) return;
   const count = countMemories(store);
   if (count + adding > maxMemories) {
     throw overQuota(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { noItem } from '../commands/items.ts';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
@@ -125,12 +126,16 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 }
 
 /** Items: those of others are absent, and what is put is within the bounds. */
-function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMemory }: Reach) {
+function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
   const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
-    getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
+    async getItem(place) {
+      const item = await tenant.getItem(ownPlace(place));
+      if ((await reachedIds([item.id])).size === 0) throw noItem();
+      return item;
+    },
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
     moveNamespace: async (move) =>
       tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),

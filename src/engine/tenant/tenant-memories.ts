@@ -62,7 +62,7 @@ export function createMemoryMethods(
 
     async patchMemory(id, patch, { ifVersion } = {}) {
       const { fields } = await guard.fields(patch);
-      const memory = await writer.write(path, 'patchMemory', { id, patch: fields, ifVersion });
+      const memory = await writer.write(path, 'patchMemory', { id, patch: fields, ifVersion, quota: quotaOf(options) });
       dispatcher.dispatch(path, 'encode');
       return memory;
     },
