@@ -131,6 +131,10 @@ function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMem
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
+    async renewItems(ids) {
+      for (const id of ids) await reachedMemory(id);
+      await tenant.renewItems(ids);
+    },
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
     moveNamespace: async (move) =>
       tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
