@@ -39,8 +39,8 @@ export interface Client extends Omit<Operations, 'queryMemories'> {
    * sent.
    */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
-  /** Yields the bytes of a long reply as they arrive. */
-  receive(path: string): AsyncGenerator<Uint8Array>;
+  /** Yields the bytes of a long reply as they arrive. @param accept media type that is asked for; any if left out */
+  receive(path: string, accept?: string): AsyncGenerator<Uint8Array>;
 }
 
 type Operations = {
@@ -91,7 +91,7 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
     ...operationsOf(server),
     sendForm: async (method, path, form) => expectReply(server, { method, path, ...encodeForm(form) }),
     exchangeLines: (path, body) => exchangeLines(server, path, body),
-    receive: (path) => receive(server, path),
+    receive: (path, accept) => receive(server, path, accept),
   };
 }
 
@@ -198,8 +198,8 @@ async function* exchangeLines(server: ServerAddress, path: string, body: Body): 
   }
 }
 
-async function* receive(server: ServerAddress, path: string): AsyncGenerator<Uint8Array> {
-  const request = openRequest(server, { method: 'GET', path }, { isNew: true });
+async function* receive(server: ServerAddress, path: string, accept = '*/*'): AsyncGenerator<Uint8Array> {
+  const request = openRequest(server, { method: 'GET', path, headers: { accept } }, { isNew: true });
   const explain = startSending(server, request, []);
   try {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -123,6 +124,44 @@ test('namespaces are listed by prefix, suffix and depth', async () => {
   expect(await list({ prefix: ['n'], suffix: ['old'] })).toEqual(['n/ben/notes/old']);
   expect(await list({ prefix: ['n'], max_depth: 2 })).toEqual(['n/ana', 'n/ben']);
   expect(await list({ prefix: ['n'], limit: 1, offset: 1 })).toEqual(['n/ben/notes/old']);
+});
+
+test('a get and a search renew the life of an item, unless they say no, and leave its version alone', async () => {
+  const clock = createManualClock();
+  await using own = await startApi({ folder: tempFolder(), clock, settings: { OM_EMBEDDINGS: 'none' } });
+  const put = (key: string, ttl?: number) =>
+    own.request('PUT', '/store/items', { body: { namespace: ['life'], key, value: { key }, ttl } });
+  const read = async (key: string, more = '') =>
+    (await own.request('GET', `/store/items?namespace=life&key=${key}${more}`)).text !== 'null';
+  const find = async (more: object = {}) => {
+    const { body } = await own.request('POST', '/store/items/search', {
+      body: { namespace_prefix: ['life'], ...more },
+    });
+    return body.items.map((item: object) => (item as { readonly key: string }).key);
+  };
+  for (const key of ['read', 'found', 'left']) await put(key, 10);
+  await put('stays');
+  clock.advance(8 * 60_000);
+  expect(await read('read')).toBe(true);
+  expect(await read('left', '&refresh_ttl=False')).toBe(true);
+  expect(await find({ filter: { key: 'found' }, refresh_ttl: true })).toEqual(['found']);
+  clock.advance(8 * 60_000);
+  expect(await find({ refresh_ttl: false })).toEqual(['found', 'read', 'stays']);
+  clock.advance(2 * 60_000);
+  expect(await find()).toEqual(['stays']);
+  expect((await own.request('GET', '/store/items?namespace=life&key=stays&refresh_ttl=maybe')).status).toBe(400);
+
+  await put('again', 10);
+  clock.advance(5 * 60_000);
+  await read('again');
+  const { body } = await own.request('GET', '/items?namespace=life&key=again');
+  expect(body).toMatchObject({ version: 1, expires_at: clock.now() + 10 * 60_000 });
+  // An expiry that was set by hand is final.
+  await own.request('PATCH', `/memory/${body.id}`, { body: { expires_at: clock.now() + 60_000 } });
+  clock.advance(30_000);
+  expect(await read('again')).toBe(true);
+  clock.advance(30_000);
+  expect(await read('again')).toBe(false);
 });
 
 test('a time to live is minutes from the put, and a put without one ends it', async () => {

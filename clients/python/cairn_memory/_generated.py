@@ -1835,7 +1835,7 @@ class Client(BaseClient):
         """Stores an item under a key, or replaces it: `PUT /store/items`."""
         return self._call(OPERATIONS["put_store_item"], {"namespace": namespace, "key": key, "value": value, "index": index, "ttl": ttl, "user_id": user_id}, options)
 
-    def get_store_item(self, *, namespace: Optional[str] = None, key: Optional[str] = None, refresh_ttl: Optional[str] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Union[Dict[str, Any], None]:
+    def get_store_item(self, *, namespace: Optional[str] = None, key: Optional[str] = None, refresh_ttl: Optional[bool] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Union[Dict[str, Any], None]:
         """Shows the item with a key: `GET /store/items`."""
         return self._call(OPERATIONS["get_store_item"], {"namespace": namespace, "key": key, "refresh_ttl": refresh_ttl, "user_id": user_id}, options)
 
@@ -1843,7 +1843,7 @@ class Client(BaseClient):
         """Erases the item with a key, if there is one: `DELETE /store/items`."""
         return self._call(OPERATIONS["delete_store_item"], {"namespace": namespace, "key": key, "user_id": user_id}, options)
 
-    def search_store_items(self, *, namespace_prefix: Optional[Union[List[str], None]] = None, filter: Optional[Union[Dict[str, Any], None]] = None, query: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, offset: Optional[Union[int, None]] = None, refresh_ttl: Optional[Any] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+    def search_store_items(self, *, namespace_prefix: Optional[Union[List[str], None]] = None, filter: Optional[Union[Dict[str, Any], None]] = None, query: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, offset: Optional[Union[int, None]] = None, refresh_ttl: Optional[Union[bool, None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
         """Lists items in namespaces, or ranks them by a query: `POST /store/items/search`."""
         return self._call(OPERATIONS["search_store_items"], {"namespace_prefix": namespace_prefix, "filter": filter, "query": query, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl, "user_id": user_id}, options)
 

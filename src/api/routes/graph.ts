@@ -8,7 +8,7 @@ import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 const BOUNDS =
   'Memories of any status take part, unless they have expired or are not valid now. From one node at most 64 links ' +
   'and 64 mentions are followed in each direction; the reply has at most `limit` nodes, four times as many lines of ' +
-  'each kind, and says in `truncated` whether that left something out.';
+  'each kind, 1 MiB of nodes and 512 KiB of each kind of lines; `truncated` says whether that left something out.';
 
 /** Routes of graphs, for pictures of what hangs together. */
 export const graphRoutes: readonly Route[] = [

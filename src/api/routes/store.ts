@@ -61,8 +61,11 @@ export const storeRoutes: readonly Route[] = [
     summary: 'Shows the item with a key',
     query: storePlaceQuery,
     replies: { 200: { description: 'The item; null if there is none.', json: storeItem } },
-    async handle({ tenant, query: { namespace, key, user_id }, send }) {
+    async handle(call) {
+      const { tenant, query, send } = call;
+      const { namespace, key, user_id } = query;
       const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
+      if (found !== undefined && query.refresh_ttl) await renew(call, [found]);
       send(200, found === undefined ? null : storeItemOf(found));
     },
   }),
@@ -103,6 +106,12 @@ export const storeRoutes: readonly Route[] = [
     async handle(call) {
       const body = await call.readBody();
       const { found, isCut, size } = await search(call, body);
+      if (body.refresh_ttl !== false) {
+        await renew(
+          call,
+          found.map(({ memory }) => memory),
+        );
+      }
       const items = found.map(({ memory, score }) => storeItemOf(memory, score));
       await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, size * 2);
     },
@@ -138,6 +147,12 @@ export const storeRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Renews the lives of items with a `ttl`, unless a caller without a key reads what is public. */
+async function renew({ tenant, principal }: TenantCall, memories: readonly Memory[]): Promise<void> {
+  if (isPublicRead(principal)) return;
+  await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
+}
 
 interface Found {
   readonly memory: Memory;

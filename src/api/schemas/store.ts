@@ -64,7 +64,7 @@ export const storePutSchema = z
         .positive('expected more than 0')
         .max(MAX_TTL, `expected at most ${MAX_TTL}`)
         .nullish()
-        .describe('Minutes until the item expires, counted from this put; by default it stays.'),
+        .describe('Minutes until the item expires, counted from its last put or read; by default it stays.'),
       ...owner,
     },
     BODY_EXPECTED,
@@ -78,7 +78,14 @@ export type StorePutBody = z.output<typeof storePutSchema>;
 export const storePlaceQuery = z.strictObject({
   namespace: namespace.describe('The labels of the namespace, joined by dots.'),
   key: place.key,
-  refresh_ttl: z.string().optional().describe('Read by no one: an item expires as its last put says.'),
+  refresh_ttl: z
+    .string()
+    .toLowerCase()
+    .pipe(z.enum(['true', 'false'], expected('true or false')))
+    .transform((value) => value === 'true')
+    .register(SHOWN_AS, { type: 'boolean' })
+    .default(true)
+    .describe('Whether this read renews the life of an item with a `ttl`.'),
   ...owner,
 });
 
@@ -104,7 +111,10 @@ export const storeSearchSchema = z.strictObject(
       .nullish()
       .describe('Ranks the items. The best 200 have a score; others follow without one.'),
     ...paging('items', 10),
-    refresh_ttl: z.unknown().optional().describe('Read by no one: an item expires as its last put says.'),
+    refresh_ttl: z
+      .boolean(expected('true or false'))
+      .nullish()
+      .describe('Whether this read renews the lives of items with a `ttl`; true by default.'),
     ...owner,
   },
   BODY_EXPECTED,

@@ -16,8 +16,14 @@ export function toStoredItem(body: StorePutBody, now: number): NewItem {
   return {
     ...toNewItem({ key, namespace: namespace.join('.'), value, user_id }),
     content,
-    expiresAt: ttl == null ? null : now + Math.ceil(ttl * MINUTE_MS),
+    ...lifetimeOf(ttl ?? null, now),
   };
+}
+
+function lifetimeOf(minutes: number | null, now: number): Pick<NewItem, 'expiresAt' | 'ttlMs'> {
+  if (minutes === null) return { expiresAt: null, ttlMs: null };
+  const ttlMs = Math.ceil(minutes * MINUTE_MS);
+  return { expiresAt: now + ttlMs, ttlMs };
 }
 
 export function storeItemOf(memory: Memory, score?: number): StoreItemReply {

@@ -3678,7 +3678,7 @@ export type PutStoreItemInput = {
   };
   /** Paths of the texts that are searched, such as `notes[*].text`; `$` is the whole value, which is the default. `false` keeps the item out of ranked search. */
   readonly index?: false | readonly string[] | null | undefined;
-  /** Minutes until the item expires, counted from this put; by default it stays. */
+  /** Minutes until the item expires, counted from its last put or read; by default it stays. */
   readonly ttl?: number | null | undefined;
   /** The user who owns the items; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
@@ -3688,8 +3688,8 @@ export type GetStoreItemInput = {
   readonly namespace?: string | undefined;
   /** The key of the item, unique within the namespace. */
   readonly key?: string | undefined;
-  /** Read by no one: an item expires as its last put says. */
-  readonly refresh_ttl?: string | undefined;
+  /** Whether this read renews the life of an item with a `ttl`. */
+  readonly refresh_ttl?: boolean | undefined;
   /** The user who owns the items; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
@@ -3717,8 +3717,8 @@ export type SearchStoreItemsInput = {
   readonly limit?: number | null | undefined;
   /** Items to skip. */
   readonly offset?: number | null | undefined;
-  /** Read by no one: an item expires as its last put says. */
-  readonly refresh_ttl?: unknown;
+  /** Whether this read renews the lives of items with a `ttl`; true by default. */
+  readonly refresh_ttl?: boolean | null | undefined;
   /** The user who owns the items; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };

@@ -16,8 +16,10 @@ import { connect, type CairnOptions, type Send } from '../connection.ts';
 export interface CairnStoreOptions extends CairnOptions {
   /** The user who owns all items of this store; by default no particular user. */
   readonly userId?: string | undefined;
-  /** Minutes until an item expires, counted from its last put; by default it stays. */
+  /** Minutes until an item expires, counted from its last put or read; by default it stays. */
   readonly ttl?: number | undefined;
+  /** Whether a read renews the lives of the items that it returns; true by default. */
+  readonly refreshOnRead?: boolean | undefined;
 }
 
 /** Most requests of a batch that are under way at once. */
@@ -46,12 +48,14 @@ export class CairnStore extends BaseStore {
   readonly #send: Send;
   readonly #owner: { readonly user_id?: string };
   readonly #ttl: number | undefined;
+  readonly #reading: { readonly refresh_ttl?: false };
 
   constructor(options: CairnStoreOptions) {
     super();
     this.#send = connect(options);
     this.#owner = options.userId === undefined ? {} : { user_id: options.userId };
     this.#ttl = options.ttl;
+    this.#reading = options.refreshOnRead === false ? { refresh_ttl: false } : {};
   }
 
   /** @throws InvalidNamespaceError for a namespace that no store takes; CairnError for a request that was refused */
@@ -74,7 +78,8 @@ export class CairnStore extends BaseStore {
   }
 
   async #get({ namespace, key }: GetOperation): Promise<Item | null> {
-    const query = new URLSearchParams({ namespace: namespace.join('.'), key, ...this.#owner });
+    const refresh = this.#reading.refresh_ttl === false ? { refresh_ttl: 'false' } : {};
+    const query = new URLSearchParams({ namespace: namespace.join('.'), key, ...refresh, ...this.#owner });
     const item = (await this.#send('GET', `/store/items?${query.toString()}`)) as SentItem | null;
     return item === null ? null : toItem(item);
   }
@@ -86,7 +91,7 @@ export class CairnStore extends BaseStore {
   }
 
   async #search({ namespacePrefix, filter, query, limit = 10, offset = 0 }: SearchOperation): Promise<SearchItem[]> {
-    const asked = { namespace_prefix: namespacePrefix, filter, query, ...this.#owner };
+    const asked = { namespace_prefix: namespacePrefix, filter, query, ...this.#reading, ...this.#owner };
     return pagesOf(limit, async (found, most) => {
       const body = { ...asked, limit: most, offset: offset + found };
       const { items, truncated } = (await this.#send('POST', '/store/items/search', body)) as {

@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { keptHash } from '../store/duplicates.ts';
-import { findItemNo, findUserNo, putItemName } from '../store/items.ts';
+import { findItemNo, findUserNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -51,6 +51,7 @@ export function putItem(
   const status = before.status === 'archived' ? 'active' : undefined;
   changeMemory(context, before, { columns, status });
   putItemName(store, before.memoryNo, nameOf(before.user_no, item));
+  setItemTtl(store, before.memoryNo, item.ttlMs ?? null);
   const memory = toMemory(readRow(store, before.memoryNo), now);
   return { memory, created: false, changed: memory.version !== version };
 }
@@ -64,6 +65,14 @@ export function deleteItem(
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
   return eraseMemories(context, [row.memoryNo]);
+}
+
+/** Lets items expire a lifetime from now on. */
+export function renewItems(
+  { store, now }: WriteContext,
+  { memoryNos }: { readonly memoryNos: readonly number[] },
+): void {
+  renew(store, memoryNos, now);
 }
 
 /** Makes the error about a name that no item has. */
@@ -88,12 +97,13 @@ function storeItem(context: WriteContext, item: ReadyItem, quota: Quota | null) 
   refuseOverBacklog(context, 1);
   refuseOverQuota(context, quota, 1);
   const { store } = context;
-  const { key, namespace, value, ...fields } = item;
+  const { key, namespace, value, ttlMs = null, ...fields } = item;
   const memory: NewMemory = { ...fields, sessionId: '', externalId: namespace === '' ? key : null };
   const userNo = ensureUser(store, item.userId);
   const hash = contentHash(item.content);
   const stored = storeMemory(context, { memory, userNo, hash, bulk: false, value: jsonOf(value) });
   putItemName(store, stored.memoryNo, nameOf(userNo, item));
+  setItemTtl(store, stored.memoryNo, ttlMs);
   return toMemory(readRow(store, stored.memoryNo), context.now);
 }
 

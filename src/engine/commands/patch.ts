@@ -4,6 +4,7 @@ import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../sto
 import { eraseEntities } from '../store/entities.ts';
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import { keptHash } from '../store/duplicates.ts';
+import { setItemTtl } from '../store/items.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
@@ -80,6 +81,7 @@ export function changeMemory(
 ): void {
   const { store, now } = context;
   replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
+  if (columns.expires_at !== undefined) setItemTtl(store, before.memoryNo, null);
   const start = startOf({ ...before, ...columns });
   if (start !== startOf(before)) {
     for (const older of listSuperseded(store, before.memoryNo)) settleStatus(context, older, { endsAt: start });

@@ -2,7 +2,7 @@ import { shownGist } from '../entities/skim.ts';
 import { type BareGraph, readNeighbourhood, readUserGraph } from '../store/graph.ts';
 import { findUserNo } from '../store/items.ts';
 import { getMemoryRow } from '../store/memories.ts';
-import type { MemoryFilter, MemoryGraph } from '../types.ts';
+import { MAX_GRAPH_BYTES, type MemoryFilter, type MemoryGraph } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
 type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
@@ -39,5 +39,47 @@ function withGists(graph: BareGraph): MemoryGraph {
     ...memory,
     gist: shownGist({ content: start, title, gist }),
   }));
-  return { ...graph, memories };
+  return withinBytes({ ...graph, memories });
+}
+
+/** Leaves out the farthest nodes and the last lines of a graph that is over `MAX_GRAPH_BYTES`. */
+function withinBytes(graph: MemoryGraph): MemoryGraph {
+  const nodes = [
+    ...graph.memories.map((memory) => ({ memory, hop: memory.hop })),
+    ...graph.entities.map((entity) => ({ entity, hop: entity.hop })),
+  ].sort((a, b) => a.hop - b.hop);
+  const kept = fitting(nodes, MAX_GRAPH_BYTES.nodes);
+  const memories = kept.flatMap((node) => ('memory' in node ? node.memory : []));
+  const entities = kept.flatMap((node) => ('entity' in node ? node.entity : []));
+  const ids = new Set(memories.map(({ id }) => id));
+  const names = new Set(entities.map(({ name }) => name));
+  const lines = {
+    links: fitting(
+      graph.links.filter(({ src, dst }) => ids.has(src) && ids.has(dst)),
+      MAX_GRAPH_BYTES.lines,
+    ),
+    mentions: fitting(
+      graph.mentions.filter(({ memory, entity }) => ids.has(memory) && names.has(entity)),
+      MAX_GRAPH_BYTES.lines,
+    ),
+    relations: fitting(
+      graph.relations.filter(({ src, dst }) => names.has(src) && names.has(dst)),
+      MAX_GRAPH_BYTES.lines,
+    ),
+  };
+  const isCut =
+    graph.isCut ||
+    kept.length < nodes.length ||
+    (['links', 'mentions', 'relations'] as const).some((kind) => lines[kind].length < graph[kind].length);
+  return { memories, entities, ...lines, isCut };
+}
+
+/** Returns the first entries of a list that fit into a number of bytes as JSON, at least one. */
+function fitting<Entry>(list: readonly Entry[], most: number): Entry[] {
+  let bytes = 0;
+  const end = list.findIndex((entry, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry));
+    return index > 0 && bytes > most;
+  });
+  return end === -1 ? [...list] : list.slice(0, end);
 }

@@ -33,6 +33,38 @@ export function putItemName(store: Store, memoryNo: number, { userNo, namespace,
     .run(memoryNo, namespace === '' ? 0 : ensureNamespace(store, userNo, namespace), key);
 }
 
+/** Sets the lifetime of an item that reads renew, ms; with null its expiry stays as it is. Call inside a write. */
+export function setItemTtl(store: Store, memoryNo: number, ttlMs: number | null): void {
+  store.prepare('UPDATE items SET ttl_ms = :ttlMs WHERE memory = :memoryNo AND ttl_ms IS NOT :ttlMs').run({
+    memoryNo,
+    ttlMs,
+  });
+}
+
+/** SQL condition on an item `i`, its memory `m` and `:now`: a read moves its expiry by 1 % of its lifetime or more. */
+const IS_DUE = `i.ttl_ms > 0 AND m.expires_at > :now AND m.expires_at < :now + 0.99 * i.ttl_ms`;
+
+/** Lists those of the given memories, by their ids, whose lifetime a read at this time renews. */
+export function listDueRenewals(store: Store, ids: readonly string[], now: number): number[] {
+  return store
+    .prepare(
+      `SELECT m.seq FROM json_each(:ids) AS wanted CROSS JOIN memories m ON m.id = wanted.value
+       CROSS JOIN items i ON i.memory = m.seq WHERE ${IS_DUE}`,
+    )
+    .pluck()
+    .all({ ids: JSON.stringify(ids), now }) as number[];
+}
+
+/** Lets items expire a lifetime from now on. It is no change of them: no version and no event. Call inside a write. */
+export function renewItems(store: Store, memoryNos: readonly number[], now: number): void {
+  store
+    .prepare(
+      `UPDATE memories AS m SET expires_at = :now + i.ttl_ms FROM items i
+       WHERE m.seq IN (SELECT value FROM json_each(:memoryNos)) AND i.memory = m.seq AND ${IS_DUE}`,
+    )
+    .run({ memoryNos: JSON.stringify(memoryNos), now });
+}
+
 /** Lists the numbers of the items in a namespace, expired ones too. */
 export function listItemsIn(store: Store, namespaceNo: number): number[] {
   return store

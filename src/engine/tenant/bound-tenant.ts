@@ -136,6 +136,11 @@ function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds
       if ((await reachedIds([item.id])).size === 0) throw noItem();
       return item;
     },
+    async renewItems(ids) {
+      const reached = await reachedIds(ids);
+      if (!ids.every((id) => reached.has(id))) throw noItem();
+      await tenant.renewItems(ids);
+    },
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
     moveNamespace: async (move) =>
       tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),

@@ -1,4 +1,5 @@
 import { findItemRow, noItem } from '../commands/items.ts';
+import { listDueRenewals } from '../store/items.ts';
 import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';
 import type { CursorPage, ItemFilter, Items } from '../types.ts';
@@ -34,6 +35,12 @@ export function createItemMethods(options: TenantOptions): Items {
       const row = findItemRow(options.open().store, place);
       if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) throw noItem();
       return toMemory(row, now);
+    },
+
+    async renewItems(ids) {
+      // Most reads renew nothing, and a write would cost them a commit.
+      const memoryNos = ids.length === 0 ? [] : listDueRenewals(options.open().store, ids, clock.now());
+      if (memoryNos.length > 0) await writer.write(path, 'renewItems', { memoryNos });
     },
 
     async deleteItem(place, { withinTags = [] } = {}) {

@@ -4,6 +4,9 @@ import type { MemoryStatus, Sector } from './memory.ts';
 /** Most memories and names of a graph. */
 export const MAX_GRAPH_NODES = 2_000;
 
+/** Most bytes that the memories and names of a graph take as JSON, and most bytes of its lines of each kind. */
+export const MAX_GRAPH_BYTES = { nodes: 1024 * 1024, lines: 512 * 1024 } as const;
+
 /** A memory in a graph, without its text. Times are Unix ms. */
 export interface MemoryNode {
   readonly id: string;

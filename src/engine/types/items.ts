@@ -18,6 +18,8 @@ export interface NewItem extends ItemPlace, Omit<NewMemory, 'userId' | 'sessionI
   readonly content: string | null;
   /** Any JSON value of at most `MAX_VALUE_BYTES`, kept apart from the text; null for none. */
   readonly value: Json;
+  /** Lifetime in ms that reads renew (`renewItems`), beside the `expiresAt` that it leads to now; none by default. */
+  readonly ttlMs?: number | null;
 }
 
 /** Greatest size of an item's value as JSON, in bytes of UTF-8. */
@@ -105,6 +107,11 @@ export interface Items {
   putItem(item: NewItem, options?: PutOptions): Promise<PutReply>;
   /** Returns an item by its key, whatever its status. @throws EngineError `not_found`, also for one that has expired */
   getItem(place: ItemPlace): Promise<Memory>;
+  /**
+   * Lets those of the memories with these ids that are items with a `ttlMs` expire that long from now on. An expiry
+   * that would move by less than a hundredth of the lifetime stays. Ids without such an item are passed over.
+   */
+  renewItems(ids: readonly string[]): Promise<void>;
   /** Erases an item as `deleteMemory` does. @throws EngineError `not_found`, also for an item without `withinTags` */
   deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**

@@ -11,7 +11,7 @@ import {
   hideMatching,
 } from '../commands/erase.ts';
 import { importLines } from '../commands/import-lines.ts';
-import { deleteItem, putItem } from '../commands/items.ts';
+import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { eraseItems, moveNamespace } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
@@ -56,6 +56,7 @@ export const WRITE_COMMANDS = {
   importLines,
   putItem,
   deleteItem,
+  renewItems,
   moveNamespace,
   eraseItems,
   changeLog,

@@ -90,3 +90,26 @@ test('a bound caller sees neither memories nor names of others, from whichever n
   await expect(bound.neighbourhood(untagged, { hops: 1, limit: 9 })).rejects.toMatchObject({ code: 'not_found' });
   await expect(bound.userGraph('ben', { limit: 9 })).rejects.toMatchObject({ code: 'forbidden' });
 });
+
+test('a graph of long gists ends at 1 MiB of nodes, the farthest left out first', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant } = fixture;
+  const gist = '漢'.repeat(4_000);
+  const add = async (content: string) => (await fixture.add({ content, userId: 'ana', gist })).id;
+  const middle = await add('the middle');
+  const near = [];
+  for (let n = 0; n < 60; n += 1) near.push(await add(`near ${n}`));
+  for (const dst of near) await tenant.linkMemories({ src: middle, dst, type: 'supports', weight: 0.9 });
+  for (let n = 0; n < 60; n += 1) {
+    await tenant.linkMemories({ src: near[n]!, dst: await add(`far ${n}`), type: 'supports', weight: 1 });
+  }
+  const graph = await tenant.neighbourhood(middle, { hops: 2, limit: 500 });
+  expect(graph.isCut).toBe(true);
+  expect(Buffer.byteLength(JSON.stringify(graph.memories))).toBeLessThan(1_100_000);
+  expect(graph.memories[0]).toMatchObject({ id: middle, hop: 0 });
+  expect(graph.memories.filter(({ hop }) => hop === 1)).toHaveLength(60);
+  const ids = new Set(graph.memories.map(({ id }) => id));
+  expect(graph.links.every(({ src, dst }) => ids.has(src) && ids.has(dst))).toBe(true);
+  const whole = await tenant.neighbourhood(middle, { hops: 1, limit: 10 });
+  expect(whole.memories).toHaveLength(10);
+});
