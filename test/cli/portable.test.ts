@@ -59,7 +59,7 @@ test('an export that is compressed and encrypted is imported with its passphrase
     metadata: { 'odd key': '1', 'a\\b': '"' },
   }) as object;
   expect(items).toContainEqual(found);
-}, 90_000);
+}, 240_000);
 
 test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const message = (id: string, role: string, said: string, more = {}) => ({
@@ -90,7 +90,7 @@ test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const all = await contents();
   expect(all).toContain('The heron is at the weir.');
   expect(all.some((one) => /older prompt|hidden words/.test(one))).toBe(false);
-}, 90_000);
+}, 240_000);
 
 test('files of other programs, cut ones included', async () => {
   const chat = {
