@@ -107,11 +107,12 @@ test('an export counts what is not in it', async () => {
   ];
   const answers = [
     await api.request('POST', '/sessions/s1/log', { body: item }),
+    await api.request('POST', '/standing', { body: { query: 'Where does Ana work?' } }),
     await api.request('POST', '/evals', { body: { name: 'first', ...set } }),
   ];
-  expect(answers.map(({ status, text }) => (status < 300 ? '' : text))).toEqual(['', '']);
+  expect(answers.map(({ status, text }) => (status < 300 ? '' : text))).toEqual(['', '', '']);
   const end = jsonLines((await api.request('GET', '/export')).text).at(-1);
-  expect(end).toMatchObject({ left_out: { session_log_items: 2, evaluation_questions: 1 } });
+  expect(end).toMatchObject({ left_out: { session_log_items: 2, evaluation_questions: 1, standing_queries: 1 } });
 });
 
 test('an export is compressed for a client that takes gzip', async () => {

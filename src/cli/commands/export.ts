@@ -116,4 +116,5 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   documents_not_read: 'documents that were not read yet, or could not be',
   session_log_items: 'items of session logs',
   evaluation_questions: 'questions of evaluation sets',
+  standing_queries: 'standing queries',
 };

@@ -105,6 +105,7 @@ export interface LeftOut {
   readonly documents_not_read: number;
   readonly session_log_items: number;
   readonly evaluation_questions: number;
+  readonly standing_queries: number;
 }
 
 /** Counts what no export holds, whatever its filter. */
@@ -112,7 +113,8 @@ export function countLeftOut(store: Store): LeftOut {
   const counts = store.prepare(
     `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
        (SELECT coalesce(sum(items), 0) FROM session_logs WHERE user_id IS NOT NULL) AS session_log_items,
-       (SELECT count(*) FROM eval_items) AS evaluation_questions`,
+       (SELECT count(*) FROM eval_items) AS evaluation_questions,
+       (SELECT count(*) FROM standing_queries) AS standing_queries`,
   );
   return counts.get() as LeftOut;
 }
