@@ -10,7 +10,7 @@ const MAX_ITEM = 64 * 1024 * 1024;
 export type ItemPlace = 'list' | 'sequence' | readonly string[];
 
 /** What a reader of items needs to know of its file. */
-export interface ItemFile {
+interface ItemFile {
   readonly name: string;
   readonly place: ItemPlace;
   /** Is called with a message for each item that is damaged; the items behind it are read all the same. */

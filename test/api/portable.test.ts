@@ -99,6 +99,22 @@ test('only an admin exports and imports; a bound key never does', async () => {
   expect(items.map(({ detail }) => detail)).toEqual([{ by: ['user_id'] }]);
 });
 
+test('an export counts what is not in it', async () => {
+  const api = await start();
+  const [item, set] = [
+    { items: [{ role: 'user' }, { role: 'assistant' }] },
+    { items: [{ query: 'When?', expected: [] }] },
+  ];
+  const answers = [
+    await api.request('POST', '/sessions/s1/log', { body: item }),
+    await api.request('POST', '/standing', { body: { query: 'Where does Ana work?' } }),
+    await api.request('POST', '/evals', { body: { name: 'first', ...set } }),
+  ];
+  expect(answers.map(({ status, text }) => (status < 300 ? '' : text))).toEqual(['', '', '']);
+  const end = jsonLines((await api.request('GET', '/export')).text).at(-1);
+  expect(end).toMatchObject({ left_out: { session_log_items: 2, evaluation_questions: 1, standing_queries: 1 } });
+});
+
 test('an export is compressed for a client that takes gzip', async () => {
   const api = await start();
   await api.add({ content: 'The quince stands by the pond.' });

@@ -59,7 +59,7 @@ test('an export that is compressed and encrypted is imported with its passphrase
     metadata: { 'odd key': '1', 'a\\b': '"' },
   }) as object;
   expect(items).toContainEqual(found);
-}, 90_000);
+}, 240_000);
 
 test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const message = (id: string, role: string, said: string, more = {}) => ({
@@ -87,10 +87,12 @@ test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const stored = await cairn(['import', 'chatgpt', file, '--user', 'ana']);
   expect(stored.stdout).toMatch(/memory +2 +0 +0[^]*chatgpt: 5 read, 3 skipped/);
   expect((await cairn(['import', file, '--user', 'ana'])).stdout).toMatch(/memory +0 +2 +0/);
+  // Both lines are made again, and the first is passed over.
+  expect((await cairn(['import', file, '--user', 'ana', '--from-line', '2'])).stdout).toMatch(/memory +0 +1 +0/);
   const all = await contents();
   expect(all).toContain('The heron is at the weir.');
   expect(all.some((one) => /older prompt|hidden words/.test(one))).toBe(false);
-}, 90_000);
+}, 240_000);
 
 test('files of other programs, cut ones included', async () => {
   const chat = {

@@ -25,8 +25,8 @@ import { type ItemError, isItemError, itemError, orItemError } from './batch-ite
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 /** Lines stored in one transaction. */
 const GROUP_LINES = 128;
-/** Groups on their way to the disk: while one is stored, the next is parsed and handed over. */
-const GROUPS_UNDER_WAY = 2;
+/** Groups on their way to the disk: while one is stored, two more are parsed, and then share a transaction. */
+const GROUPS_UNDER_WAY = 3;
 /** Most names of unknown fields that are kept. */
 const MAX_NAMES = 100;
 

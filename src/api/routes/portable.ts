@@ -46,9 +46,10 @@ export const portableRoutes: readonly Route[] = [
     description:
       'The first line has the type `cairn.export`, the last `end`, with counts and the SHA-256 of all lines before: ' +
       'an export without it was cut. Keys, jobs and logs are never in it. Memories are as they were when the export ' +
-      'began; what is erased meanwhile is left out. Documents that were not read yet are left out, and the last line ' +
-      'counts them. With `Accept-Encoding: gzip` the reply is compressed. The filters select memories of any status; ' +
-      'parts of a document are selected with its root memory, and links with both of their memories.',
+      'began; what is erased meanwhile is left out. The last line counts what else is not in it: documents that were ' +
+      'not read yet, items of session logs, questions of evaluation sets, standing queries. With `Accept-Encoding: ' +
+      'gzip` the reply is compressed. The filters select memories of any status; parts of a document are selected ' +
+      'with its root memory, and links with both of their memories.',
     query: exportQuery,
     replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: exportedLine, example: EXAMPLE }] } },
     async handle(call) {

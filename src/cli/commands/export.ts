@@ -107,6 +107,14 @@ function watchEnd(source: AsyncIterable<Uint8Array>) {
 function printCounts(written: object, { counts, left_out = {} }: EndLine): void {
   const shown = Object.entries({ ...counts, ...written }).filter(([, number]) => number > 0);
   print(shown.map(([name, number]) => `${name}: ${count(number)}`).join(', ') || 'nothing to export');
-  const { documents_not_read: unread = 0 } = left_out;
-  if (unread > 0) print(`left out: ${count(unread)} documents that were not read yet, or could not be`);
+  const left = Object.entries(left_out).map(([name, number]) => `${count(number)} ${LEFT_OUT[name] ?? name}`);
+  if (left.length > 0) print(`left out: ${left.join(', ')}`);
 }
+
+/** What the last line of an export calls things that are not in it. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  documents_not_read: 'documents that were not read yet, or could not be',
+  session_log_items: 'items of session logs',
+  evaluation_questions: 'questions of evaluation sets',
+  standing_queries: 'standing queries',
+};

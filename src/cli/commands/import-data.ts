@@ -107,7 +107,6 @@ async function importForeign(
       if (damages.length < REASONS_SHOWN) damages.push(message);
     },
   });
-  const { mapUser, dryRun } = options;
   // A file that was cut fails at its end; what stands before is imported, and then the failure told.
   let failure: unknown;
   const texts = (async function* () {
@@ -118,7 +117,7 @@ async function importForeign(
       failure = error;
     }
   })();
-  await send(connect(options), texts, { dryRun, mapUser } as ImportCommandOptions);
+  await send(connect(options), texts, options);
   const rows = [...skipped].map(([reason, number]) => [count(number), reason]);
   const told = damaged === 0 ? '' : `, ${count(damaged)} damaged`;
   print(`${format.name}: ${count(read)} read, ${count(sumOf(skipped.values()))} skipped${told}`);

@@ -1,8 +1,9 @@
 import { readTextSlice, TEXT_START, type TextPlace } from '../store/chunks.ts';
 import { readOrigins, readRevisionRows, readShownDocument, readVectorRows } from '../store/export-rows.ts';
 import {
-  countUnreadDocuments,
+  countLeftOut,
   type ExportBounds,
+  type LeftOut,
   listExportedDocuments,
   listExportedLinks,
   listExportedMemories,
@@ -42,8 +43,7 @@ export interface ExportSlice {
 export interface ExportStart {
   readonly bounds: ExportBounds;
   readonly models: ReturnType<typeof listModels>;
-  /** Documents that are left out, since no text of them is there. */
-  readonly unreadDocuments: number;
+  readonly leftOut: LeftOut;
 }
 
 /** The place where an export begins. */
@@ -59,7 +59,7 @@ export function startExport({ open, clock }: ReadContext, _: Record<never, never
   return store.read(() => ({
     bounds: readExportBounds(store, clock.now()),
     models: listModels(store),
-    unreadDocuments: countUnreadDocuments(store),
+    leftOut: countLeftOut(store),
   }));
 }
 

@@ -99,12 +99,24 @@ export function listExportedDocuments(
   return { numbers, next: numbers.length === limit ? numbers.at(-1)! : null };
 }
 
-/** Counts the documents that no export holds, since nobody has read them yet, or nobody could. */
-export function countUnreadDocuments(store: Store): number {
-  return store
-    .prepare(`SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting'`)
-    .pluck()
-    .get() as number;
+/** Number of things of a kind that no export holds. */
+export interface LeftOut {
+  /** Documents that nobody has read yet, or nobody could. */
+  readonly documents_not_read: number;
+  readonly session_log_items: number;
+  readonly evaluation_questions: number;
+  readonly standing_queries: number;
+}
+
+/** Counts what no export holds, whatever its filter. */
+export function countLeftOut(store: Store): LeftOut {
+  const counts = store.prepare(
+    `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
+       (SELECT coalesce(sum(items), 0) FROM session_logs WHERE user_id IS NOT NULL) AS session_log_items,
+       (SELECT count(*) FROM eval_items) AS evaluation_questions,
+       (SELECT count(*) FROM standing_queries) AS standing_queries`,
+  );
+  return counts.get() as LeftOut;
 }
 
 /** A row of `edges` with the ids of its memories and of its writer. */

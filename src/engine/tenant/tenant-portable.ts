@@ -59,7 +59,7 @@ async function* exportLines(
   { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
   { asked = {}, settings = [], ...options }: ExportOptions,
 ): AsyncGenerator<string> {
-  const { bounds, models, unreadDocuments } = await readers.read(path, 'startExport', {});
+  const { bounds, models, leftOut } = await readers.read(path, 'startExport', {});
   const hash = createHash('sha256');
   const counts = Object.fromEntries(PORTABLE_TYPES.map((type) => [type, 0])) as Record<PortableType, number>;
   const hashed = (text: string) => {
@@ -91,8 +91,9 @@ async function* exportLines(
     for (const [type, count] of Object.entries(counted)) counts[type as PortableType] += count;
     if (text !== '') yield hashed(text);
   }
-  const leftOut = unreadDocuments === 0 ? {} : { left_out: { documents_not_read: unreadDocuments } };
-  yield lineOf({ type: 'end', counts, ...leftOut, sha256: hash.digest('hex') });
+  const left = Object.entries(leftOut).filter(([, count]) => count > 0);
+  const told = left.length === 0 ? {} : { left_out: Object.fromEntries(left) };
+  yield lineOf({ type: 'end', counts, ...told, sha256: hash.digest('hex') });
 }
 
 const lineOf = (value: object) => `${JSON.stringify(value)}\n`;
