@@ -72,6 +72,14 @@ test('what answers without being a Cairn server is told', async () => {
   await expect(client.getHealth()).rejects.toMatchObject({ code: 'no_cairn', status: 404 });
 });
 
+test('a stream that is none is told', async () => {
+  const { client } = await startServer((_attempt, response) => accept(response, { items: [] }));
+  const reading = async () => {
+    for await (const event of client.watchEvents()) expect(event).toBeUndefined();
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'no_cairn' });
+});
+
 test('a server that is silent is given up after the time limit, and a caller can abort', async () => {
   const { client } = await startServer(() => {}, { retries: 0 });
   await expect(client.getStats({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' });
