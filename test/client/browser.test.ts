@@ -1,38 +1,20 @@
-import fs from 'node:fs';
 import http from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import path from 'node:path';
 import vm from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { build } from 'vite';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type * as Client from '../../src/client/index.ts';
 import { browserTest, openPage, useBrowser } from '../support/console-browser.ts';
+import { bundleClient } from '../support/bundle-client.ts';
+import { callEverything, EVERYTHING } from '../support/call-everything.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** The client as a page loads it: in a real browser, and in a realm that has nothing but what browsers have. */
 
 let bundle: string;
-beforeAll(async () => {
-  const folder = tempFolder();
-  await build({
-    configFile: false,
-    logLevel: 'silent',
-    build: {
-      outDir: folder,
-      minify: true,
-      lib: {
-        entry: path.resolve(import.meta.dirname, '../../src/client/index.ts'),
-        formats: ['iife'],
-        name: 'cairn',
-        fileName: () => 'cairn.js',
-      },
-    },
-  });
-  bundle = fs.readFileSync(path.join(folder, 'cairn.js'), 'utf8');
-});
+beforeAll(async () => void (bundle = await bundleClient('iife')));
 useBrowser();
 
 /** Serves a page with the bundle, from an origin that is not the server's. */
@@ -62,61 +44,8 @@ browserTest('a page of an origin that is allowed uses all of the client', async 
   const result = await page.evaluate(callEverything, { url: api.url, key: ADMIN_KEY }).catch((error: Error) => {
     throw new Error(error.message.split('\n')[0]); // The rest names places of the page, which no source map knows.
   });
-  expect(result).toEqual({
-    found: ['Pages can remember, too.'],
-    etag: '"2"',
-    stale: ['conflict', 409, true],
-    listed: 5,
-    lastState: 'ready',
-    fileName: 'runbook é.md',
-    text: true,
-    gone: ['not_found', 404],
-    first: 'memory.stored',
-  });
+  expect(result).toEqual(EVERYTHING);
 });
-
-/** Runs in the page. */
-async function callEverything(connection: { readonly url: string; readonly key: string }) {
-  const { cairn } = globalThis as unknown as { readonly cairn: typeof Client };
-  const client = cairn.createClient(connection);
-  const failure = async (call: Promise<unknown>) => call.then(undefined, (error: Client.CairnError) => error);
-  const { cursor } = await client.listEvents({ cursor: 'latest' });
-  const { id } = await client.addMemory({ content: 'Pages can remember, too.', user_id: 'ana' }).ready();
-  const { matches } = await client.queryMemories({ query: 'remember', filters: { user_id: 'ana' } });
-  const { headers } = await client.patchMemory({ id, tags: ['web'] }, { ifMatch: '"1"' }).withHead();
-  const stale = await failure(client.patchMemory({ id, tags: [] }, { ifMatch: '"1"' }));
-  const memories = Array.from({ length: 5 }, (_, n) => ({ content: `Fact number ${n}.`, user_id: 'many' }));
-  for await (const added of cairn.addAll(client, memories, { batchSize: 2 }))
-    if ('error' in added) throw new Error(added.error.message);
-  const listed = new Set<string>();
-  for await (const memory of client.listMemories({ user_id: 'many', l: 2 })) listed.add(memory.id);
-  const file = new File(['# Rollback\n\nRun the rollback job.\n'], 'runbook é.md');
-  const receipt = await client.ingestDocument({ file, tags: ['ops'] });
-  if (!('document_id' in receipt)) throw new Error('it was not asked to wait');
-  let lastState = '';
-  for await (const event of client.watchDocument({ id: receipt.document_id }))
-    if (event.event === 'state') lastState = event.data.state;
-  const document = await client.getDocument({ id: receipt.document_id });
-  const text = await client.getDocumentContent({ id: receipt.document_id });
-  await client.deleteMemory({ id });
-  const gone = await failure(client.getMemory({ id }));
-  let first = '';
-  for await (const event of client.watchEvents({ cursor })) {
-    if (event.event === 'change') first = event.data.kind;
-    break;
-  }
-  return {
-    found: matches.map(({ content }) => content),
-    etag: headers.get('etag'),
-    stale: stale instanceof cairn.CairnError && [stale.code, stale.status, stale.requestId !== undefined],
-    listed: listed.size,
-    lastState,
-    fileName: document.file_name,
-    text: text.includes('Run the rollback job.'),
-    gone: gone instanceof cairn.CairnError && [gone.code, gone.status],
-    first,
-  };
-}
 
 browserTest('a page of another origin reaches nothing', async () => {
   const site = await startSite();
