@@ -56,6 +56,27 @@ test('a broken connection is tried again, but not if a second request could have
   expect(seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST', 'PUT']);
 });
 
+test.each([
+  [429, 2],
+  [502, 2],
+  [503, 2],
+  [504, 2],
+  [400, 1],
+  [409, 1],
+  [500, 1],
+  [507, 1],
+])('the status %d means %d attempts', async (status, attempts) => {
+  const { client, seen } = await startServer((_attempt, response) => refuse(response, status), { retries: 1 });
+  await expect(client.getStats()).rejects.toMatchObject({ status });
+  expect(seen.length).toBe(attempts);
+});
+
+test('a server that asks for more than a minute is left to the caller', async () => {
+  const { client, seen } = await startServer((_attempt, response) => refuse(response, 429, { 'retry-after': '61' }));
+  await expect(client.getStats()).rejects.toMatchObject({ status: 429, retryAfterMs: 61_000 });
+  expect(seen.length).toBe(1);
+});
+
 test('an answer is final, however it fails, and its error names what the server said', async () => {
   const { client, seen } = await startServer((_attempt, response) => refuse(response, 507));
   const error: unknown = await client.getStats().catch((reason: unknown) => reason);
