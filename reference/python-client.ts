@@ -17,7 +17,7 @@ export function renderPython(document: OpenApiDocument): string {
       'from ._client import BaseClient, Event, Operation',
     ].join('\n\n'),
     ...Object.entries(document.components.schemas).map(([name, schema]) => `\n${typeDefinition(name, schema)}`),
-    `\nOPERATIONS: Dict[str, Operation] = {\n${operations.map(rowOf).join('\n')}\n}`,
+    `\nOPERATIONS: Dict[str, Operation] = {\n${operations.map((operation) => rowOf(operation, resolve)).join('\n')}\n}`,
     `\nclass Client(BaseClient):\n    """One method for each operation of the API."""\n\n${operations
       .map((operation) => methodOf(operation, resolve))
       .join('\n\n')}\n`,
@@ -79,18 +79,13 @@ function union(parts: readonly string[]): string {
   return distinct.length === 1 ? distinct[0]! : `Union[${distinct.join(', ')}]`;
 }
 
-function rowOf({
-  name,
-  method,
-  path,
-  queryParameters,
-  body,
-  page,
-  isRepeatable,
-  takesIdempotencyKey,
-  events,
-  replies,
-}: ClientOperation): string {
+function rowOf(operation: ClientOperation, resolve: (schema: JsonSchema) => JsonSchema): string {
+  const { name, method, path, queryParameters, body, page, isRepeatable, takesIdempotencyKey, events, replies } =
+    operation;
+  const takesMore =
+    body !== undefined &&
+    resolve(body).additionalProperties !== undefined &&
+    resolve(body).additionalProperties !== false;
   const query =
     body === undefined ? 'None' : `[${queryParameters.map((parameter) => `"${parameter.name}"`).join(', ')}]`;
   const text = (value: string | undefined) => (value === undefined ? 'None' : `"${value}"`);
@@ -104,6 +99,7 @@ function rowOf({
     flag(takesIdempotencyKey),
     flag(events !== undefined),
     flag(events === undefined && replies.length === 0),
+    flag(takesMore),
   ];
   return `    "${snakeCase(name)}": Operation(${fields.join(', ')}),`;
 }

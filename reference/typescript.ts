@@ -63,7 +63,10 @@ function objectType(schema: JsonSchema, isSent: boolean): string {
     const orUndefined = isOptional && isSent && value !== 'unknown' ? ' | undefined' : '';
     return `${docComment(description)}readonly ${propertyName(name)}${isOptional ? '?' : ''}: ${value}${orUndefined};`;
   });
-  const others = additionalProperties === true ? [`readonly [field: string]: ${isSent ? 'unknown' : 'Json'};`] : [];
+  const others =
+    additionalProperties !== undefined && additionalProperties !== false
+      ? [`readonly [field: string]: ${isSent ? 'unknown' : 'Json'};`]
+      : [];
   return `{\n${[...fields, ...others].join('\n')}\n}`;
 }
 

@@ -47,6 +47,7 @@ interface AsText {
 
 const TIMEOUT_MS = 90_000;
 const RETRIES = 2;
+const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Makes a client. Nothing is sent yet. Every method takes the fields of the path, the query string and the body in one
@@ -135,6 +136,8 @@ async function toOutgoing(
     authorization: secret ? `Bearer ${secret}` : undefined,
     'x-cairn-tenant': tenant,
     'content-type': typeof body === 'string' ? 'application/json' : undefined,
+    // The routes of MCP refuse whoever does not accept both; all others answer with JSON then.
+    accept: operation.events ? EVENT_STREAM : operation.text ? undefined : `application/json, ${EVENT_STREAM}`,
     'idempotency-key': idempotencyKey === false ? undefined : idempotencyKey,
     'if-match': ifMatch,
     'x-request-id': requestId,
@@ -156,7 +159,10 @@ function newKey(): string {
 }
 
 async function readJson(response: Response): Promise<unknown> {
-  const text = await response.text();
+  const isStream = isEventStream(response);
+  const whole = await response.text();
+  // MCP answers with a stream, whose last message is the reply.
+  const text = isStream ? ([...whole.matchAll(/^data: ?(.*)$/gm)].at(-1)?.[1] ?? '') : whole;
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
@@ -164,7 +170,14 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+function isEventStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
+}
+
 async function* watch(connection: Connection, operation: Operation, input: Input, options: CallOptions) {
-  const { value: body } = await call(connection, operation, input, options, async (response) => response.body);
+  const { value: body } = await call(connection, operation, input, options, async (response) => {
+    if (isEventStream(response)) return response.body;
+    throw new CairnError('no_cairn', 'the reply is no stream of events: what answers is no Cairn server');
+  });
   if (body !== null) yield* readEvents(body, options.signal);
 }

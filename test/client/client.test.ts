@@ -56,6 +56,27 @@ test('a broken connection is tried again, but not if a second request could have
   expect(seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST', 'PUT']);
 });
 
+test.each([
+  [429, 2],
+  [502, 2],
+  [503, 2],
+  [504, 2],
+  [400, 1],
+  [409, 1],
+  [500, 1],
+  [507, 1],
+])('the status %d means %d attempts', async (status, attempts) => {
+  const { client, seen } = await startServer((_attempt, response) => refuse(response, status), { retries: 1 });
+  await expect(client.getStats()).rejects.toMatchObject({ status });
+  expect(seen.length).toBe(attempts);
+});
+
+test('a server that asks for more than a minute is left to the caller', async () => {
+  const { client, seen } = await startServer((_attempt, response) => refuse(response, 429, { 'retry-after': '61' }));
+  await expect(client.getStats()).rejects.toMatchObject({ status: 429, retryAfterMs: 61_000 });
+  expect(seen.length).toBe(1);
+});
+
 test('an answer is final, however it fails, and its error names what the server said', async () => {
   const { client, seen } = await startServer((_attempt, response) => refuse(response, 507));
   const error: unknown = await client.getStats().catch((reason: unknown) => reason);
@@ -70,6 +91,14 @@ test('what answers without being a Cairn server is told', async () => {
   const page = (_attempt: number, response: http.ServerResponse) => void response.writeHead(404).end('<html>');
   const { client } = await startServer(page);
   await expect(client.getHealth()).rejects.toMatchObject({ code: 'no_cairn', status: 404 });
+});
+
+test('a stream that is none is told', async () => {
+  const { client } = await startServer((_attempt, response) => accept(response, { items: [] }));
+  const reading = async () => {
+    for await (const event of client.watchEvents()) expect(event).toBeUndefined();
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'no_cairn' });
 });
 
 test('a server that is silent is given up after the time limit, and a caller can abort', async () => {

@@ -23,7 +23,7 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     const sent: { readonly url: string; readonly init: RequestInit }[] = [];
     const client = clientOf(async (url, init) => {
       sent.push({ url, init });
-      return new Response('{}', { status: 200 });
+      return emptyReply(init);
     });
     const input = { ...example, ...inPath };
     const reply = client[route.name]!(input);
@@ -42,9 +42,9 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
   test('sends parameters of the query string in it', async () => {
     const names = fieldsOf(query);
     const targets: string[] = [];
-    const client = clientOf(async (url) => {
+    const client = clientOf(async (url, init) => {
       targets.push(url);
-      return new Response('{}', { status: 200 });
+      return emptyReply(init);
     });
     const own = names.filter((name) => !fieldsOf(body?.json).includes(name));
     const reply = client[route.name]!({ ...inPath, ...Object.fromEntries(own.map((name) => [name, 'given'])) });
@@ -53,6 +53,13 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     expect([...new URL(targets[0]!).searchParams.keys()]).toEqual(own);
   });
 });
+
+/** A reply without content, of the type that the request accepts. */
+function emptyReply({ headers }: RequestInit): Response {
+  const type = new Headers(headers).get('accept');
+  if (type !== 'text/event-stream') return new Response('{}');
+  return new Response('', { headers: { 'content-type': type } });
+}
 
 function fieldsOf(schema: z.ZodType | undefined): string[] {
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => fieldsOf(option as z.ZodType));

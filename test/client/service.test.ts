@@ -52,6 +52,15 @@ test.each([
   expect(new Set(entries).size).toBe(entries.length);
 });
 
+test('what happens is followed as it happens', async () => {
+  const { cursor } = await client.listEvents({ cursor: 'latest' });
+  const { id } = await client.addMemory({ content: 'The feed tells of this one.', user_id: 'feed' });
+  for await (const event of client.watchEvents({ cursor, user_id: 'feed' })) {
+    expect(event).toMatchObject({ event: 'change', data: { kind: 'memory.stored', id } });
+    break;
+  }
+});
+
 test('a file is sent as a form, its job watched to the end, and its text read', async () => {
   const file = new File(['# Rollback\n\nRun the rollback job.\n'], 'runbook é.md', { type: 'text/markdown' });
   const receipt = await client.ingestDocument({ file, user_id: 'ana', tags: ['ops'], metadata: { team: 'infra' } });

@@ -1,22 +1,17 @@
-import { execFile, spawnSync } from 'node:child_process';
-import path from 'node:path';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { snakeCase } from '../../reference/python-client.ts';
 import { ROUTES } from '../../src/api/routes.ts';
+import { hasPython, pythonEnvironment } from '../support/python.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const FOLDER = path.resolve(import.meta.dirname, '../../clients/python');
-/** The types of the client need Python 3.11. */
-const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).status === 0;
-if (process.env.REQUIRE_PYTHON === '1' && !hasPython)
-  throw new Error('REQUIRE_PYTHON: there is no python3 from 3.11 on');
-
 /** Runs a program with the client on its path, and returns what it printed as JSON. */
 async function runPython(program: string, ...values: readonly string[]): Promise<unknown> {
-  const environment = { ...process.env, PYTHONPATH: FOLDER, PYTHONDONTWRITEBYTECODE: '1' };
-  const { stdout } = await promisify(execFile)('python3', ['-c', program, ...values], { env: environment });
+  const { stdout } = await promisify(execFile)('python3', ['-c', program, ...values], {
+    env: pythonEnvironment(),
+  });
   return JSON.parse(stdout);
 }
 
@@ -47,6 +42,11 @@ test.skipIf(!hasPython)('the Python client stores, finds, lists, uploads, watche
       empty: 'invalid',
       refused: true,
       metrics: true,
+      cleared: null,
+      added: [0, 1, 'invalid'],
+      silent: 'timeout',
+      away: 'unreachable',
+      happened: 'memory.stored',
     });
   } finally {
     await api.stop();
@@ -54,8 +54,8 @@ test.skipIf(!hasPython)('the Python client stores, finds, lists, uploads, watche
 });
 
 const CALLS = `
-import json, sys
-from cairn_memory import CairnError, Client, File
+import json, socket, sys
+from cairn_memory import NULL, CairnError, Client, File
 
 client = Client(sys.argv[1], sys.argv[2])
 results = {}
@@ -90,6 +90,16 @@ results["gone"] = [error.code, error.status]
 results["empty"] = failure(lambda: client.delete_memory(id="")).code
 error = failure(lambda: Client(sys.argv[1], "wrong").get_stats())
 results["refused"] = error.code == "unauthenticated" and "wrong" not in str(error)
+other = client.add_memory(content="It has a type until it is cleared.", type="note", user_id="ana")
+results["cleared"] = client.patch_memory(id=other["id"], type=NULL)["type"]
+added = list(client.add_all([{"content": "First of three."}, {"content": "Second of three."}, {"content": ""}], batch_size=2))
+results["added"] = [added[0]["index"], added[1]["index"], added[2]["error"]["code"]]
+silent = socket.create_server(("127.0.0.1", 0))
+port = silent.getsockname()[1]
+results["silent"] = failure(lambda: Client(f"http://127.0.0.1:{port}", timeout=0.2).get_stats()).code
+silent.close()
+results["away"] = failure(lambda: Client(f"http://127.0.0.1:{port}", retries=0).get_stats()).code
+results["happened"] = next(client.watch_events(kinds="memory.stored")).data["kind"]
 results["metrics"] = "cairn_" in client.get_metrics()
 print(json.dumps(results))
 `;

@@ -1,5 +1,5 @@
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { afterAll, beforeAll, inject, test } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished, test } from 'vitest';
 import axe from 'axe-core';
 
 const browserPath = inject('browserPath');
@@ -18,6 +18,15 @@ export function useBrowser(): void {
     });
   });
   afterAll(() => browser?.close());
+}
+
+/** Opens a page in a browser of its own, until the test has ended. */
+export async function openPage(url: string): Promise<Page> {
+  const context = await browser!.newContext();
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  await page.goto(url);
+  return page;
 }
 
 /** A page in a browser of its own, with all that it did that it must not do. */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
 import random
 import secrets
@@ -10,15 +12,17 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 MAX_WAIT_S = 60.0
 """Longest wait that a server may ask for; a longer one is left to the caller."""
+EVENT_STREAM = "text/event-stream"
 
 
 class CairnError(Exception):
     """Every failure of a request. Programs branch on `code`, which is the API's code, `unreachable` if no reply came,
-    `no_cairn` if what answers is no Cairn server, or `timeout` or `job_failed` while waiting for work."""
+    `timeout` if none came in time, `no_cairn` if what answers is no Cairn server, or `job_failed` while waiting for
+    work."""
 
     def __init__(
         self,
@@ -50,6 +54,16 @@ class Operation(NamedTuple):
     takes_idempotency_key: bool
     has_events: bool
     is_text: bool
+    takes_more: bool
+    """Whether the body has any other fields, too."""
+
+
+class _Null:
+    """The type of `NULL`."""
+
+
+NULL: Any = _Null()
+"""Value of a field that is to be sent as null. A field that is None is left out, and so keeps what it had."""
 
 
 @dataclass(frozen=True)
@@ -147,20 +161,29 @@ class BaseClient:
                 pause = min(2.0, pause * 1.5)
         return reply
 
+    def add_all(self, memories: Iterable[Dict[str, Any]], *, batch_size: int = 100) -> Iterator[Dict[str, Any]]:
+        """Adds any number of memories, some in each request, and yields the result of each with its `index`. One that
+        the server refuses has an `error` in its result, and the others are stored."""
+        waiting = iter(memories)
+        index = 0
+        while items := list(itertools.islice(waiting, batch_size)):
+            for result in self.add_memories(items=items)["results"]:  # type: ignore[attr-defined]
+                yield {**result, "index": index}
+                index += 1
+
     def _call(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Any:
-        with self._send(operation, fields, options) as response:
-            text = response.read().decode("utf-8")
-            if operation.is_text:
-                return text
+        text = self._send(operation, fields, options, _read_text)
+        if operation.is_text:
+            return text
         try:
             return json.loads(text)
         except ValueError as error:
             raise CairnError("no_cairn", "the reply is no JSON: what answers is no Cairn server") from error
 
     def _watch(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Iterator[Event]:
-        with self._send(operation, fields, options) as response:
+        with self._send(operation, fields, options, _events_of) as response:
             found: Dict[str, str] = {}
-            for line in response:
+            for line in _lines_of(response):
                 name, _, value = line.decode("utf-8").rstrip("\r\n").partition(":")
                 if name == "" and "data" in found:
                     yield Event(found.get("event", "message"), json.loads(found["data"]), found.get("id"))
@@ -168,38 +191,56 @@ class BaseClient:
                 elif name != "":
                     found[name] = value.removeprefix(" ")
 
-    def _send(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Any:
+    def _send(
+        self,
+        operation: Operation,
+        fields: Dict[str, Any],
+        options: Dict[str, Any],
+        read: Callable[[Any], Any],
+    ) -> Any:
         known = {"idempotency_key", "if_match", "request_id", "headers", "timeout", "retries"}
-        if unknown := set(options) - known:
-            raise TypeError(f"unknown fields: {', '.join(sorted(unknown))}")
+        more = {name: options[name] for name in options if name not in known}
+        if more and not operation.takes_more:
+            raise TypeError(f"unknown fields: {', '.join(sorted(more))}")
         key = options.get("idempotency_key")
         if key is None and operation.takes_idempotency_key:
             key = secrets.token_hex(16)
-        request, may_repeat = self._request(operation, fields, {**options, "idempotency_key": key})
+        request, may_repeat = self._request(operation, {**fields, **more}, {**options, "idempotency_key": key})
         retries = options.get("retries", self._retries)
         for attempt in range(retries + 1):
             try:
-                return urllib.request.urlopen(request, timeout=options.get("timeout", self._timeout))
+                return read(urllib.request.urlopen(request, timeout=options.get("timeout", self._timeout)))
             except urllib.error.HTTPError as error:
                 failure = _error_of(error)
-            except OSError as error:
-                failure = CairnError("unreachable", f"no reply from {self._base}: {getattr(error, 'reason', error)}")
+            except (OSError, http.client.HTTPException) as error:
+                failure = self._lost(error)
             wait = _wait_before(failure, may_repeat, attempt)
             if wait is None or attempt == retries:
                 raise failure
             time.sleep(wait)
         raise AssertionError("a loop without an attempt")
 
+    def _lost(self, error: Exception) -> CairnError:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):
+            return CairnError("timeout", f"no reply from {self._base} in time")
+        return CairnError("unreachable", f"no reply from {self._base}: {reason}")
+
     def _request(
         self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]
     ) -> Tuple[urllib.request.Request, bool]:
-        rest = {name: value for name, value in fields.items() if value is not None}
+        rest = {name: None if value is NULL else value for name, value in fields.items() if value is not None}
         path = "/".join(_segment(part, rest) for part in operation.path.split("/"))
         in_body = {name: rest[name] for name in rest if operation.query is not None and name not in operation.query}
         query = {name: _text(value) for name, value in rest.items() if name not in in_body}
         headers = {**self._headers, **(options.get("headers") or {})}
         named = {"idempotency-key": "idempotency_key", "if-match": "if_match", "x-request-id": "request_id"}
         headers.update({name: options[option] for name, option in named.items() if options.get(option) is not None})
+        if operation.has_events:
+            headers["accept"] = EVENT_STREAM
+        elif not operation.is_text:
+            # The routes of MCP refuse whoever does not accept both; all others answer with JSON then.
+            headers["accept"] = f"application/json, {EVENT_STREAM}"
         data: Optional[bytes] = None
         if isinstance(in_body.get("file"), File):
             data, headers["content-type"] = _form(in_body)
@@ -210,6 +251,29 @@ class BaseClient:
             operation.is_repeatable and options.get("if_match") is None
         )
         return urllib.request.Request(url, data=data, headers=headers, method=operation.method), may_repeat
+
+
+def _read_text(response: Any) -> str:
+    with response:
+        text = response.read().decode("utf-8")
+    if response.headers.get_content_type() == EVENT_STREAM:
+        # MCP answers with a stream, whose last message is the reply.
+        return ([""] + [line[5:] for line in text.splitlines() if line.startswith("data:")])[-1]
+    return text
+
+
+def _events_of(response: Any) -> Any:
+    if response.headers.get_content_type() == EVENT_STREAM:
+        return response
+    response.close()
+    raise CairnError("no_cairn", "the reply is no stream of events: what answers is no Cairn server")
+
+
+def _lines_of(response: Any) -> Iterator[bytes]:
+    try:
+        yield from response
+    except (OSError, http.client.HTTPException) as error:
+        raise CairnError("unreachable", "the stream of events broke off") from error
 
 
 def _segment(part: str, fields: Dict[str, Any]) -> str:

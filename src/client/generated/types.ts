@@ -1076,6 +1076,7 @@ export type Explanation = {
 export type ExportedLine = {
   /** What the line holds. */
   readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly [field: string]: Json;
 };
 export type Failure = {
   readonly code: string;
@@ -2254,6 +2255,7 @@ export type Omission = {
 export type PortableLine = {
   /** What the line holds. */
   readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly [field: string]: unknown;
 };
 export type PrivacyPolicy = {
   /** Keys, passwords and tokens. */
@@ -3002,7 +3004,9 @@ export type StandingQuery = {
   /** The user whose memories answer; null for all users. */
   readonly user_id: string | null;
   /** The conditions, as they were given. */
-  readonly filters: {};
+  readonly filters: {
+    readonly [field: string]: Json;
+  };
   /** Lowest score of an answer; null for the default floor. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
@@ -4072,6 +4076,7 @@ export type CallMcpInput = {
         readonly [field: string]: unknown;
       }
     | undefined;
+  readonly [field: string]: unknown;
 };
 export type CallMcpOfUserInput = {
   /** The user. */
@@ -4091,6 +4096,7 @@ export type CallMcpOfUserInput = {
         readonly [field: string]: unknown;
       }
     | undefined;
+  readonly [field: string]: unknown;
 };
 export type GetResourceInput = Readonly<Record<string, never>>;
 export type GetMcpResourceInput = Readonly<Record<string, never>>;
@@ -4850,7 +4856,9 @@ export type CreateStandingQueryReply = {
   /** The user whose memories answer; null for all users. */
   readonly user_id: string | null;
   /** The conditions, as they were given. */
-  readonly filters: {};
+  readonly filters: {
+    readonly [field: string]: Json;
+  };
   /** Lowest score of an answer; null for the default floor. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
