@@ -8,7 +8,7 @@ const LOOK_MS = 60_000;
 /** Most looks that are kept: an hour of them, and the one before. */
 const LOOKS = 61;
 const KINDS = ['add', 'query', 'documents', 'read', 'write'] as const;
-export type ActivityKind = (typeof KINDS)[number];
+type ActivityKind = (typeof KINDS)[number];
 
 /** What happened between two looks. */
 export interface ActivityMinute {
@@ -29,7 +29,7 @@ export interface ActivityMinute {
 }
 
 /** A provider as all processes share it. */
-export interface ProviderState {
+interface ProviderState {
   readonly service: 'embedding' | 'language_model';
   /** Sector whose model it serves, where sectors have models of their own; else null. */
   readonly sector: string | null;

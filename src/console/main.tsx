@@ -14,19 +14,35 @@ import { texts } from './texts.ts';
 /** The pages by the first segment of their address. All but the first are loaded when they are opened. */
 const PAGES: Readonly<Record<string, ComponentType>> = {
   ask: Ask,
-  memory: lazy(async () => (await import('./pages/memory/memory.tsx')).MemoryPage),
-  browse: lazy(async () => (await import('./pages/browse/browse.tsx')).Browse),
-  documents: lazy(async () => (await import('./pages/documents/documents.tsx')).Documents),
-  document: lazy(async () => (await import('./pages/documents/document.tsx')).DocumentPage),
-  recalls: lazy(async () => (await import('./pages/recalls/recalls.tsx')).Recalls),
-  recall: lazy(async () => (await import('./pages/recalls/recall.tsx')).RecallPage),
-  decay: lazy(async () => (await import('./pages/decay/decay.tsx')).Decay),
-  evals: lazy(async () => (await import('./pages/evals/evals.tsx')).Evals),
-  graph: lazy(async () => (await import('./pages/graph/graph.tsx')).Graph),
-  admin: lazy(async () => (await import('./pages/admin/admin.tsx')).Admin),
-  name: lazy(async () => (await import('./pages/graph/name.tsx')).NamePage),
-  work: lazy(async () => (await import('./pages/work/work.tsx')).Work),
+  memory: page(async () => (await import('./pages/memory/memory.tsx')).MemoryPage),
+  browse: page(async () => (await import('./pages/browse/browse.tsx')).Browse),
+  documents: page(async () => (await import('./pages/documents/documents.tsx')).Documents),
+  document: page(async () => (await import('./pages/documents/document.tsx')).DocumentPage),
+  recalls: page(async () => (await import('./pages/recalls/recalls.tsx')).Recalls),
+  recall: page(async () => (await import('./pages/recalls/recall.tsx')).RecallPage),
+  decay: page(async () => (await import('./pages/decay/decay.tsx')).Decay),
+  evals: page(async () => (await import('./pages/evals/evals.tsx')).Evals),
+  graph: page(async () => (await import('./pages/graph/graph.tsx')).Graph),
+  admin: page(async () => (await import('./pages/admin/admin.tsx')).Admin),
+  name: page(async () => (await import('./pages/graph/name.tsx')).NamePage),
+  work: page(async () => (await import('./pages/work/work.tsx')).Work),
 };
+
+/** A page whose files are loaded when it is opened; they may be gone after an upgrade, or while the service is away. */
+function page(load: () => Promise<ComponentType>): ComponentType {
+  return lazy(() => load().catch(() => Outdated));
+}
+
+function Outdated() {
+  return (
+    <Empty title={texts.outdated}>
+      <p>{texts.outdatedAbout}</p>
+      <button class="button" onClick={() => location.reload()}>
+        {texts.reload}
+      </button>
+    </Empty>
+  );
+}
 
 const failure = signal<Refusal | undefined>(undefined);
 

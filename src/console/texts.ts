@@ -20,6 +20,9 @@ export const texts = {
   showAll: (characters: string) => `Show all ${characters} characters`,
   noPage: 'There is no such page',
   more: 'Load more',
+  outdated: 'This page could not be loaded',
+  outdatedAbout: 'The service does not answer, or was upgraded meanwhile. Load the console again; nothing is lost.',
+  reload: 'Load again',
 
   shell,
   signIn,

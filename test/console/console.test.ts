@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { browserTest, openConsole, show, signIn, useBrowser, violationsOf } from '../support/console-browser.ts';
+import { browserTest, openConsole, signIn, useBrowser } from '../support/console-browser.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -176,64 +176,5 @@ describe('hostile content', () => {
     expect(await page.title()).toBe('Memories · Cairn');
     expect(await page.locator('main script, main img, main b b').count()).toBe(0);
     expect(await page.evaluate(OVERFLOW)).toBeLessThanOrEqual(0);
-  });
-});
-
-describe('for everybody', () => {
-  browserTest('axe finds nothing wrong, and in the dark theme no contrast that is too low', async () => {
-    const id = await remember('Ada Lovelace wrote notes about the engine in London.', {
-      user_id: 'fay',
-      tags: ['history'],
-    });
-    const views = [
-      `ask?query=engine%20in%20London&user_id=fay&why=${id}`,
-      'ask?query=engine&tab=trace',
-      'ask?query=engine&tab=compare',
-      'ask?query=engine&tab=code',
-      `memory/${id}`,
-      `memory/${id}?tab=history`,
-      `memory/${id}?tab=links`,
-      `memory/${id}?tab=time`,
-      'browse',
-      'documents',
-      'work',
-    ];
-    await using opened = await openConsole(api.url);
-    const { page } = opened;
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await signIn(page, ADMIN_KEY);
-    for (const view of views) {
-      await show(page, api.url, view);
-      expect(await violationsOf(page), view).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      expect(await violationsOf(page, ['color-contrast']), view).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'light' });
-    }
-  });
-
-  browserTest("on a telephone's width nothing is cut off", async () => {
-    await using opened = await openConsole(api.url, 'ask?query=engine', { width: 360 });
-    const { page } = opened;
-    await signIn(page, ADMIN_KEY);
-    for (const view of ['ask?query=engine', 'browse', 'documents', 'work']) {
-      await show(page, api.url, view);
-      expect(await page.evaluate(OVERFLOW), view).toBeLessThanOrEqual(0);
-    }
-  });
-
-  browserTest('the keyboard alone asks and opens a memory', async () => {
-    await remember('Keyboards have keys.', { user_id: 'gil' });
-    await using opened = await openConsole(api.url, 'ask?user_id=gil');
-    const { page } = opened;
-    await page.getByLabel('Key', { exact: true }).focus();
-    await page.keyboard.type(ADMIN_KEY);
-    await page.keyboard.press('Enter');
-    await page.getByRole('searchbox', { name: 'Question' }).focus();
-    await page.keyboard.type('which keys?');
-    await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: 'Open' }).first().focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Memory' }).waitFor();
   });
 });

@@ -39,7 +39,7 @@ export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: C
 }
 
 /** Reads that cookie. Throws EngineError `unauthenticated` if it is absent, as after ten minutes, or was made up. */
-export function readAway(request: IncomingMessage): CodeFlowSecrets {
+function readAway(request: IncomingMessage): CodeFlowSecrets {
   try {
     const text = Buffer.from(cookieNamed(request, awayName(request)) ?? '', 'base64url').toString();
     const { state, nonce, verifier } = JSON.parse(text) as CodeFlowSecrets;

@@ -8,7 +8,7 @@ const [TOP, BOTTOM] = [10, 24];
 const COLOURS = ['of-semantic', 'of-episodic', 'of-procedural', 'of-emotional', 'of-reflective'];
 
 /** A line of a plot; a point without a value breaks it. */
-export interface Line {
+interface Line {
   readonly name: string;
   readonly points: readonly (readonly [x: number, y: number | null])[];
 }

@@ -17,7 +17,7 @@ export interface CodeFlowSecrets {
 }
 
 /** What the identity provider says about somebody who signed in there. */
-export interface SignedIn {
+interface SignedIn {
   readonly subject: string;
   /** Claims of the ID token, which is for this client. */
   readonly claims: Readonly<Record<string, unknown>>;

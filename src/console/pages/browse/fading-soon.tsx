@@ -43,7 +43,7 @@ export function FadingSoon() {
         <>
           <h2>{texts.decay.archived(data.archived)}</h2>
           <p class="muted">{texts.browse.fadingAbout}</p>
-          <Falls title={texts.browse.tabs.fading} falls={data.archives} />
+          <Falls title={texts.decay.lowest} falls={data.archives} />
           <div>
             <a class="button" href={hrefOf('decay', { at, below })}>
               {texts.browse.toDecay}

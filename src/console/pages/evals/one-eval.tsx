@@ -120,6 +120,7 @@ function Runs({ runs }: { runs: readonly EvalRun[] }) {
   const writeX = (at: number) => (runs.at(-1 - at) === undefined ? '' : dateTime(runs.at(-1 - at)!.at));
   return (
     <section class="stack">
+      <h2>{texts.evals.overTime}</h2>
       <div class="card-flat halves">
         <Plot
           title={texts.evals.share}

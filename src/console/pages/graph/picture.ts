@@ -105,43 +105,65 @@ interface Frame {
   readonly until: number;
 }
 
-function paintFrame({ context, canvas, view, nodes, links, places, until }: Frame): void {
+function paintFrame(frame: Frame): void {
+  const { context, canvas, view } = frame;
   const colours = getComputedStyle(canvas);
   const colourOf = (name: string) => colours.getPropertyValue(`--paint-${name}`);
   const ratio = devicePixelRatio * view.scale;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.setTransform(ratio, 0, 0, ratio, canvas.width / 2 + view.x * ratio, canvas.height / 2 + view.y * ratio);
-  const isShown = (at: number) => nodes[at]!.at <= until;
-  context.strokeStyle = colourOf('line');
+  paintLinks(frame, colourOf('line'));
+  paintNodes(frame, colourOf);
+  if (view.scale >= LABEL_SCALE || frame.nodes.length <= FEW_NODES) paintLabels(frame, colourOf('ink'));
+}
+
+/** Weights up to which links are drawn with one width, in one path: thousands of paths would take far longer. */
+const WEIGHTS = [0.25, 0.5, 0.75, 1];
+
+function paintLinks({ context, nodes, links, places, until }: Frame, colour: string): void {
+  context.strokeStyle = colour;
   context.globalAlpha = 0.55;
-  for (const { source, target, weight } of links) {
-    if (!isShown(source) || !isShown(target)) continue;
-    context.lineWidth = 0.4 + weight * 1.4;
+  for (const [at, most] of WEIGHTS.entries()) {
+    const least = WEIGHTS[at - 1] ?? -Infinity;
+    context.lineWidth = 0.4 + most * 1.4;
     context.beginPath();
-    context.moveTo(places[source * 2]!, places[source * 2 + 1]!);
-    context.lineTo(places[target * 2]!, places[target * 2 + 1]!);
+    for (const { source, target, weight } of links) {
+      if (weight <= least || weight > most || nodes[source]!.at > until || nodes[target]!.at > until) continue;
+      context.moveTo(places[source * 2]!, places[source * 2 + 1]!);
+      context.lineTo(places[target * 2]!, places[target * 2 + 1]!);
+    }
     context.stroke();
   }
   context.globalAlpha = 1;
-  const fills = new Map<string, string>();
-  nodes.forEach(({ colour, radius, isName }, at) => {
-    if (!isShown(at)) return;
-    if (!fills.has(colour)) fills.set(colour, colourOf(colour));
-    context.fillStyle = fills.get(colour)!;
-    const [x, y] = [places[at * 2]!, places[at * 2 + 1]!];
+}
+
+/** Draws the nodes colour by colour, each in one path. */
+function paintNodes({ context, nodes, places, until }: Frame, colourOf: (name: string) => string): void {
+  for (const colour of new Set(nodes.map((node) => node.colour))) {
+    context.fillStyle = colourOf(colour);
     context.beginPath();
-    if (isName) context.rect(x - radius, y - radius, radius * 2, radius * 2);
-    else context.arc(x, y, radius, 0, 2 * Math.PI);
+    nodes.forEach((node, at) => {
+      if (node.colour !== colour || node.at > until) return;
+      const [x, y] = [places[at * 2]!, places[at * 2 + 1]!];
+      if (node.isName) context.rect(x - node.radius, y - node.radius, node.radius * 2, node.radius * 2);
+      else {
+        context.moveTo(x + node.radius, y);
+        context.arc(x, y, node.radius, 0, 2 * Math.PI);
+      }
+    });
     context.fill();
-  });
+  }
+}
+
+/** Writes the labels: of names, and of memories as well where the picture is near enough. */
+function paintLabels({ context, view, nodes, places, until }: Frame, colour: string): void {
   const labelsAll = view.scale >= LABEL_SCALE;
-  if (!labelsAll && nodes.length > FEW_NODES) return;
-  context.fillStyle = colourOf('ink');
+  context.fillStyle = colour;
   context.font = `${11 / Math.max(1, view.scale * 0.8)}px Inter, system-ui, sans-serif`;
   context.textAlign = 'center';
-  nodes.forEach(({ label, radius, isName }, at) => {
-    if (isShown(at) && (isName || labelsAll))
+  nodes.forEach(({ label, radius, isName, at: since }, at) => {
+    if (since <= until && (isName || labelsAll))
       context.fillText(label.slice(0, 28), places[at * 2]!, places[at * 2 + 1]! + radius + 12 / view.scale);
   });
 }
