@@ -155,6 +155,7 @@ Deleted = TypedDict("Deleted", {
     "ok": "Literal[True]",
     "deleted": "int",
     "removed": "DeleteReceipt",
+    "erasure": "NotRequired[str]",
     "log_items": "NotRequired[int]",
     "restored": "NotRequired[int]",
     "unrestored": "NotRequired[int]",
@@ -274,6 +275,22 @@ Episode = TypedDict("Episode", {
     "title": "str",
     "memory": "Union[StoredMemory, None]",
     "memory_ids": "List[str]",
+})
+
+
+Erasure = TypedDict("Erasure", {
+    "id": "str",
+    "kind": "Literal['memory', 'memories', 'document', 'item', 'namespace']",
+    "key": "Union[str, None]",
+    "begun_at": "Timestamp",
+    "closed_at": "Union[Timestamp, None]",
+    "by": "List[str]",
+    "counts": "Dict[str, Any]",
+    "searched": "List[str]",
+    "words": "int",
+    "phrases": "int",
+    "chain_no": "Union[int, None]",
+    "hash": "Union[str, None]",
 })
 
 
@@ -1545,6 +1562,8 @@ OPERATIONS: Dict[str, Operation] = {
     "get_limits": Operation("GET", "/admin/limits", None, None, True, False, False, False),
     "patch_limits": Operation("PATCH", "/admin/limits", ["tenant", "key_id"], None, True, False, False, False),
     "list_audit": Operation("GET", "/audit", None, "before", True, False, False, False),
+    "list_erasures": Operation("GET", "/erasures", None, "offset", True, False, False, False),
+    "get_erasure": Operation("GET", "/erasures/{id}", None, None, True, False, False, False),
     "list_tenants": Operation("GET", "/tenants", None, "offset", True, False, False, False),
     "create_tenant": Operation("POST", "/tenants", [], None, False, False, False, False),
     "erase_tenant": Operation("DELETE", "/tenants/{id}", None, None, True, False, False, False),
@@ -2034,6 +2053,14 @@ class Client(BaseClient):
     def list_audit(self, *, of: Optional[Literal['tenant', 'service']] = None, limit: Optional[int] = None, before: Optional[int] = None, key: Optional[str] = None, action: Optional[str] = None, from_: Optional[Time] = None, to: Optional[Time] = None, **options: Any) -> Dict[str, Any]:
         """Lists what was done with this tenant's memories, and by which key, the newest first: `GET /audit`."""
         return self._call(OPERATIONS["list_audit"], {"of": of, "limit": limit, "before": before, "key": key, "action": action, "from": from_, "to": to}, options)
+
+    def list_erasures(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the receipts of deletes, newest first: `GET /erasures`."""
+        return self._call(OPERATIONS["list_erasures"], {"l": l, "u": u}, options)
+
+    def get_erasure(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Shows the receipt of a delete with its hashes: `GET /erasures/{id}`."""
+        return self._call(OPERATIONS["get_erasure"], {"id": id}, options)
 
     def list_tenants(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Lists the tenants of the service, oldest first: `GET /tenants`."""

@@ -18,6 +18,7 @@ import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.t
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
+import { closeErasure, recorded } from '../commands/recorded-erasure.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
 import {
   abandonLogs,
@@ -55,9 +56,9 @@ export const WRITE_COMMANDS = {
   addMemories,
   importLines,
   putItem,
-  deleteItem,
+  deleteItem: recorded(deleteItem),
   moveNamespace,
-  eraseItems,
+  eraseItems: recorded(eraseItems),
   changeLog,
   popLog,
   clearLog,
@@ -65,15 +66,16 @@ export const WRITE_COMMANDS = {
   eraseItemsOfWriters,
   eraseLogItems,
   patchMemory,
-  deleteMemory,
+  deleteMemory: recorded(deleteMemory),
   hideMatching,
-  deleteMatching,
+  deleteMatching: recorded(deleteMatching),
   deleteExpired,
   addDocument,
   replaceDocument,
   cancelDocument,
   deleteDocument,
-  eraseAbandoned,
+  eraseAbandoned: recorded(eraseAbandoned),
+  closeErasure,
   reinforceMemory,
   applyRecalls,
   logRecalls,
