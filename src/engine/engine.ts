@@ -91,9 +91,7 @@ export interface Engine {
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
-  /**
-   * Ids of the tenants that this process knows to have standing queries or webhooks. Whoever tends them may change it.
-   */
+  /** Ids of the tenants that have standing queries or webhooks, as far as this process knows. */
   readonly tended: Set<string>;
   /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
