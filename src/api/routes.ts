@@ -8,6 +8,7 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
+import { erasureRoutes } from './routes/erasures.ts';
 import { evalRoutes } from './routes/evals.ts';
 import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
@@ -113,6 +114,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
   { name: 'Audit log', description: 'What was done, when, and by which key.', routes: auditRoutes },
+  { name: 'Erasures', description: 'Receipts of deletes.', routes: erasureRoutes },
   { name: 'Tenants', description: 'Whose memories the service keeps.', routes: tenantRoutes },
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
   { name: 'Upkeep', description: 'Decay and backups.', routes: adminRoutes },

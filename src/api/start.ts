@@ -32,7 +32,11 @@ export async function startApi(options: StartApiOptions): Promise<RunningApi> {
   warnOfShortKey(options.engine);
   const stop = new AbortController();
   const app = await prepareApp(options, stop.signal);
-  const server = await listen(app, options.engine, stop.signal);
+  const server = await listen(app, options.engine, stop.signal).catch((error: unknown) => {
+    // What the app does in the background ends before the caller closes the engine.
+    stop.abort();
+    throw error;
+  });
   return {
     url: server.url,
     metrics: () => [],

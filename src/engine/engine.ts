@@ -19,7 +19,6 @@ import type {
   TimelineOptions,
   DocumentReply,
   DeleteOptions,
-  DeleteReceipt,
   Differences,
   Document,
   DocumentChunk,
@@ -29,6 +28,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  Erasures,
   Evals,
   EventFeed,
   Jobs,
@@ -50,6 +50,7 @@ import type {
   Upload,
   QueryResult,
   RecallLog,
+  Receipted,
   RetrievalOptions,
   Revision,
   SectorStats,
@@ -90,9 +91,7 @@ export interface Engine {
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
-  /**
-   * Ids of the tenants that this process knows to have standing queries or webhooks. Whoever tends them may change it.
-   */
+  /** Ids of the tenants that have standing queries or webhooks, as far as this process knows. */
   readonly tended: Set<string>;
   /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
@@ -121,7 +120,8 @@ export interface Tenant
     Portable,
     Upkeep,
     Evals,
-    Standing {
+    Standing,
+    Erasures {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -157,7 +157,7 @@ export interface Tenant
    * document takes the whole document with it.
    * @throws EngineError `not_found`, also for a document without `withinTags`; `conflict` for a chunk of a document
    */
-  deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
+  deleteMemory(id: string, options?: DeleteOptions): Promise<Receipted>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
    * was erased; by user or session alone also session logs. A document of which a part matches is erased as a whole.
@@ -166,7 +166,7 @@ export interface Tenant
    * get their former values again.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
-  deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;
+  deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
    * Raises a memory's salience by `boost` and its strength by 0.1, each to at most 1, and lets both decay from now on.
    * @param boost 0..1
@@ -365,7 +365,7 @@ export interface Tenant
    */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
-  deleteDocument(id: string): Promise<DeleteReceipt>;
+  deleteDocument(id: string): Promise<Receipted>;
   /**
    * Ends the reading of a document that waits, is under way or has failed. If an earlier reading is shown, it stays.
    * @throws EngineError `not_found`; `conflict` if there is no such reading

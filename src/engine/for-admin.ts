@@ -6,6 +6,8 @@
 export { addModel } from './adapters/add-model.ts';
 export { backupDatabase, keyFileOf, restoreDatabase } from './admin/backup.ts';
 export { changeDataKeys, changeMasterKey, decryptFolder, encryptFolder, encryptionStatus } from './admin/encryption.ts';
+export { readRedis } from './adapters/read-redis.ts';
+export { openErasureSearch, type Searched } from './admin/verify-erasure.ts';
 export { CATALOGUE } from './adapters/model-catalogue.ts';
 export { readKeyFile } from './config.ts';
 export { exportWrappedKey, importWrappedKey } from './control/data-keys.ts';

@@ -11,6 +11,7 @@ export * from './types/recalls.ts';
 export * from './types/upkeep.ts';
 export * from './types/evals.ts';
 export * from './types/standing.ts';
+export * from './types/erasures.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';

@@ -19,7 +19,8 @@ test('writes, deletes and settings leave records with key, ids and counts, and n
   const { items, next } = (await api.request('GET', '/audit')).body;
   expect(next).toBeNull();
   expect(items).toMatchObject([
-    { no: 4, key: 'environment', action: 'setting.change', detail: { name: 'retrieval' } },
+    { no: 5, key: 'environment', action: 'setting.change', detail: { name: 'retrieval' } },
+    { no: 4, key: 'environment', action: 'erasure.receipt', detail: { kind: 'memories' } },
     { no: 3, key: 'environment', action: 'memory.delete_matching', detail: { by: ['userIds'], memories: 1 } },
     { no: 2, key: 'environment', action: 'memory.patch', detail: { id, version: 2, fields: ['title'] } },
     { no: 1, key: record.id, action: 'memory.add', detail: { added: 1, first: id, last: id } },
@@ -37,7 +38,7 @@ test('documents that a delete by filter takes leave a record, too', async () => 
   const body = { text: 'the attic', content_type: 'txt', user_id: 'attic' };
   await api.request('POST', '/memory/ingest', { body });
   expect((await api.request('DELETE', '/memory', { body: { user_id: 'attic' } })).text).toContain('"documents":1');
-  const [last] = (await api.request('GET', '/audit')).body.items;
+  const [, last] = (await api.request('GET', '/audit')).body.items;
   expect(last).toMatchObject({ action: 'memory.delete_matching', detail: { by: ['userIds'], documents: 1 } });
 });
 

@@ -248,6 +248,10 @@ export const deletedReply = z
     ok: z.literal(true),
     deleted: count.describe('Memories that were erased.'),
     removed: deleteReceipt,
+    erasure: z
+      .string()
+      .exactOptional()
+      .describe('Name of the receipt and, behind a dot, the salt of its hashes, which is told this once.'),
     log_items: count.exactOptional().describe('Only of a delete by filter: items of session logs that were erased.'),
     restored: count
       .exactOptional()

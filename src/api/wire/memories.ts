@@ -5,6 +5,7 @@ import {
   type AddOutcome,
   type AddReply,
   type ErasureReceipt,
+  type Receipted,
   type Link,
   type Memory,
   type MemoryPatch,
@@ -208,7 +209,7 @@ function snakeCase(name: string): string {
 }
 
 /** Makes the reply to a delete: counts of the removed rows. */
-export function deletedItem(receipt: ErasureReceipt): DeletedItem {
+export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
   const removed = {
     memories: receipt.memories,
     documents: receipt.documents,
@@ -224,6 +225,7 @@ export function deletedItem(receipt: ErasureReceipt): DeletedItem {
     ok: true,
     deleted: receipt.memories,
     removed,
+    ...(receipt.erasure === undefined ? {} : { erasure: receipt.erasure }),
     ...(logItems === undefined ? {} : { log_items: logItems }),
     ...(restored === undefined || unrestored === undefined ? {} : { restored, unrestored }),
   };

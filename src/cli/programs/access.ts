@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ROLES } from '../../engine/index.ts';
 import type { KeyOptions } from '../commands/keys.ts';
-import { integer, onTenant, overHttp } from '../options.ts';
+import { collect, integer, onTenant, overHttp } from '../options.ts';
 
 /** Adds the commands on tenants, their keys and limits, the audit log, and models on this machine. */
 export function addAccessCommands(program: Command): void {
@@ -11,6 +11,7 @@ export function addAccessCommands(program: Command): void {
   addLimits(program);
   addPrivacy(program);
   addAudit(program);
+  addErasures(program);
   addModels(program);
 }
 
@@ -112,6 +113,18 @@ function addAudit(program: Command): void {
     .argument('<key>', 'id of the key, not its secret')
     .option('--yes', 'confirm that you mean it')
     .action(async (key: string, options: object) => (await import('../commands/audit.ts')).undoKey(key, options));
+}
+
+function addErasures(program: Command): void {
+  onTenant(program, 'verify-erasure')
+    .description('look for what was erased in the files, in Redis and in paths that you name; the server may run')
+    .argument('[receipt...]', 'receipts as the deletes told them (id.salt)')
+    .option('--words <file>', 'words and phrases that you know, one a line')
+    .option('--path <path>', 'a file or folder that is searched, too, such as of backups; may be repeated', collect)
+    .option('--json', 'print what was found as JSON')
+    .action(async (receipts: string[], options: object) =>
+      (await import('../commands/verify-erasure.ts')).verifyErasure(receipts, options),
+    );
 }
 
 function addModels(program: Command): void {

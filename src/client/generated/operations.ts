@@ -119,6 +119,8 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   getLimits: { at: 'GET /admin/limits' },
   patchLimits: { at: 'PATCH /admin/limits', query: ['tenant', 'key_id'] },
   listAudit: { at: 'GET /audit', page: 'before' },
+  listErasures: { at: 'GET /erasures', page: 'offset' },
+  getErasure: { at: 'GET /erasures/{id}' },
   listTenants: { at: 'GET /tenants', page: 'offset' },
   createTenant: { at: 'POST /tenants', query: [], once: true },
   eraseTenant: { at: 'DELETE /tenants/{id}' },

@@ -511,6 +511,8 @@ export type Deleted = {
   /** Memories that were erased. */
   readonly deleted: number;
   readonly removed: DeleteReceipt;
+  /** Name of the receipt and, behind a dot, the salt of its hashes, which is told this once. */
+  readonly erasure?: string;
   /** Only of a delete by filter: items of session logs that were erased. */
   readonly log_items?: number;
   /** Only of a delete by `written_by` alone: memories of others that have their former values again. */
@@ -880,6 +882,30 @@ export type Episode = {
   readonly memory: StoredMemory | null;
   /** Matches that belong to the episode, best first. */
   readonly memory_ids: readonly string[];
+};
+export type Erasure = {
+  readonly id: string;
+  /** What the delete was about. */
+  readonly kind: 'memory' | 'memories' | 'document' | 'item' | 'namespace';
+  /** Public id of the key that asked for it; null for none. */
+  readonly key: string | null;
+  readonly begun_at: Timestamp;
+  /** Null for a delete that has not come to its end. */
+  readonly closed_at: Timestamp | null;
+  /** Names of the conditions of a delete by filter. */
+  readonly by: readonly string[];
+  /** What was erased, by kind. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Where traces were looked for and erased. */
+  readonly searched: readonly string[];
+  /** Hashes of words that the receipt holds. */
+  readonly words: number;
+  /** Hashes of phrases of four words that the receipt holds. */
+  readonly phrases: number;
+  /** Place in the chain of receipts, from 1; null while the delete runs. */
+  readonly chain_no: number | null;
+  /** SHA-256 over the hash of the receipt before it and this one. */
+  readonly hash: string | null;
 };
 export type EvalRun = {
   readonly at: Timestamp;
@@ -4268,6 +4294,16 @@ export type ListAuditInput = {
   /** Only records before this time. */
   readonly to?: Time | undefined;
 };
+export type ListErasuresInput = {
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+};
+export type GetErasureInput = {
+  /** Id of the receipt. */
+  readonly id: string;
+};
 export type ListTenantsInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
@@ -5223,6 +5259,41 @@ export type ListAuditReply = {
   /** Send it as `before` for the next page; null on the last page. */
   readonly next: number | null;
 };
+export type ListErasuresReply = {
+  /** Newest first. */
+  readonly items: readonly Erasure[];
+  readonly total: number;
+};
+export type GetErasureReply = {
+  readonly id: string;
+  /** What the delete was about. */
+  readonly kind: 'memory' | 'memories' | 'document' | 'item' | 'namespace';
+  /** Public id of the key that asked for it; null for none. */
+  readonly key: string | null;
+  readonly begun_at: Timestamp;
+  /** Null for a delete that has not come to its end. */
+  readonly closed_at: Timestamp | null;
+  /** Names of the conditions of a delete by filter. */
+  readonly by: readonly string[];
+  /** What was erased, by kind. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Where traces were looked for and erased. */
+  readonly searched: readonly string[];
+  /** Hashes of words that the receipt holds. */
+  readonly words: number;
+  /** Hashes of phrases of four words that the receipt holds. */
+  readonly phrases: number;
+  /** Place in the chain of receipts, from 1; null while the delete runs. */
+  readonly chain_no: number | null;
+  /** SHA-256 over the hash of the receipt before it and this one. */
+  readonly hash: string | null;
+  /** Ids of erased memories, at most 1,000. */
+  readonly ids: readonly string[];
+  /** Salted hashes of words, 12 hex digits each, at most 1,024. */
+  readonly word_hashes: readonly string[];
+  /** Salted hashes of phrases of four words, at most 1,024. */
+  readonly phrase_hashes: readonly string[];
+};
 export type ListTenantsReply = {
   readonly items: readonly {
     readonly id: string;
@@ -5876,6 +5947,15 @@ export interface Operations {
 
   /** Lists what was done with this tenant's memories, and by which key, the newest first: `GET /audit`. */
   listAudit(input?: ListAuditInput, options?: CallOptions): Page<ListAuditReply, ListAuditReply['items'][number]>;
+
+  /** Lists the receipts of deletes, newest first: `GET /erasures`. */
+  listErasures(
+    input?: ListErasuresInput,
+    options?: CallOptions,
+  ): Page<ListErasuresReply, ListErasuresReply['items'][number]>;
+
+  /** Shows the receipt of a delete with its hashes: `GET /erasures/{id}`. */
+  getErasure(input: GetErasureInput, options?: CallOptions): Reply<GetErasureReply>;
 
   /** Lists the tenants of the service, oldest first: `GET /tenants`. */
   listTenants(

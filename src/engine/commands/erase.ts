@@ -198,6 +198,7 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   for (const row of readMemoryRows(store, memoryNos)) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
     for (const source of listWaypointSources(store, row.memoryNo)) needLink.add(source);
+    context.erasing?.memory(row);
     const counts = {
       memories: 1,
       documents: 0,

@@ -6,7 +6,7 @@ import { findInfo, putInfo } from './store-info.ts';
 /** Key of the store info with the number and hash of the last record that retention removed, as `12:hash`. */
 const ANCHOR = 'audit_anchor';
 /** Hash before the first record of a file. */
-const NO_HASH = Buffer.alloc(32);
+export const NO_HASH = Buffer.alloc(32);
 
 /** A file with the tables `audit` and `store_info`: a tenant's, or the control database. */
 type AuditFile = Pick<Store, 'prepare'>;
@@ -102,10 +102,12 @@ function anchorOf(store: AuditFile): { no: number; hash: Buffer } {
 }
 
 function hashOf(before: Buffer, { audit_no: no, at, key_id: keyId, action, detail }: Omit<AuditRow, 'hash'>): Buffer {
-  return createHash('sha256')
-    .update(before)
-    .update(JSON.stringify([no, at, keyId, action, detail]))
-    .digest();
+  return chainHash(before, [no, at, keyId, action, detail]);
+}
+
+/** Makes the hash of a link of a chain: it covers the hash of the link before it and the values of its own. */
+export function chainHash(before: Buffer, values: readonly (string | number | null)[]): Buffer {
+  return createHash('sha256').update(before).update(JSON.stringify(values)).digest();
 }
 
 function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: AuditRow): AuditRecord {

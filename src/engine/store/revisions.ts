@@ -336,3 +336,8 @@ export function archiveFaded(
 export function deleteRevisions(store: Store, memoryNo: number): void {
   store.prepare('DELETE FROM memory_revisions WHERE memory = ?').run(memoryNo);
 }
+
+/** Lists the replaced values of all earlier versions of a memory, each as JSON. */
+export function listSnapshots(store: Store, memoryNo: number): string[] {
+  return store.prepare('SELECT snapshot FROM memory_revisions WHERE memory = ?').pluck().all(memoryNo) as string[];
+}

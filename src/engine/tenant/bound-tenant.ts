@@ -69,6 +69,8 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     runEval: refused,
     listEvalRuns: refused,
     runDueEvals: refused,
+    listErasures: refused,
+    getErasure: refused,
     ...standingMethods(tenant, reach),
   };
 }

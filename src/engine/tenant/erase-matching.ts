@@ -4,8 +4,9 @@ import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
 import type { MatchingSlice } from '../store/memories.ts';
-import type { DeleteReceipt, ErasureFilter, ErasureReceipt } from '../types.ts';
+import type { DeleteReceipt, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
 import { ERASE_SLICE, type Erasure } from './tenant-erasure.ts';
+import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';
 
@@ -29,6 +30,10 @@ export function createEraseMatching(
     if (Object.entries(filter).every(saysNothing)) {
       throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
     }
+    return withReceipt(options, describe(filter), (erasure) => eraseAll(filter, erasure));
+  };
+
+  async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     const write = async (command: () => Promise<DeleteReceipt>) => {
       const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, ERASE_SLICE));
@@ -50,17 +55,24 @@ export function createEraseMatching(
     for (let after: number | null = 0; after !== null;) {
       const found: MatchingSlice = await readers.read(path, 'listMatching', { filter, after, limit: ERASE_SLICE });
       const { memoryNos } = found;
-      if (memoryNos.length > 0) await write(() => writer.write(path, 'deleteMatching', { filter, memoryNos }));
+      if (memoryNos.length > 0) await write(() => writer.write(path, 'deleteMatching', { filter, memoryNos, erasure }));
       after = found.next;
     }
-    receipt = addReceipts(receipt, await eraseAbandoned());
+    receipt = addReceipts(receipt, await eraseAbandoned(null, erasure));
     if (asksForWriterAlone(filter)) {
       for (const writtenBy of filter.writtenBy ?? []) receipt = await undoWriter(options, writtenBy, receipt);
       dispatcher.dispatch(path, 'encode');
     }
     dispatcher.dispatch(path, 'link');
     return { ...receipt, logItems };
-  };
+  }
+}
+
+/** Says for the receipt what a delete was about: its conditions by name, and the names that go with them. */
+function describe(filter: ErasureFilter) {
+  const { userIds = [], sessionIds = [] } = filter;
+  const by = Object.entries(filter).flatMap((field) => (saysNothing(field) ? [] : [field[0]]));
+  return { kind: 'memories', by, names: [...userIds, ...sessionIds] } as const;
 }
 
 /** Takes back what a key did to memories that others wrote: its links and its changes. */

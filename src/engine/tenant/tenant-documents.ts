@@ -7,6 +7,7 @@ import { listDocumentChunks } from '../store/provenance.ts';
 import { readDocumentText } from '../store/chunks.ts';
 import type { Document, DocumentFilter, Page } from '../types.ts';
 import type { Erasure } from './tenant-erasure.ts';
+import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Documents that are read at once: one takes about 50 µs, and more if its metadata is large. */
@@ -51,12 +52,16 @@ export function createDocumentMethods(
     },
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
     async deleteDocument(id) {
-      const hidden = await writeDelete(
-        () => writer.write(path, 'deleteDocument', { id }),
-        () => [rowOf(id).document_no],
-      );
-      // What other hidden documents leave is erased too, but the receipt counts only this document.
-      return addReceipts(hidden, await eraseAbandoned(id));
+      const { title, fileName, url } = getDocument(store(), id, clock.now());
+      const names = [title, fileName, url].filter((name) => name !== null);
+      return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
+        const hidden = await writeDelete(
+          () => writer.write(path, 'deleteDocument', { id }),
+          () => [rowOf(id).document_no],
+        );
+        // What other hidden documents leave is erased too, but the receipt counts only this document.
+        return addReceipts(hidden, await eraseAbandoned(id, erasure));
+      });
     },
     async cancelDocument(id) {
       const document = await writeDelete(

@@ -2,7 +2,7 @@ import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import { isEngineError } from '../errors.ts';
 import { listUploadsOf } from '../store/uploads.ts';
-import type { DeleteReceipt } from '../types.ts';
+import type { DeleteReceipt, OpenErasure } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Operations that the deletes of memories, documents and jobs share. */
@@ -11,9 +11,10 @@ export interface Erasure {
    * Erases what is left of deleted, replaced and cancelled documents, in several commits, and resolves once nothing is
    * left.
    * @param documentId id of the only document to erase from; null or left out for all documents
+   * @param erasure the receipt that tells of what is erased; none if left out
    * @returns counts of what was erased
    */
-  eraseAbandoned(documentId?: string | null): Promise<DeleteReceipt>;
+  eraseAbandoned(documentId?: string | null, erasure?: OpenErasure): Promise<DeleteReceipt>;
   /**
    * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are deleted and tries
    * once more.
@@ -46,10 +47,13 @@ export function createErasure({ path, writer, dispatcher, open }: TenantOptions)
     }
   }
 
-  async function eraseAbandoned(documentId: string | null = null): Promise<DeleteReceipt> {
+  async function eraseAbandoned(
+    documentId: string | null = null,
+    erasure: OpenErasure | undefined = undefined,
+  ): Promise<DeleteReceipt> {
     for (let receipt = EMPTY_RECEIPT; ;) {
       const slice = await writeDelete(
-        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, documentId }),
+        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, documentId, erasure }),
         () => [], // The command has removed the files itself by then.
       );
       receipt = addReceipts(receipt, slice.receipt);

@@ -5,6 +5,7 @@ import { textOfValue } from '../text/value-text.ts';
 import type { CursorPage, ItemFilter, Items } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
 import { joinedPage, placedSlices } from './list-pages.ts';
+import { withReceipt } from './tenant-erasures.ts';
 import { createNamespaceMethods } from './tenant-namespaces.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
@@ -44,7 +45,10 @@ export function createItemMethods(options: TenantOptions): Items {
     },
 
     async deleteItem(place, { withinTags = [] } = {}) {
-      const receipt = await writer.write(path, 'deleteItem', { place, withinTags });
+      const names = [place.key, place.namespace];
+      const receipt = await withReceipt(options, { kind: 'item', names }, (erasure) =>
+        writer.write(path, 'deleteItem', { place, withinTags, erasure }),
+      );
       dispatcher.dispatch(path, 'link');
       return receipt;
     },

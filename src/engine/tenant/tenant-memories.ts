@@ -10,6 +10,7 @@ import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
 import type { Erasure } from './tenant-erasure.ts';
+import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf, joinOutcomes, screenItems } from './tenant-privacy.ts';
 
@@ -76,7 +77,9 @@ export function createMemoryMethods(
           throw new EngineError('not_found', 'no memory with this id');
         return documents.deleteDocument(document.documentId);
       }
-      const receipt = await writer.write(path, 'deleteMemory', { id });
+      const receipt = await withReceipt(options, { kind: 'memory' }, (erasure) =>
+        writer.write(path, 'deleteMemory', { id, erasure }),
+      );
       dispatcher.dispatch(path, 'link');
       return receipt;
     },

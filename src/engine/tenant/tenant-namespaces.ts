@@ -2,6 +2,7 @@ import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
 import type { ErasedSlice, NamespaceSlice } from '../commands/namespaces.ts';
 import type { Items } from '../types.ts';
 import { ERASE_SLICE } from './tenant-erasure.ts';
+import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods by which a tenant lists namespaces and changes them as a whole. */
@@ -17,14 +18,17 @@ export function createNamespaceMethods({
     moveNamespace: (move, { withinTags = [] } = {}) => writer.write(path, 'moveNamespace', { ...move, withinTags }),
 
     async deleteNamespace({ userId, namespace }, { withinTags = [] } = {}) {
-      let receipt = EMPTY_RECEIPT;
-      for (let after: NamespaceSlice['after'] = null; ;) {
-        const slice: NamespaceSlice = { userId, namespace, withinTags, after, limit: ERASE_SLICE };
-        const erased: ErasedSlice = await writer.write(path, 'eraseItems', slice);
-        receipt = addReceipts(receipt, erased.receipt);
-        after = erased.next;
-        if (after === null) break;
-      }
+      const what = { kind: 'namespace', names: [namespace] } as const;
+      const receipt = await withReceipt({ path, writer }, what, async (erasure) => {
+        let sum = EMPTY_RECEIPT;
+        for (let after: NamespaceSlice['after'] = null; ;) {
+          const slice: NamespaceSlice = { userId, namespace, withinTags, after, limit: ERASE_SLICE };
+          const erased: ErasedSlice = await writer.write(path, 'eraseItems', { ...slice, erasure });
+          sum = addReceipts(sum, erased.receipt);
+          after = erased.next;
+          if (after === null) return sum;
+        }
+      });
       dispatcher.dispatch(path, 'link');
       return receipt;
     },

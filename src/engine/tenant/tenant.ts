@@ -3,6 +3,7 @@ import type { Tenant } from '../engine.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createErasureMethods } from './tenant-erasures.ts';
 import { createEvalMethods } from './tenant-evals.ts';
 import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
@@ -78,6 +79,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),
     ...createUpkeepMethods(options),
+    ...createErasureMethods(options),
     ...createEvalMethods(options),
     ...createStandingMethods(options),
     ...createPortableMethods(options),

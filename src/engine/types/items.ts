@@ -1,5 +1,6 @@
+import type { Receipted } from './erasures.ts';
 import type { MetadataCondition } from './filter.ts';
-import type { DeleteOptions, DeleteReceipt, Json, Memory, NewMemory } from './memory.ts';
+import type { DeleteOptions, Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
 /** Where an item is: its name. */
@@ -113,7 +114,7 @@ export interface Items {
    */
   renewItems(ids: readonly string[]): Promise<void>;
   /** Erases an item as `deleteMemory` does. @throws EngineError `not_found`, also for an item without `withinTags` */
-  deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<DeleteReceipt>;
+  deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<Receipted>;
   /**
    * Lists items in namespaces, whatever their status, by namespace and then by key. Namespaces are sorted label by
    * label, and what lies below one follows it. Items that have expired or are not valid now are left out. A page has at
@@ -142,5 +143,5 @@ export interface Items {
    * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. Asked again
    * after one that was interrupted, it erases the rest. Without such a namespace it erases nothing.
    */
-  deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<DeleteReceipt>;
+  deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<Receipted>;
 }

@@ -20,6 +20,7 @@ import { purgeRecalls } from '../store/recalls.ts';
 import { purgeEvents } from '../store/events.ts';
 import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
+import { purgeErasures } from '../store/erasures.ts';
 import { purgeAudit } from '../store/audit-chain.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
@@ -318,12 +319,12 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
   for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs, purgeDeliveries]) {
     await inSlices(context, (store) => purge(store, before, PURGE_SLICE));
   }
-  const auditBefore = clock.now() - config.OM_AUDIT_DAYS * DAY_MS;
-  await inSlices(context, (store) => purgeAudit(store, auditBefore, PURGE_SLICE));
-  const events = { before: clock.now() - config.OM_EVENT_DAYS * DAY_MS, rows: config.OM_EVENT_ROWS };
+  const daysAgo = (days: number) => clock.now() - days * DAY_MS;
+  for (const purge of [purgeAudit, purgeErasures])
+    await inSlices(context, (store) => purge(store, daysAgo(config.OM_AUDIT_DAYS), PURGE_SLICE));
+  const events = { before: daysAgo(config.OM_EVENT_DAYS), rows: config.OM_EVENT_ROWS };
   await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
-  const recallsBefore = clock.now() - config.OM_RECALL_DAYS * DAY_MS;
-  await inSlices(context, (store) => purgeRecalls(store, recallsBefore, PURGE_SLICE));
+  await inSlices(context, (store) => purgeRecalls(store, daysAgo(config.OM_RECALL_DAYS), PURGE_SLICE));
   await eraseAbandonedLogs(context);
   removeFailedUploads(context.open().store, before);
 }

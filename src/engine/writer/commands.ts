@@ -18,6 +18,7 @@ import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.t
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
+import { closeErasure, recorded } from '../commands/recorded-erasure.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
 import {
   abandonLogs,
@@ -57,8 +58,10 @@ export const WRITE_COMMANDS = {
   putItem,
   deleteItem,
   renewItems,
+
+  deleteItem: recorded(deleteItem),
   moveNamespace,
-  eraseItems,
+  eraseItems: recorded(eraseItems),
   changeLog,
   popLog,
   clearLog,
@@ -66,15 +69,16 @@ export const WRITE_COMMANDS = {
   eraseItemsOfWriters,
   eraseLogItems,
   patchMemory,
-  deleteMemory,
+  deleteMemory: recorded(deleteMemory),
   hideMatching,
-  deleteMatching,
+  deleteMatching: recorded(deleteMatching),
   deleteExpired,
   addDocument,
   replaceDocument,
   cancelDocument,
   deleteDocument,
-  eraseAbandoned,
+  eraseAbandoned: recorded(eraseAbandoned),
+  closeErasure,
   reinforceMemory,
   applyRecalls,
   logRecalls,

@@ -91,7 +91,8 @@ describe('a delete', () => {
         const memoryNo = fixture.memoryNoOf(id);
         const jobs = fixture.get<number>('SELECT count(*) FROM jobs WHERE memory = ?', memoryNo);
         const before = countRows(fixture);
-        const receipt = await tenant.deleteMemory(id);
+        const { erasure, ...receipt } = await tenant.deleteMemory(id);
+        expect(erasure).toMatch(/^[0-9a-f-]{36}\.[\w-]{22}$/);
         expect(receipt).toEqual({ ...difference(before, countRows(fixture)), jobs });
         expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', memoryNo)).toBe(0);
         expect(receipt).toMatchObject({ memories: 1, revisions: id === ids[1] ? 2 : 0 });

@@ -1,0 +1,26 @@
+/** Translation of receipts of deletes to the names of the wire. */
+import type { Erasure } from '../../engine/index.ts';
+import type { ErasureItem, ErasureReply } from '../schemas/erasures.ts';
+
+export function erasureItem(erasure: Erasure): ErasureItem {
+  const { id, kind, keyId, begunAt, closedAt, by, counts, searched, words, phrases, chainNo, hash } = erasure;
+  return {
+    id,
+    kind,
+    key: keyId,
+    begun_at: begunAt,
+    closed_at: closedAt,
+    by: [...by],
+    counts: { ...counts },
+    searched: [...searched],
+    words: words.length,
+    phrases: phrases.length,
+    chain_no: chainNo,
+    hash,
+  };
+}
+
+export function erasureReplyItem(erasure: Erasure): ErasureReply {
+  const { ids, words, phrases } = erasure;
+  return { ...erasureItem(erasure), ids: [...ids], word_hashes: [...words], phrase_hashes: [...phrases] };
+}

@@ -1,0 +1,66 @@
+import fs from 'node:fs';
+import { openErasureSearch, readRedis, type Searched } from '../../engine/for-admin.ts';
+import { CliError } from '../cli-error.ts';
+import { withDataFolder } from '../data-folder.ts';
+import { bytes, count, counted, dim, green, print, red, table, yellow } from '../terminal.ts';
+
+interface VerifyOptions {
+  readonly tenant?: string;
+  readonly words?: string;
+  readonly path?: readonly string[];
+  readonly json?: boolean;
+}
+
+/**
+ * Runs `cairn verify-erasure RECEIPT…`: looks for what was erased in the files, in Redis and in the paths it is shown,
+ * and prints what it found where.
+ * @throws CliError if anything was found, or if the chain of receipts is broken
+ */
+export async function verifyErasure(receipts: readonly string[], options: VerifyOptions): Promise<void> {
+  const words = options.words === undefined ? [] : readWords(options.words);
+  if (receipts.length + words.length === 0)
+    throw new CliError('name a receipt, as the delete told it, or a file with --words', { exitCode: 2 });
+  for (const place of options.path ?? [])
+    if (!fs.existsSync(place)) throw new CliError(`${place}: there is no such file or folder`, { exitCode: 2 });
+  await withDataFolder(async ({ config, fileOf }) => {
+    const search = openErasureSearch(fileOf(options.tenant), { receipts, words });
+    const places: Searched[] = [...search.searchTenant()];
+    const { paths, OM_BACKUP_FOLDER: backups, REDIS_URL: redis } = config;
+    const files = [paths.control, `${paths.control}-wal`, paths.budget, paths.llmBudget, paths.rates];
+    for (const place of [...files, ...(backups === undefined ? [] : [backups]), ...(options.path ?? [])])
+      places.push(...search.searchPath(place));
+    if (redis !== undefined) places.push(await search.searchTexts('redis', readRedis(redis)));
+    show(search, places, options.json ?? false);
+    if (search.chain.brokenAt !== null)
+      throw new CliError(`receipt ${search.chain.brokenAt} of the chain was changed or taken out`);
+    const remains = places.filter(({ found }) => found > 0);
+    if (remains.length > 0) throw new CliError(`found in ${counted(remains.length, 'place')}`);
+  });
+}
+
+function readWords(file: string): string[] {
+  try {
+    return fs
+      .readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line.trim() !== '');
+  } catch (cause) {
+    throw new CliError(`${file}: expected a file with words or phrases, one a line`, { exitCode: 2, cause });
+  }
+}
+
+function show(search: ReturnType<typeof openErasureSearch>, places: readonly Searched[], asJson: boolean): void {
+  const { chain, sought, living } = search;
+  if (asJson) return print(JSON.stringify({ chain, sought, living, places }));
+  print(
+    `${count(sought)} words and phrases, of which ${count(living)} stand in living texts, too, and are passed over`,
+    `${counted(chain.records, 'receipt')} in the chain; its last hash is ${chain.head}`,
+  );
+  const rows = places.map(({ place, bytes: size, found, at, note }) => [
+    found > 0 ? red(`found ${count(found)}`) : note === null ? green('clean') : yellow('unread'),
+    bytes(size),
+    place,
+    note ?? (at.length === 0 ? '' : dim(`at ${at.join(', ')}`)),
+  ]);
+  print(...table(rows, '<><<'));
+}

@@ -1,0 +1,34 @@
+import { silentLogger } from '../ports.ts';
+import { connectRedis } from './bullmq-queues.ts';
+
+/** Keys that one scan of Redis asks for. */
+const SCANNED = 500;
+
+/**
+ * Reads all keys and values of a Redis as texts, each with the name of its key. Values of other types than text, list,
+ * set, sorted set, hash and stream are left out.
+ */
+export async function* readRedis(redisUrl: string): AsyncIterable<{ readonly at: string; readonly text: string }> {
+  const redis = await connectRedis({ redisUrl, logger: silentLogger }, { blocking: true });
+  const readers: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
+    string: (key) => redis.get(key),
+    list: (key) => redis.lrange(key, 0, -1),
+    set: (key) => redis.smembers(key),
+    zset: (key) => redis.zrange(key, '0', '-1'),
+    hash: (key) => redis.hgetall(key),
+    stream: (key) => redis.xrange(key, '-', '+'),
+  };
+  try {
+    for (let cursor = '0'; ;) {
+      const [next, keys] = await redis.scan(cursor, 'COUNT', SCANNED);
+      for (const key of keys) {
+        const value = await readers[await redis.type(key)]?.(key);
+        yield { at: key, text: `${key}\n${typeof value === 'string' ? value : (JSON.stringify(value) ?? '')}` };
+      }
+      cursor = next;
+      if (cursor === '0') return;
+    }
+  } finally {
+    redis.disconnect();
+  }
+}

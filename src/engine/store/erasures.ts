@@ -1,0 +1,174 @@
+/** Receipts of deletes, a chain of hashes like the audit log. */
+import { EngineError } from '../errors.ts';
+import { type ErasedHashes, joinHashes } from '../text/erased-words.ts';
+import { type AuditVerdict, type Erasure, ERASURE_IDS, type OpenErasure } from '../types.ts';
+import { chainHash, NO_HASH } from './audit-chain.ts';
+import type { Store } from './open-store.ts';
+import { findInfo, putInfo } from './store-info.ts';
+import { parseStored } from './stored-json.ts';
+
+interface Row {
+  readonly erasure_no: number;
+  readonly id: string;
+  readonly kind: Erasure['kind'];
+  readonly key_id: string;
+  readonly begun_at: number;
+  readonly closed_at: number | null;
+  readonly detail: string;
+  readonly ids: string;
+  readonly words: string;
+  readonly phrases: string;
+  readonly chain_no: number | null;
+  readonly hash: Buffer | null;
+}
+
+/** What a receipt says beside its columns. */
+interface Detail {
+  readonly by: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+  readonly searched: readonly string[];
+}
+
+/** Key of the store info with the place and hash of the last receipt that retention removed, as `12:hash`. */
+const ANCHOR = 'erasure_anchor';
+
+/** Begins the receipt of a delete, unless a slice before has. Call inside the write that erases. */
+function ensureErasure(
+  store: Store,
+  { id, kind }: OpenErasure,
+  { keyId, now }: { readonly keyId: string | null; readonly now: number },
+): Row {
+  store
+    .prepare('INSERT OR IGNORE INTO erasures (id, kind, key_id, begun_at) VALUES (?, ?, ?, ?)')
+    .run(id, kind, keyId ?? '', now);
+  return getRow(store, id);
+}
+
+/** Adds a slice of a delete to its receipt. Call inside the write that erases. */
+export function addToErasure(
+  store: Store,
+  erasure: OpenErasure,
+  erased: ErasedHashes & { readonly ids: readonly string[] },
+  writer: { readonly keyId: string | null; readonly now: number },
+): void {
+  const row = ensureErasure(store, erasure, writer);
+  const joined = joinHashes(toErasure(row), erased);
+  const ids = [...toErasure(row).ids, ...erased.ids].slice(0, ERASURE_IDS);
+  store
+    .prepare('UPDATE erasures SET ids = ?, words = ?, phrases = ? WHERE id = ?')
+    .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), erasure.id);
+}
+
+/** Ends the receipt of a delete and puts it behind the last one of the chain. Call inside a write. */
+export function closeErasure(
+  store: Store,
+  erasure: OpenErasure,
+  detail: Detail,
+  writer: { readonly keyId: string | null; readonly now: number },
+): void {
+  const row = ensureErasure(store, erasure, writer);
+  const last = store
+    .prepare('SELECT chain_no AS no, hash FROM erasures WHERE chain_no > 0 ORDER BY chain_no DESC LIMIT 1')
+    .get() as { no: number; hash: Buffer } | undefined;
+  const before = last ?? anchorOf(store);
+  const closed = {
+    ...row,
+    closed_at: writer.now,
+    detail: JSON.stringify(detail),
+    chain_no: before.no + 1,
+  };
+  store
+    .prepare('UPDATE erasures SET closed_at = ?, detail = ?, chain_no = ?, hash = ? WHERE id = ?')
+    .run(closed.closed_at, closed.detail, closed.chain_no, hashOf(before.hash, closed), erasure.id);
+}
+
+/** Lists receipts, newest first. */
+export function listErasures(
+  store: Store,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): { readonly items: readonly Erasure[]; readonly total: number } {
+  const rows = store.prepare('SELECT * FROM erasures ORDER BY erasure_no DESC LIMIT ? OFFSET ?').all(limit, offset);
+  const total = store.prepare('SELECT count(*) FROM erasures').pluck().get() as number;
+  return { items: (rows as Row[]).map(toErasure), total };
+}
+
+/** Returns a receipt. @throws EngineError `not_found` */
+export function getErasure(store: Store, id: string): Erasure {
+  return toErasure(getRow(store, id));
+}
+
+/** Checks the chain of closed receipts, as `verifyAudit` does that of the audit log. */
+export function verifyErasures(store: Store): AuditVerdict {
+  let { no, hash } = anchorOf(store);
+  let records = 0;
+  const rows = store.prepare('SELECT * FROM erasures WHERE chain_no > 0 ORDER BY chain_no').iterate();
+  for (const row of rows as IterableIterator<Row>) {
+    if (row.chain_no !== no + 1 || row.hash === null || !hashOf(hash, row).equals(row.hash))
+      return { records, brokenAt: no + 1, head: hash.toString('hex') };
+    no = row.chain_no;
+    hash = row.hash;
+    records += 1;
+  }
+  return { records, brokenAt: null, head: hash.toString('hex') };
+}
+
+/**
+ * Deletes at most `limit` of the oldest closed receipts from before a time (Unix ms). The hash of the last one stays.
+ * Call inside a write. @returns the number of receipts that were deleted
+ */
+export function purgeErasures(store: Store, before: number, limit: number): number {
+  const old = store.prepare('SELECT * FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?').all(limit) as Row[];
+  const kept = old.findIndex(({ closed_at: at }) => at! >= before);
+  const last = (kept === -1 ? old : old.slice(0, kept)).at(-1);
+  if (last === undefined) return 0;
+  putInfo(store, ANCHOR, `${last.chain_no}:${last.hash!.toString('hex')}`);
+  return store.prepare('DELETE FROM erasures WHERE chain_no <= ?').run(last.chain_no).changes;
+}
+
+function anchorOf(store: Store): { no: number; hash: Buffer } {
+  const [no, hash] = findInfo(store, ANCHOR)?.split(':') ?? [];
+  return no === undefined || hash === undefined
+    ? { no: 0, hash: NO_HASH }
+    : { no: Number(no), hash: Buffer.from(hash, 'hex') };
+}
+
+function hashOf(before: Buffer, row: Omit<Row, 'hash'>): Buffer {
+  const {
+    id,
+    kind,
+    key_id: keyId,
+    begun_at: begun,
+    closed_at: closed,
+    detail,
+    ids,
+    words,
+    phrases,
+    chain_no: no,
+  } = row;
+  return chainHash(before, [no, id, kind, keyId, begun, closed, detail, ids, words, phrases]);
+}
+
+function getRow(store: Store, id: string): Row {
+  const row = store.prepare('SELECT * FROM erasures WHERE id = ?').get(id) as Row | undefined;
+  if (row === undefined) throw new EngineError('not_found', 'no receipt of a delete with this id');
+  return row;
+}
+
+function toErasure(row: Row): Erasure {
+  const { by = [], counts = {}, searched = [] } = parseStored(row.detail) as Partial<Detail>;
+  return {
+    id: row.id,
+    kind: row.kind,
+    keyId: row.key_id === '' ? null : row.key_id,
+    begunAt: row.begun_at,
+    closedAt: row.closed_at,
+    by,
+    counts,
+    searched,
+    ids: parseStored(row.ids) as string[],
+    words: parseStored(row.words) as string[],
+    phrases: parseStored(row.phrases) as string[],
+    chainNo: row.chain_no,
+    hash: row.hash?.toString('hex') ?? null,
+  };
+}

@@ -1,0 +1,34 @@
+/** What a tenant's file says at present, for the search for what it should say no more. */
+import type { Store } from './open-store.ts';
+
+/** Statements that give the living texts: each row's first column. */
+const TEXTS = [
+  `SELECT content || char(10) || title || char(10) || gist || char(10) || entities || char(10) || tags || char(10) ||
+     files || char(10) || metadata || char(10) || session_id || char(10) || coalesce(external_id, '') || char(10) ||
+     coalesce(value, '') FROM memories`,
+  'SELECT snapshot FROM memory_revisions',
+  'SELECT user_id FROM users',
+  `SELECT url || char(10) || external_id || char(10) || user_id FROM documents`,
+  `SELECT file_name || char(10) || given_title || char(10) || title || char(10) || authors || char(10) || tags ||
+     char(10) || metadata FROM document_generations`,
+  'SELECT item FROM session_log_items',
+  'SELECT query FROM standing_queries',
+  'SELECT item FROM eval_items',
+  // The words of Cairn itself stand in every file.
+  'SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL',
+  'SELECT DISTINCT action FROM audit',
+  'SELECT detail FROM erasures',
+];
+
+/** Iterates over all texts that memories, documents and logs hold now. */
+export function* livingTexts(store: Store): Iterable<string> {
+  for (const sql of TEXTS) {
+    for (const text of store.prepare(sql).pluck().iterate()) if (typeof text === 'string') yield text;
+  }
+}
+
+/** Iterates over the terms of the word index, those of erased memories included that are not merged away. */
+export function* indexTerms(store: Store): Iterable<string> {
+  store.prepare(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.erased_terms USING fts5vocab(main, memory_text, row)`).run();
+  yield* store.prepare('SELECT term FROM temp.erased_terms').pluck().iterate() as IterableIterator<string>;
+}
