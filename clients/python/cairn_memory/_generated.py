@@ -377,6 +377,13 @@ FeedEvent = TypedDict("FeedEvent", {
 })
 
 
+FeedbackMeasure = TypedDict("FeedbackMeasure", {
+    "order": "float",
+    "wanted": "float",
+    "unwanted": "float",
+})
+
+
 Filters = TypedDict("Filters", {
     "sectors": "NotRequired[List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]]",
     "types": "NotRequired[List[str]]",
@@ -600,6 +607,17 @@ Key = TypedDict("Key", {
     "expires_at": "Union[Timestamp, None]",
     "last_used_at": "Union[Timestamp, None]",
     "revoked_at": "Union[Timestamp, None]",
+})
+
+
+Learned = TypedDict("Learned", {
+    "id": "str",
+    "at": "Timestamp",
+    "state": "Literal['proposed', 'accepted', 'reverted']",
+    "profile": "Literal['composite', 'activation', 'retention', 'fusion']",
+    "before": "Dict[str, Any]",
+    "after": "Dict[str, Any]",
+    "report": "Dict[str, Any]",
 })
 
 
@@ -1527,6 +1545,10 @@ OPERATIONS: Dict[str, Operation] = {
     "delete_eval": Operation("DELETE", "/evals/{name}", None, None, True, False, False, False),
     "run_eval": Operation("POST", "/evals/{name}/run", None, None, False, False, False, False),
     "list_eval_runs": Operation("GET", "/evals/{name}/runs", None, None, True, False, False, False),
+    "learn_weights": Operation("POST", "/learned", None, None, False, False, False, False),
+    "list_learned": Operation("GET", "/learned", None, None, True, False, False, False),
+    "accept_learned": Operation("POST", "/learned/{id}/accept", None, None, False, False, False, False),
+    "revert_learned": Operation("POST", "/learned/{id}/revert", None, None, False, False, False, False),
     "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False),
     "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False),
@@ -1962,6 +1984,22 @@ class Client(BaseClient):
     def list_eval_runs(self, *, name: str, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`."""
         return self._call(OPERATIONS["list_eval_runs"], {"name": name, "limit": limit}, options)
+
+    def learn_weights(self, **options: Any) -> Dict[str, Any]:
+        """Learns weights and floor from feedback, and proposes them: `POST /learned`."""
+        return self._call(OPERATIONS["learn_weights"], {}, options)
+
+    def list_learned(self, **options: Any) -> Dict[str, Any]:
+        """Lists what was learned, with its measures before and after: `GET /learned`."""
+        return self._call(OPERATIONS["list_learned"], {}, options)
+
+    def accept_learned(self, *, id: str, **options: Any) -> Learned:
+        """Makes a proposal this tenant's defaults: `POST /learned/{id}/accept`."""
+        return self._call(OPERATIONS["accept_learned"], {"id": id}, options)
+
+    def revert_learned(self, *, id: str, **options: Any) -> Learned:
+        """Gives the tenant the defaults back that an acceptance replaced: `POST /learned/{id}/revert`."""
+        return self._call(OPERATIONS["revert_learned"], {"id": id}, options)
 
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Takes a message of the Model Context Protocol: `POST /mcp`."""

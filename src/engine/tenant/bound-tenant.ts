@@ -69,6 +69,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     listEvalRuns: refused,
     runDueEvals: refused,
     ...standingMethods(tenant, reach),
+    learnWeights: refused,
+    listLearned: refused,
+    acceptLearned: refused,
+    revertLearned: refused,
   };
 }
 
@@ -296,10 +300,7 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       await reachedDocument(id);
       return tenant.listDocumentChunks(id, page);
     },
-    async documentReceipt(id, page) {
-      await reachedDocument(id);
-      return tenant.documentReceipt(id, page);
-    },
+    documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {
       await reachedDocument(id);
       return tenant.deleteDocument(id);

@@ -4,6 +4,7 @@ import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
 import { createEvalMethods } from './tenant-evals.ts';
+import { createLearningMethods } from './tenant-learning.ts';
 import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
@@ -80,6 +81,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createUpkeepMethods(options),
     ...createEvalMethods(options),
     ...createStandingMethods(options),
+    ...createLearningMethods(options, queries),
     ...createPortableMethods(options),
   };
 }
