@@ -46,6 +46,7 @@ import { backUp } from './back-up.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { addWordStems } from './add-word-stems.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
+import { learnSectors } from './learn-sectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
 /** What the upkeep of a tenant's file works with. */
@@ -98,6 +99,7 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
     // This reads a note once the word index has its stems.
     { name: 'stems', everyMs: 60_000, ...atOnce, run: addWordStems },
+    { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'
       ? [
