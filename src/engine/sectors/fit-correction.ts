@@ -6,13 +6,13 @@ import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf } from './sector-words.ts';
 
 /** A text whose sector somebody stated. */
-export interface StatedSector {
+interface StatedSector {
   readonly text: string;
   readonly sector: Sector;
 }
 
 /** Fewest stated sectors that teach anything. */
-export const MIN_STATED = 20;
+const MIN_STATED = 20;
 /** Parts of the statements, each of which is judged by what the others teach. */
 const FOLDS = 5;
 /** Least rise of the share of right sectors on statements that were not learned from. */

@@ -83,8 +83,7 @@ const MERGE_PAGES = 64;
 /** Returns the schedules of a tenant's file with their periods, in the order in which they run. */
 function schedules(config: Config): readonly RunnableSchedule[] {
   const atOnce = { waitsAPeriod: false };
-  // These have nothing to do in a new file.
-  const later = { waitsAPeriod: true };
+  const later = { waitsAPeriod: true }; // These have nothing to do in a new file.
   return [
     { name: 'decay', everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, ...later, run: decayMemories },
     { name: 'prune', everyMs: 7 * DAY_MS, ...later, run: pruneEdges },
