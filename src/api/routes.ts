@@ -14,6 +14,7 @@ import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { learnedRoutes } from './routes/learned.ts';
 import { lgmRoutes } from './routes/lgm.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -104,6 +105,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Evaluation sets',
     description: 'Questions with known answers, asked before and after a change.',
     routes: evalRoutes,
+  },
+  {
+    name: 'Learned weights',
+    description: 'Weights that were learned from feedback on recalls, each a proposal until a person accepts it.',
+    routes: learnedRoutes,
   },
   {
     name: 'MCP',

@@ -32,6 +32,7 @@ import type {
   Evals,
   EventFeed,
   Jobs,
+  Learning,
   ModelChange,
   Link,
   Lists,
@@ -121,7 +122,8 @@ export interface Tenant
     Upkeep,
     Evals,
     Standing,
-    Erasures {
+    Erasures,
+    Learning {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -358,11 +360,7 @@ export interface Tenant
    * @throws EngineError `not_found`
    */
   listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
-  /**
-   * Accounts for each character of a document's text: it reads all memories of the document and compares them with what
-   * was read. `page` cuts the list of spans.
-   * @throws EngineError `not_found`; `conflict` for a document that was not read
-   */
+  /** Accounts for each character of a document's text, with a page of its spans. Throws as `documentContent`. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<Receipted>;

@@ -86,3 +86,8 @@ export function reviveError(error: SerialisedError): EngineError {
     ...(error.details === undefined ? {} : { details: error.details }),
   });
 }
+
+/** Makes the error about a name that no item has. */
+export function noItem(): EngineError {
+  return new EngineError('not_found', 'no item with this key');
+}

@@ -8,6 +8,7 @@ export * from './types/session-log.ts';
 export * from './types/events.ts';
 export * from './types/diff.ts';
 export * from './types/recalls.ts';
+export * from './types/learned.ts';
 export * from './types/upkeep.ts';
 export * from './types/evals.ts';
 export * from './types/standing.ts';

@@ -155,6 +155,7 @@ Deleted = TypedDict("Deleted", {
     "ok": "Literal[True]",
     "deleted": "int",
     "removed": "DeleteReceipt",
+    "erasure": "NotRequired[str]",
     "log_items": "NotRequired[int]",
     "restored": "NotRequired[int]",
     "unrestored": "NotRequired[int]",
@@ -277,6 +278,22 @@ Episode = TypedDict("Episode", {
 })
 
 
+Erasure = TypedDict("Erasure", {
+    "id": "str",
+    "kind": "Literal['memory', 'memories', 'document', 'item', 'namespace']",
+    "key": "Union[str, None]",
+    "begun_at": "Timestamp",
+    "closed_at": "Union[Timestamp, None]",
+    "by": "List[str]",
+    "counts": "Dict[str, Any]",
+    "searched": "List[str]",
+    "words": "int",
+    "phrases": "int",
+    "chain_no": "Union[int, None]",
+    "hash": "Union[str, None]",
+})
+
+
 EvalRun = TypedDict("EvalRun", {
     "at": "Timestamp",
     "version": "str",
@@ -374,6 +391,13 @@ FeedEvent = TypedDict("FeedEvent", {
     "id": "Union[str, None]",
     "user_id": "Union[str, None]",
     "standing_id": "NotRequired[str]",
+})
+
+
+FeedbackMeasure = TypedDict("FeedbackMeasure", {
+    "order": "float",
+    "wanted": "float",
+    "unwanted": "float",
 })
 
 
@@ -600,6 +624,17 @@ Key = TypedDict("Key", {
     "expires_at": "Union[Timestamp, None]",
     "last_used_at": "Union[Timestamp, None]",
     "revoked_at": "Union[Timestamp, None]",
+})
+
+
+Learned = TypedDict("Learned", {
+    "id": "str",
+    "at": "Timestamp",
+    "state": "Literal['proposed', 'accepted', 'reverted']",
+    "profile": "Literal['composite', 'activation', 'retention', 'fusion']",
+    "before": "Dict[str, Any]",
+    "after": "Dict[str, Any]",
+    "report": "Dict[str, Any]",
 })
 
 
@@ -1527,6 +1562,10 @@ OPERATIONS: Dict[str, Operation] = {
     "delete_eval": Operation("DELETE", "/evals/{name}", None, None, True, False, False, False, False),
     "run_eval": Operation("POST", "/evals/{name}/run", None, None, False, False, False, False, False),
     "list_eval_runs": Operation("GET", "/evals/{name}/runs", None, None, True, False, False, False, False),
+    "learn_weights": Operation("POST", "/learned", None, None, False, False, False, False, False),
+    "list_learned": Operation("GET", "/learned", None, None, True, False, False, False, False),
+    "accept_learned": Operation("POST", "/learned/{id}/accept", None, None, False, False, False, False, False),
+    "revert_learned": Operation("POST", "/learned/{id}/revert", None, None, False, False, False, False, False),
     "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False, True),
     "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False, True),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False, False),
@@ -1545,6 +1584,8 @@ OPERATIONS: Dict[str, Operation] = {
     "get_limits": Operation("GET", "/admin/limits", None, None, True, False, False, False, False),
     "patch_limits": Operation("PATCH", "/admin/limits", ["tenant", "key_id"], None, True, False, False, False, False),
     "list_audit": Operation("GET", "/audit", None, "before", True, False, False, False, False),
+    "list_erasures": Operation("GET", "/erasures", None, "offset", True, False, False, False, False),
+    "get_erasure": Operation("GET", "/erasures/{id}", None, None, True, False, False, False, False),
     "list_tenants": Operation("GET", "/tenants", None, "offset", True, False, False, False, False),
     "create_tenant": Operation("POST", "/tenants", [], None, False, False, False, False, False),
     "erase_tenant": Operation("DELETE", "/tenants/{id}", None, None, True, False, False, False, False),
@@ -1963,6 +2004,22 @@ class Client(BaseClient):
         """Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`."""
         return self._call(OPERATIONS["list_eval_runs"], {"name": name, "limit": limit}, options)
 
+    def learn_weights(self, **options: Any) -> Dict[str, Any]:
+        """Learns weights and floor from feedback, and proposes them: `POST /learned`."""
+        return self._call(OPERATIONS["learn_weights"], {}, options)
+
+    def list_learned(self, **options: Any) -> Dict[str, Any]:
+        """Lists what was learned, with its measures before and after: `GET /learned`."""
+        return self._call(OPERATIONS["list_learned"], {}, options)
+
+    def accept_learned(self, *, id: str, **options: Any) -> Learned:
+        """Makes a proposal this tenant's defaults: `POST /learned/{id}/accept`."""
+        return self._call(OPERATIONS["accept_learned"], {"id": id}, options)
+
+    def revert_learned(self, *, id: str, **options: Any) -> Learned:
+        """Gives the tenant the defaults back that an acceptance replaced: `POST /learned/{id}/revert`."""
+        return self._call(OPERATIONS["revert_learned"], {"id": id}, options)
+
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Takes a message of the Model Context Protocol: `POST /mcp`."""
         return self._call(OPERATIONS["call_mcp"], {"jsonrpc": jsonrpc, "method": method, "tools": tools, "id": id, "params": params}, options)
@@ -2034,6 +2091,14 @@ class Client(BaseClient):
     def list_audit(self, *, of: Optional[Literal['tenant', 'service']] = None, limit: Optional[int] = None, before: Optional[int] = None, key: Optional[str] = None, action: Optional[str] = None, from_: Optional[Time] = None, to: Optional[Time] = None, **options: Any) -> Dict[str, Any]:
         """Lists what was done with this tenant's memories, and by which key, the newest first: `GET /audit`."""
         return self._call(OPERATIONS["list_audit"], {"of": of, "limit": limit, "before": before, "key": key, "action": action, "from": from_, "to": to}, options)
+
+    def list_erasures(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the receipts of deletes, newest first: `GET /erasures`."""
+        return self._call(OPERATIONS["list_erasures"], {"l": l, "u": u}, options)
+
+    def get_erasure(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Shows the receipt of a delete with its hashes: `GET /erasures/{id}`."""
+        return self._call(OPERATIONS["get_erasure"], {"id": id}, options)
 
     def list_tenants(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Lists the tenants of the service, oldest first: `GET /tenants`."""

@@ -2,6 +2,7 @@ import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
+import type { LearnOptions } from '../commands/learn.ts';
 import type { RecallOptions } from '../commands/recall.ts';
 import type { ReceiptOptions } from '../commands/receipt.ts';
 import type { EvalOptions } from '../commands/eval.ts';
@@ -13,6 +14,7 @@ export function addMemoryCommands(program: Command): void {
   addReading(program);
   addHistory(program);
   addRecalls(program);
+  addLearning(program);
   addBulk(program);
 }
 
@@ -92,7 +94,7 @@ function addHistory(program: Command): void {
     );
 }
 
-/** Answers that were given. */
+/** Answers that were given, and what is learned from them. */
 function addRecalls(program: Command): void {
   overHttp(program, 'recall')
     .description('show how an answer came about, or ask it again')
@@ -105,6 +107,16 @@ function addRecalls(program: Command): void {
     )
     .option('--json', 'print the reply of the server')
     .action(async (id: string, options: RecallOptions) => (await import('../commands/recall.ts')).recall(id, options));
+}
+
+function addLearning(program: Command): void {
+  overHttp(program, 'learn')
+    .description('learn weights of the ranking from feedback on answers, and propose them; needs an admin key')
+    .option('--list', 'show what was learned before')
+    .option('--accept <id>', 'use a proposal from now on')
+    .option('--revert <id>', 'undo an acceptance')
+    .option('--json', 'print the reply of the server')
+    .action(async (options: LearnOptions) => (await import('../commands/learn.ts')).learn(options));
 }
 
 /** Many memories or documents. */

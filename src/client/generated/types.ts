@@ -1136,6 +1136,14 @@ export type FeedEvent = {
   /** The standing query that the memory answers, at `standing.answered`. */
   readonly standing_id?: string;
 };
+export type FeedbackMeasure = {
+  /** Share of pairs of a used and a useless or wrong match that are in the right order. */
+  readonly order: number;
+  /** Share of the used matches above the floor. */
+  readonly wanted: number;
+  /** Share of the useless and wrong matches above the floor. */
+  readonly unwanted: number;
+};
 /** Fields are joined by AND, the values of one list by OR. */
 export type Filters = {
   /** Memories of one of these sectors, primary or additional. */
@@ -1732,6 +1740,34 @@ export type Key = {
   readonly last_used_at: Timestamp | null;
   /** Unix milliseconds at which the key was revoked; null if it was not. */
   readonly revoked_at: Timestamp | null;
+};
+export type Learned = {
+  readonly id: string;
+  readonly at: Timestamp;
+  /** Only `accepted` ones act, by the defaults that the acceptance set. */
+  readonly state: 'proposed' | 'accepted' | 'reverted';
+  readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
+  /** What was set when they were learned. */
+  readonly before: {
+    readonly weights: Readonly<Record<string, number>>;
+    readonly min_score: number;
+  };
+  /** What is proposed. */
+  readonly after: {
+    readonly weights: Readonly<Record<string, number>>;
+    readonly min_score: number;
+  };
+  readonly report: {
+    /** Recalls that were learned from, the earlier ones. */
+    readonly learned_from: number;
+    /** Recalls that were held out, the later ones; the measures are of these. */
+    readonly held_out: number;
+    readonly held_out_from: Timestamp;
+    readonly before: FeedbackMeasure;
+    readonly after: FeedbackMeasure;
+    /** Share of 1,000 draws of the held-out recalls in which the order is no better. */
+    readonly chance: number;
+  };
 };
 export type LgmConfig = {
   readonly mode: 'langgraph';
@@ -4086,6 +4122,16 @@ export type ListEvalRunsInput = {
   /** Most runs to list. */
   readonly limit?: number | undefined;
 };
+export type LearnWeightsInput = Readonly<Record<string, never>>;
+export type ListLearnedInput = Readonly<Record<string, never>>;
+export type AcceptLearnedInput = {
+  /** Id of what was learned. */
+  readonly id: string;
+};
+export type RevertLearnedInput = {
+  /** Id of what was learned. */
+  readonly id: string;
+};
 export type CallMcpInput = {
   /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
   readonly tools?: string | undefined;
@@ -5105,6 +5151,16 @@ export type ListEvalRunsReply = {
   /** Newest first. */
   readonly items: readonly EvalRun[];
 };
+export type LearnWeightsReply = {
+  /** The proposal; null if there is none. */
+  readonly learned: Learned | null;
+  /** Why there is no proposal: too few recalls, or nothing better was found. */
+  readonly reason: string | null;
+};
+export type ListLearnedReply = {
+  /** The newest first. */
+  readonly items: readonly Learned[];
+};
 export type CallMcpReply =
   | {
       readonly jsonrpc: '2.0';
@@ -5881,6 +5937,18 @@ export interface Operations {
 
   /** Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`. */
   listEvalRuns(input: ListEvalRunsInput, options?: CallOptions): Reply<ListEvalRunsReply>;
+
+  /** Learns weights and floor from feedback, and proposes them: `POST /learned`. */
+  learnWeights(input?: LearnWeightsInput, options?: CallOptions): Reply<LearnWeightsReply>;
+
+  /** Lists what was learned, with its measures before and after: `GET /learned`. */
+  listLearned(input?: ListLearnedInput, options?: CallOptions): Reply<ListLearnedReply>;
+
+  /** Makes a proposal this tenant's defaults: `POST /learned/{id}/accept`. */
+  acceptLearned(input: AcceptLearnedInput, options?: CallOptions): Reply<Learned>;
+
+  /** Gives the tenant the defaults back that an acceptance replaced: `POST /learned/{id}/revert`. */
+  revertLearned(input: RevertLearnedInput, options?: CallOptions): Reply<Learned>;
 
   /** Takes a message of the Model Context Protocol: `POST /mcp`. */
   callMcp(input: CallMcpInput, options?: CallOptions): Reply<CallMcpReply>;

@@ -1,4 +1,4 @@
-import { EngineError } from '../errors.ts';
+import { EngineError, noItem } from '../errors.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { findItemNo, findUserNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
@@ -73,11 +73,6 @@ export function renewItems(
   { memoryNos }: { readonly memoryNos: readonly number[] },
 ): void {
   renew(store, memoryNos, now);
-}
-
-/** Makes the error about a name that no item has. */
-export function noItem(): EngineError {
-  return new EngineError('not_found', 'no item with this key');
 }
 
 /** Finds the row of an item by its name, even if it has expired; undefined if there is none. */

@@ -1,4 +1,5 @@
 import { foldName } from '../entities/modes.ts';
+import { learnWeights } from '../retrieve/learn-weights.ts';
 import { renderDigest } from '../retrieve/digest.ts';
 import { listAudit } from '../store/audit-chain.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
@@ -15,6 +16,7 @@ import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
+import { listJudgedRecalls } from '../store/recalls.ts';
 import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
@@ -26,6 +28,7 @@ import type {
   EmbeddingState,
   ErasureFilter,
   ItemFilter,
+  LearnedOptions,
   MemoryFilter,
   NameFilter,
   NameKind,
@@ -33,6 +36,7 @@ import type {
   EventQuery,
   LogPlace,
   Page,
+  Profile,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
@@ -47,6 +51,9 @@ import { readNearDuplicates } from './near-duplicates.ts';
 import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
+
+/** Most recalls that weights are learned from. */
+const MAX_JUDGED_RECALLS = 1_000;
 
 /**
  * All reads that may take longer than a few tenths of a millisecond, and so run on reader threads where there are any.
@@ -67,6 +74,17 @@ export const READ_COMMANDS = {
     return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
   },
   replayKept,
+  learnWeights: (
+    { open }: ReadContext,
+    { profile, present }: { readonly profile: Profile; readonly present: LearnedOptions },
+  ) => {
+    const { store } = open();
+    return learnWeights(
+      store.read(() => listJudgedRecalls(store, MAX_JUDGED_RECALLS)),
+      profile,
+      present,
+    );
+  },
   documentReceipt: ({ open, clock }: ReadContext, { id, page }: { readonly id: string; readonly page: Page }) => {
     const { store } = open();
     return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));

@@ -91,13 +91,18 @@ function scoredBy(
   const weighed = candidates.map((row) => ({
     row,
     features: row.features,
-    rawScore: row.adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(row.features, formula)),
+    rawScore: rawScoreBy(row, formula),
   }));
   return calibrate(weighed, { confidence, evidence, scope, scoring: formula }).map(({ row, rawScore, score }) => ({
     ...row,
     rawScore,
     score,
   }));
+}
+
+/** Computes the raw score of a kept candidate by a formula, with the factors of then. */
+export function rawScoreBy({ features, adjustments }: KeptCandidate, formula: Formula): number {
+  return adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(features, formula));
 }
 
 /** One of two answers that are compared. */

@@ -5,6 +5,8 @@ import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
 import { classify, type SectorClassifier } from '../sectors/classify.ts';
+import type { SectorCorrection } from '../sectors/learned-model.ts';
+import { readSectorCorrection } from '../store/sector-corrections.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
 import { putEntities } from '../store/entities.ts';
@@ -100,7 +102,8 @@ async function encodeGroup(
   const drafts: Draft[] = [];
   for (const claim of claims) {
     const row = rows.get(claim.memoryNo);
-    if (row !== undefined) drafts.push(draftOf(claim, row, context.config.OM_SECTOR_CLASSIFIER));
+    if (row !== undefined)
+      drafts.push(draftOf(claim, row, context.config.OM_SECTOR_CLASSIFIER, readSectorCorrection(store)));
     await yieldTurn();
   }
   await failpoint('before-embed');
@@ -185,9 +188,14 @@ interface Encoded extends Draft {
   readonly graph: EntityGraph;
 }
 
-function draftOf(claim: Claim, row: MemoryRow, classifier: SectorClassifier): Draft {
+function draftOf(
+  claim: Claim,
+  row: MemoryRow,
+  classifier: SectorClassifier,
+  correction: SectorCorrection | null,
+): Draft {
   const text = textOfMemory(row);
-  const recognised = classify(text, classifier);
+  const recognised = classify(text, classifier, correction);
   const forced = forcedSector(row.metadata);
   return {
     claim,

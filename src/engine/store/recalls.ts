@@ -170,6 +170,18 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
+/** Reads the newest recalls with feedback, at most `limit`, the newest first. */
+export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
+  const ids = store
+    .prepare(
+      `SELECT recall_id FROM recalls WHERE recall_no IN (SELECT DISTINCT recall_no FROM recall_feedback)
+       ORDER BY recall_no DESC LIMIT ?`,
+    )
+    .pluck()
+    .all(limit) as string[];
+  return ids.flatMap((id) => findRecall(store, id) ?? []);
+}
+
 function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
   return store
     .prepare(

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
-import { noItem } from '../commands/items.ts';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import {
   type AddOutcome,
   type IdempotencyClaim,
-  type ItemFilter,
-  type ItemPlace,
   MAX_NEAR_DUPLICATES,
   MAX_PROPOSALS,
   type Memory,
@@ -18,6 +15,7 @@ import {
 } from '../types.ts';
 import { within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
+import { itemMethods, listMethods } from './bound-items.ts';
 import { standingMethods } from './bound-standing.ts';
 import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
@@ -72,6 +70,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     listErasures: refused,
     getErasure: refused,
     ...standingMethods(tenant, reach),
+    learnWeights: refused,
+    listLearned: refused,
+    acceptLearned: refused,
+    revertLearned: refused,
   };
 }
 
@@ -124,49 +126,6 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       await reachedMemory(id);
       return tenant.timeline(id, { ...around, tags });
     },
-  } satisfies Partial<Tenant>;
-}
-
-/** Items: those of others are absent, and what is put is within the bounds. */
-function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
-  const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
-  const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
-  return {
-    putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
-    async getItem(place) {
-      const item = await tenant.getItem(ownPlace(place));
-      if ((await reachedIds([item.id])).size === 0) throw noItem();
-      return item;
-    },
-    async renewItems(ids) {
-      const reached = await reachedIds(ids);
-      if (!ids.every((id) => reached.has(id))) throw noItem();
-      await tenant.renewItems(ids);
-    },
-    deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
-    moveNamespace: async (move) =>
-      tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
-    deleteNamespace: async (place) =>
-      tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
-    listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
-    streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
-    listNamespaces: async (filter, page) =>
-      tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
-  } satisfies Partial<Tenant>;
-}
-
-/** Lists of names and graphs: of the memories within the bounds. */
-function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
-  return {
-    listPresent: async (ids, { userIds, withinTags = [] }) =>
-      tenant.listPresent(ids, { userIds: onlyOwn(userIds), withinTags: withTags(withinTags) }),
-    listNames: async (kind, filter, page) =>
-      tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
-    async neighbourhood(id, around) {
-      await reachedMemory(id);
-      return tenant.neighbourhood(id, { ...around, withinTags: tags });
-    },
-    userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
   } satisfies Partial<Tenant>;
 }
 
@@ -304,10 +263,7 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       await reachedDocument(id);
       return tenant.listDocumentChunks(id, page);
     },
-    async documentReceipt(id, page) {
-      await reachedDocument(id);
-      return tenant.documentReceipt(id, page);
-    },
+    documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {
       await reachedDocument(id);
       return tenant.deleteDocument(id);

@@ -1,4 +1,5 @@
-import { findItemRow, noItem } from '../commands/items.ts';
+import { findItemRow } from '../commands/items.ts';
+import { noItem } from '../errors.ts';
 import { listDueRenewals } from '../store/items.ts';
 import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';

@@ -5,6 +5,7 @@ import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
 import { createErasureMethods } from './tenant-erasures.ts';
 import { createEvalMethods } from './tenant-evals.ts';
+import { createLearningMethods } from './tenant-learning.ts';
 import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
@@ -82,6 +83,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createErasureMethods(options),
     ...createEvalMethods(options),
     ...createStandingMethods(options),
+    ...createLearningMethods(options, queries),
     ...createPortableMethods(options),
   };
 }

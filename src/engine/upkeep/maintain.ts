@@ -47,6 +47,7 @@ import { backUp } from './back-up.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { addWordStems } from './add-word-stems.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
+import { learnSectors } from './learn-sectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
 /** What the upkeep of a tenant's file works with. */
@@ -83,8 +84,7 @@ const MERGE_PAGES = 64;
 /** Returns the schedules of a tenant's file with their periods, in the order in which they run. */
 function schedules(config: Config): readonly RunnableSchedule[] {
   const atOnce = { waitsAPeriod: false };
-  // These have nothing to do in a new file.
-  const later = { waitsAPeriod: true };
+  const later = { waitsAPeriod: true }; // These have nothing to do in a new file.
   return [
     { name: 'decay', everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, ...later, run: decayMemories },
     { name: 'prune', everyMs: 7 * DAY_MS, ...later, run: pruneEdges },
@@ -99,6 +99,7 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
     // This reads a note once the word index has its stems.
     { name: 'stems', everyMs: 60_000, ...atOnce, run: addWordStems },
+    { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'
       ? [

@@ -51,6 +51,8 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     action: 'recall.feedback',
     detail: { id, verdict, memories: memoryIds.length },
   }),
+  putLearned: ({ id }) => ({ action: 'learned.propose', detail: { id } }),
+  moveLearned: ({ id, to }) => ({ action: to === 'accepted' ? 'learned.accept' : 'learned.revert', detail: { id } }),
   undoLinks: ({ writtenBy }, { edges }) =>
     edges === 0 ? null : { action: 'link.undo', detail: { written_by: writtenBy, edges } },
   undoChanges: ({ writtenBy }, { restored, unrestored }) =>

@@ -45,10 +45,11 @@ import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
+import { moveLearned, putLearned } from '../store/learned.ts';
 import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
 import { deleteStandingQuery } from '../store/standing.ts';
 import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
-import type { EvalRun, NewAuditRecord, NewEvalSet } from '../types.ts';
+import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
@@ -56,10 +57,8 @@ export const WRITE_COMMANDS = {
   addMemories,
   importLines,
   putItem,
-  deleteItem,
-  renewItems,
-
   deleteItem: recorded(deleteItem),
+  renewItems,
   moveNamespace,
   eraseItems: recorded(eraseItems),
   changeLog,
@@ -139,6 +138,11 @@ export const WRITE_COMMANDS = {
   handEvents,
   claimDeliveries,
   settleDeliveries,
+  putLearned: ({ store }: WriteContext, learned: Learned) => putLearned(store, learned),
+  moveLearned: (
+    { store }: WriteContext,
+    { id, ...move }: { readonly id: string } & Parameters<typeof moveLearned>[2],
+  ) => moveLearned(store, id, move),
   startReembed,
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),

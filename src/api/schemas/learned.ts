@@ -1,0 +1,62 @@
+/** Schemas of weights that were learned from feedback. */
+import { z } from 'zod';
+import { LEARNED_STATES, PROFILES } from '../../engine/index.ts';
+import { count, timestamp, unit, uuid } from './memory-replies.ts';
+import type { Wire } from './values.ts';
+
+const measure = z
+  .strictObject({
+    order: unit.describe('Share of pairs of a used and a useless or wrong match that are in the right order.'),
+    wanted: unit.describe('Share of the used matches above the floor.'),
+    unwanted: unit.describe('Share of the useless and wrong matches above the floor.'),
+  })
+  .meta({ id: 'FeedbackMeasure' });
+
+const learnedOptions = z.strictObject({ weights: z.record(z.string(), z.number()), min_score: unit });
+
+export const learned = z
+  .strictObject({
+    id: uuid,
+    at: timestamp,
+    state: z.enum(LEARNED_STATES).describe('Only `accepted` ones act, by the defaults that the acceptance set.'),
+    profile: z.enum(PROFILES),
+    before: learnedOptions.describe('What was set when they were learned.'),
+    after: learnedOptions.describe('What is proposed.'),
+    report: z.strictObject({
+      learned_from: count.describe('Recalls that were learned from, the earlier ones.'),
+      held_out: count.describe('Recalls that were held out, the later ones; the measures are of these.'),
+      held_out_from: timestamp,
+      before: measure,
+      after: measure,
+      chance: unit.describe('Share of 1,000 draws of the held-out recalls in which the order is no better.'),
+    }),
+  })
+  .meta({
+    id: 'Learned',
+    examples: [
+      {
+        id: '01a21580-5d1c-7d6a-9a35-0f4a8a0b6f11',
+        at: 1795265978965,
+        state: 'proposed',
+        profile: 'composite',
+        before: { weights: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 }, min_score: 0.3 },
+        after: { weights: { similarity: 0.7, salience: 0.04, recency: 0.27, waypoint: 0.1 }, min_score: 0.3 },
+        report: {
+          learned_from: 84,
+          held_out: 36,
+          held_out_from: 1795200000000,
+          before: { order: 0.69, wanted: 1, unwanted: 1 },
+          after: { order: 0.86, wanted: 1, unwanted: 1 },
+          chance: 0.001,
+        },
+      },
+    ],
+  });
+export type LearnedItem = Wire<typeof learned>;
+
+export const learnedList = z.strictObject({ items: z.array(learned).describe('The newest first.') });
+
+export const learningReply = z.strictObject({
+  learned: learned.nullable().describe('The proposal; null if there is none.'),
+  reason: z.string().nullable().describe('Why there is no proposal: too few recalls, or nothing better was found.'),
+});

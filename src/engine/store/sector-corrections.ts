@@ -1,0 +1,50 @@
+/** What a tenant's stated sectors taught its classifier, kept in `store_info`. */
+import { SECTORS, type Sector } from '../types.ts';
+import type { Store } from './open-store.ts';
+import { deleteInfo, findInfo, putInfo } from './store-info.ts';
+import { parseStored } from './stored-json.ts';
+
+/** Name of the entry in `store_info`: pairs of a feature and its numbers, as JSON. */
+const CORRECTION = 'sector_correction';
+/** Number of the newest memories among which stated sectors are looked for. */
+const LOOKED_AT = 100_000;
+
+/**
+ * Lists the newest memories whose `metadata.sector` states their sector, the oldest first. Chunks of documents are left
+ * out, since one statement would count for each of them.
+ */
+export function listStatedSectors(
+  store: Store,
+  limit: number,
+): { readonly title: string; readonly content: string; readonly sector: Sector }[] {
+  const rows = store
+    .prepare(
+      `SELECT m.title, m.content, m.metadata ->> '$.sector' AS sector
+       FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.seq > (SELECT coalesce(max(seq), 0) - ? FROM memories) AND instr(m.metadata, '"sector"') > 0
+         AND d.generation_no IS NULL AND m.metadata ->> '$.sector' IN (SELECT value FROM json_each(?))
+       ORDER BY m.seq DESC LIMIT ?`,
+    )
+    .all(LOOKED_AT, JSON.stringify(SECTORS), limit) as { title: string; content: string; sector: Sector }[];
+  return rows.toReversed();
+}
+
+/** Keeps a correction in place of the one before; null removes it. Call inside a write. */
+export function putSectorCorrection(store: Store, correction: ReadonlyMap<number, readonly number[]> | null): void {
+  if (correction === null) deleteInfo(store, CORRECTION);
+  else putInfo(store, CORRECTION, JSON.stringify([...correction]));
+}
+
+const parsed = new WeakMap<Store, { readonly text: string; readonly correction: Correction }>();
+type Correction = ReadonlyMap<number, readonly number[]>;
+
+/** Reads the correction; null if nothing was learned. It is parsed once for each connection. */
+export function readSectorCorrection(store: Store): Correction | null {
+  const text = findInfo(store, CORRECTION);
+  if (text === undefined) return null;
+  const known = parsed.get(store);
+  if (known?.text === text) return known.correction;
+  const correction = new Map(parseStored(text) as [number, number[]][]);
+  parsed.set(store, { text, correction });
+  return correction;
+}

@@ -1,0 +1,47 @@
+import type { Tenant } from '../engine.ts';
+import { noItem } from '../errors.ts';
+import type { ItemFilter, ItemPlace } from '../types.ts';
+import { listed, type Reach } from './bound-reach.ts';
+
+/** Items: those of others are absent, and what is put is within the bounds. */
+export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
+  const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
+  const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
+  return {
+    putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
+    async getItem(place) {
+      const item = await tenant.getItem(ownPlace(place));
+      if ((await reachedIds([item.id])).size === 0) throw noItem();
+      return item;
+    },
+    async renewItems(ids) {
+      const reached = await reachedIds(ids);
+      if (!ids.every((id) => reached.has(id))) throw noItem();
+      await tenant.renewItems(ids);
+    },
+    deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
+    moveNamespace: async (move) =>
+      tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
+    deleteNamespace: async (place) =>
+      tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
+    listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
+    streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
+    listNamespaces: async (filter, page) =>
+      tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+  } satisfies Partial<Tenant>;
+}
+
+/** Lists of names and graphs: of the memories within the bounds. */
+export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
+  return {
+    listPresent: async (ids, { userIds, withinTags = [] }) =>
+      tenant.listPresent(ids, { userIds: onlyOwn(userIds), withinTags: withTags(withinTags) }),
+    listNames: async (kind, filter, page) =>
+      tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+    async neighbourhood(id, around) {
+      await reachedMemory(id);
+      return tenant.neighbourhood(id, { ...around, withinTags: tags });
+    },
+    userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
+  } satisfies Partial<Tenant>;
+}

@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from 'node:util';
+import { v7 as uuidv7 } from 'uuid';
+import type { Tenant } from '../engine.ts';
+import { EngineError } from '../errors.ts';
+import { MIN_JUDGED_RECALLS } from '../retrieve/learn-weights.ts';
+import { DEFAULT_OPTIONS } from '../retrieve/options.ts';
+import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/score.ts';
+import { getLearned, listLearned } from '../store/learned.ts';
+import type { Learned, LearnedOptions, Learning, LearningOutcome, Profile, RetrievalOptions } from '../types.ts';
+import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Makes the methods by which a tenant learns from feedback. Only acceptances and their undoing change answers. */
+export function createLearningMethods(
+  options: TenantOptions,
+  { putRetrievalDefaults }: Pick<Tenant, 'putRetrievalDefaults'>,
+): Pick<Tenant, keyof Learning> {
+  const { id: tenantId, path, config, control, clock, readers, writer } = options;
+  const store = () => options.open().store;
+  const defaults = () => readRetrievalDefaults(control, tenantId);
+  const present = (): { readonly profile: Profile; readonly present: LearnedOptions } => {
+    const { profile = DEFAULT_OPTIONS.profile, weights = {}, minScore = config.OM_MIN_SCORE } = defaults();
+    const read = Object.entries(weights).filter(([name]) => name in PROFILE_WEIGHTS[profile]);
+    return { profile, present: { weights: weightsOf(profile, Object.fromEntries(read)), minScore } };
+  };
+
+  async function learnWeights(): Promise<LearningOutcome> {
+    await options.recalls.flush();
+    const { profile, present: before } = present();
+    if (Object.keys(PROFILE_WEIGHTS[profile]).length === 0) {
+      return { learned: null, reason: `the profile ${profile} has no weights` };
+    }
+    const found = await readers.read(path, 'learnWeights', { profile, present: before });
+    if ('tooFew' in found) return { learned: null, reason: tooFew(found.tooFew, profile) };
+    const { better: after, report } = found;
+    if (after === null) return { learned: null, reason: noBetter(report) };
+    const fields = { id: uuidv7(), at: clock.now(), state: 'proposed', replaced: null } as const;
+    const learned: Learned = { ...fields, profile, before, after, report };
+    await writer.write(path, 'putLearned', learned);
+    return { learned, reason: null };
+  }
+
+  return {
+    learnWeights,
+    listLearned: async () => listLearned(store()),
+    async acceptLearned(id, signal) {
+      const learned = getLearned(store(), id);
+      requireState(learned, 'proposed');
+      if (!isDeepStrictEqual(present(), { profile: learned.profile, present: learned.before })) {
+        throw new EngineError('conflict', 'the defaults were changed after this was learned: learn again');
+      }
+      const replaced = defaults();
+      await putRetrievalDefaults(accepted(replaced, learned), signal === undefined ? {} : { signal });
+      await writer.write(path, 'moveLearned', { id, from: 'proposed', to: 'accepted', replaced });
+      return getLearned(store(), id);
+    },
+    async revertLearned(id) {
+      const learned = getLearned(store(), id);
+      requireState(learned, 'accepted');
+      const { replaced } = learned;
+      if (replaced === null || !isDeepStrictEqual(defaults(), accepted(replaced, learned))) {
+        throw new EngineError('conflict', 'the defaults were changed after the acceptance: set them as you want them');
+      }
+      await putRetrievalDefaults(replaced, { force: true });
+      await writer.write(path, 'moveLearned', { id, from: 'accepted', to: 'reverted', replaced });
+      return getLearned(store(), id);
+    },
+  };
+}
+
+/** Makes the defaults of a tenant after an acceptance: weights of other profiles and all other options stay. */
+function accepted(defaults: RetrievalOptions, { after }: Learned): RetrievalOptions {
+  return { ...defaults, weights: { ...defaults.weights, ...after.weights }, minScore: after.minScore };
+}
+
+function requireState({ state }: Learned, wanted: Learned['state']): void {
+  if (state !== wanted) throw new EngineError('conflict', `it is ${state}, not ${wanted}`);
+}
+
+function tooFew(recalls: number, profile: Profile): string {
+  return (
+    `learning needs at least ${MIN_JUDGED_RECALLS} recalls of the profile ${profile} with feedback on a match that ` +
+    `was used and on one that was useless or wrong; there are ${recalls}`
+  );
+}
+
+function noBetter({ heldOut, before, after }: Learned['report']): string {
+  return (
+    `no better weights were found: on the ${heldOut} latest recalls the present ones put ` +
+    `${percent(before.order)} of the pairs in the right order, the learned ones ${percent(after.order)}`
+  );
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
