@@ -3,7 +3,7 @@ import { EngineError } from '../engine/index.ts';
 /** Most values of a JSON body: lists, objects, texts, numbers and so on, at any depth. */
 export const MAX_JSON_VALUES = 100_000;
 /** Deepest nesting of a JSON body. Fields have closer bounds of their own; this one keeps recursion shallow. */
-export const MAX_JSON_DEPTH = 512;
+const MAX_JSON_DEPTH = 512;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 
 /** A message as it came. */
-export interface ReceivedMessage {
+interface ReceivedMessage {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;

@@ -280,12 +280,11 @@ export async function expireMemories(context: MaintenanceContext): Promise<numbe
  * removes uploaded files that were read or that no document owns.
  */
 export async function tendDocuments(context: MaintenanceContext): Promise<void> {
-  const { clock } = context;
-  settleForgotten(context.open().store, clock.now());
+  settleForgotten(context.open().store, context.clock.now());
   await eraseAbandonedDocuments(context);
   const { store } = context.open();
   removeReadUploads(store);
-  sweepUploads(store.path, listUploads(store), clock.now());
+  sweepUploads(store.path, listUploads(store), context.clock.now());
 }
 
 /** Erases what is left of deleted, replaced and cancelled documents, in short commits. */
