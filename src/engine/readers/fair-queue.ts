@@ -8,7 +8,8 @@ export interface FairQueue<Read extends { readonly path: string }> {
   pushFront(read: Read): void;
   /**
    * Takes the next read that may run: the files have their turns one after the other, and the reads of a file go in
-   * their order. So a tenant that asks much waits for itself, and others wait for one of its reads at most.
+   * their order. So a tenant that asks much waits for itself, and others wait for the reads that the threads have in
+   * hand and for one more at most.
    */
   take(mayRun: (read: Read) => boolean): Read | undefined;
   /** Takes a read out that nobody waits for any more. */
