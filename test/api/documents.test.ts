@@ -149,7 +149,12 @@ describe('a document that waits', () => {
     const deleted = await api.request('DELETE', `/documents/${id}`);
     expect([deleted.status, deleted.body]).toEqual([
       200,
-      { ok: true, deleted: 0, removed: expect.objectContaining({ memories: 0, vectors: 0, jobs: 1 }) },
+      {
+        ok: true,
+        deleted: 0,
+        removed: expect.objectContaining({ memories: 0, vectors: 0, jobs: 1 }),
+        erasure: expect.any(String),
+      },
     ]);
     expect(listUploads()).toEqual(before);
     expect((await api.request('GET', `/documents/${id}`)).status).toBe(404);

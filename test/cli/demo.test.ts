@@ -67,7 +67,7 @@ describe('demo', () => {
     const { settings } = ownTemp();
     const { code, stdout } = await runCairn(['demo'], { settings });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/Remembering \d+ passages of .*\.md/);
+    expect(stdout).toMatch(/Remembering [\d,]+ passages of .*\.md/);
     expect(stdout.match(/^▸ .*\?$/gm)).toHaveLength(3);
     expect(stdout.match(/words +rank 1, matched/g)).toHaveLength(3);
     expect(stdout).toMatch(/▸ A note is added[\s\S]*↓ similarity 0\.[5-9]\d[\s\S]*\.md › /);

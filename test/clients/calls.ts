@@ -268,8 +268,15 @@ export const CALLS: readonly Call[] = [
   { call: 'getActivity' },
   { call: 'beginProviderSignIn', fails: 'not_found' },
   { call: 'endProviderSignIn', fails: 'not_found' },
+  // What is learned from feedback
+  { call: 'learnWeights', gives: { learned: null } },
+  { call: 'listLearned' },
+  { call: 'acceptLearned', with: { id: 'none' }, fails: 'not_found' },
+  { call: 'revertLearned', with: { id: 'none' }, fails: 'not_found' },
   // What is erased comes last.
   { call: 'deleteMemory', with: { id: '$one' }, gives: { ok: true } },
+  { call: 'listErasures', with: { l: 1 } },
+  { call: 'getErasure', with: { id: 'none' }, fails: 'not_found' },
   { call: 'deleteMemories', with: { user_id: 'ana', tags: ['none'] } },
   { call: 'deleteMemoriesOfUser', with: { id: 'ana' } },
 ];

@@ -135,6 +135,7 @@ await serveParser(async ({ bytes }, onPage) => {
     publishedAt: null,
     modifiedAt: null,
     warnings: [],
+    omissions: [],
     pages: null,
     characters: text.length,
     tokens: 1,

@@ -51,11 +51,11 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
 }
 
 /**
- * Label of a route in the count of requests: its pattern below /memory, and elsewhere its first segment, as a label for
- * each of more than a hundred routes would take a fifth of all series. The log has the whole pattern.
+ * Label of a route in the count of requests: its first two segments below /memory, and elsewhere its first, as a label
+ * for each of more than a hundred routes would take a fifth of all series. The log has the whole pattern.
  */
 function countedAs(route: string): string {
-  return route.startsWith('/memory/') ? route : (/^\/[^/]*/.exec(route)?.[0] ?? route);
+  return /^(?:\/memory)?\/[^/]*/.exec(route)?.[0] ?? route;
 }
 
 /**

@@ -22,6 +22,8 @@ afterEach(() => provider.close());
 
 const settings = (more: Record<string, string> = {}) => ({
   OM_LLM_MODEL: 'a-model',
+  // All texts get one sector, so that their order follows from their words alone.
+  OM_SECTOR_CLASSIFIER: 'patterns',
   OM_LLM_BASE_URL: provider.url,
   ...more,
 });

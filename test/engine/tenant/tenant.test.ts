@@ -97,7 +97,7 @@ test('statistics count what is there', async () => {
     memories: 4,
     byState: { ready: 2, failed: 1, queued: 1 },
     vectors: 2,
-    waypoints: 1,
+    waypoints: 2,
     jobs: { done: 2, cancelled: 1, queued: 1 },
     databaseBytes: expect.any(Number) as number,
   });

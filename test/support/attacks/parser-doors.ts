@@ -159,6 +159,7 @@ await serveParser(async ({ bytes }) => {
     publishedAt: null,
     modifiedAt: null,
     warnings: [],
+    omissions: [],
     pages: null,
     characters: text.length,
     tokens: 1,
