@@ -34,7 +34,9 @@ export async function importUnderKills({ seed, kills, memories, victim }: Import
   const folder = tempFolder();
   const file = path.join(tempFolder(), 'all.jsonl');
   const lines = writeExport(file, memories);
-  let service = spawnService({ folder });
+  // The lines state the sector that patterns find, as a memory that comes without vectors is sorted anew.
+  const settings = { OM_SECTOR_CLASSIFIER: 'patterns' };
+  let service = spawnService({ folder, settings });
   let args = ['import', file];
   let resumed = 0;
   const storedAt: number[] = [];
@@ -61,7 +63,7 @@ export async function importUnderKills({ seed, kills, memories, victim }: Import
       args.push('--from-line', from);
       resumed += 1;
     }
-    service = spawnService({ folder });
+    service = spawnService({ folder, settings });
   }
   const last = await runCairn(args, { settings: { CAIRN_URL: await service.ready } });
   expect(last, last.stdout + last.stderr).toMatchObject({ code: 0 });
