@@ -47,7 +47,7 @@ export async function* readEvents(
 function parseEvent(block: string): ServerEvent | undefined {
   const fields: Record<string, string> = {};
   for (const line of block.split('\n')) {
-    const [, name, value] = /^(\w+): ?(.*)$/.exec(line.trimEnd()) ?? [];
+    const [, name, value] = /^(\w+): ?(.*)$/s.exec(line.replace(/\r$/, '')) ?? [];
     if (name !== undefined) fields[name] = fields[name] === undefined ? value! : `${fields[name]}\n${value}`;
   }
   if (fields.data === undefined) return undefined;

@@ -27,16 +27,16 @@ export function placeFields({ at, query }: Operation, input: Input): Request {
   const fields: Record<string, unknown> = {};
   for (const [name, value] of rest) {
     if (query !== undefined && !query.includes(name)) fields[name] = value;
-    else if (value !== null) parameters.append(name, textOf(value));
+    else
+      for (const one of Array.isArray(value) ? value : [value]) if (one !== null) parameters.append(name, textOf(one));
   }
   const target = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
   if (query === undefined || (method === 'DELETE' && Object.keys(fields).length === 0)) return { method, target };
   return { method, target, body: fields.file instanceof Blob ? formOf(fields) : JSON.stringify(fields) };
 }
 
-/** Entries of a list are joined by commas. */
 function textOf(value: unknown): string {
-  return Array.isArray(value) ? value.map(textOf).join(',') : typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** A segment that is empty, `.` or `..` would make another path, and so another request. */

@@ -57,7 +57,8 @@ async function sendOnce<Value>(
   read: (response: Response) => Promise<Value>,
 ): Promise<Value> {
   const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), timeoutMs);
+  // A timer cannot be longer.
+  const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, 2 ** 31 - 1));
   const signals = signal === undefined ? [timeout.signal] : [timeout.signal, signal];
   try {
     const response = await fetch(url, {

@@ -61,6 +61,21 @@ test('what happens is followed as it happens', async () => {
   }
 });
 
+test('an event is read whole that holds a line separator of Unicode', async () => {
+  const { cursor } = await client.listEvents({ cursor: 'latest' });
+  await client.addMemory({ content: 'A user with an odd name.', user_id: 'feed\u2028two' });
+  for await (const event of client.watchEvents({ cursor })) {
+    expect(event).toMatchObject({ event: 'change', data: { user_id: 'feed\u2028two' } });
+    break;
+  }
+});
+
+test('each entry of a list in a query string is a parameter of its own', async () => {
+  await client.addMemory({ content: 'Ana exports this.', user_id: 'exported', tags: ['one, two', 'three'] });
+  const lines = (await client.exportData({ user_id: 'exported', tags: ['one, two', 'three'] })).split('\n');
+  expect(lines.filter((line) => line.includes('Ana exports this.'))).toHaveLength(1);
+});
+
 test('a file is sent as a form, its job watched to the end, and its text read', async () => {
   const file = new File(['# Rollback\n\nRun the rollback job.\n'], 'runbook é.md', { type: 'text/markdown' });
   const receipt = await client.ingestDocument({ file, user_id: 'ana', tags: ['ops'], metadata: { team: 'infra' } });

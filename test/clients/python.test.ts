@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { snakeCase } from '../../reference/python-client.ts';
@@ -51,6 +54,30 @@ test.skipIf(!hasPython)('the Python client stores, finds, lists, uploads, watche
   } finally {
     await api.stop();
   }
+});
+
+test.skipIf(!hasPython)('a redirect is an error in Python, and no key goes where it leads', async () => {
+  const keys: unknown[] = [];
+  const elsewhere = createServer((request, response) => {
+    keys.push(request.headers.authorization);
+    response.end('{}');
+  });
+  const here = createServer((_, response) => {
+    const { port } = elsewhere.address() as AddressInfo;
+    response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end();
+  });
+  for (const server of [elsewhere, here]) await once(server.listen(0, '127.0.0.1'), 'listening');
+  const program = `
+import json, sys
+from cairn_memory import CairnError, Client
+try:
+    Client(sys.argv[1], "secret", retries=0).get_health()
+    print(json.dumps("answered"))
+except CairnError as error:
+    print(json.dumps("refused"))`;
+  expect(await runPython(program, `http://127.0.0.1:${(here.address() as AddressInfo).port}`)).toBe('refused');
+  expect(keys).toEqual([]);
+  for (const server of [elsewhere, here]) server.close();
 });
 
 const CALLS = `

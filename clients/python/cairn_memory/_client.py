@@ -83,6 +83,16 @@ class File:
     content: bytes
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: urllib would send the key to wherever it leads."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
 class BaseClient:
     """A connection to one server. Nothing is sent before the first call.
 
@@ -209,7 +219,7 @@ class BaseClient:
         retries = options.get("retries", self._retries)
         for attempt in range(retries + 1):
             try:
-                return read(urllib.request.urlopen(request, timeout=options.get("timeout", self._timeout)))
+                return read(_OPENER.open(request, timeout=options.get("timeout", self._timeout)))
             except urllib.error.HTTPError as error:
                 failure = _error_of(error)
             except (OSError, http.client.HTTPException) as error:
@@ -232,7 +242,12 @@ class BaseClient:
         rest = {name: None if value is NULL else value for name, value in fields.items() if value is not None}
         path = "/".join(_segment(part, rest) for part in operation.path.split("/"))
         in_body = {name: rest[name] for name in rest if operation.query is not None and name not in operation.query}
-        query = {name: _text(value) for name, value in rest.items() if name not in in_body}
+        query = [
+            (name, _text(one))
+            for name, value in rest.items()
+            if name not in in_body
+            for one in (value if isinstance(value, list) else [value])
+        ]
         headers = {**self._headers, **(options.get("headers") or {})}
         named = {"idempotency-key": "idempotency_key", "if-match": "if_match", "x-request-id": "request_id"}
         headers.update({name: options[option] for name, option in named.items() if options.get(option) is not None})
@@ -287,8 +302,6 @@ def _segment(part: str, fields: Dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(_text, value))
     return value if isinstance(value, str) else json.dumps(value)
 
 

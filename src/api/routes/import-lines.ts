@@ -51,6 +51,8 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   request.setTimeout(IDLE_MS, () => request.destroy());
   const results = streamedResults(response, 200, api.engine.config.OM_READER_TIMEOUT_MS);
   const session = new ImportSession(call, asked);
+  // A dry run remembers what the lines before would have stored, so it judges one group after the other.
+  const mostUnderWay = asked.dryRun ? 1 : GROUPS_UNDER_WAY;
   const underWay: Promise<readonly object[]>[] = [];
   const answerFirst = async () => {
     for (const result of await underWay[0]!) results.push(result);
@@ -64,7 +66,7 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
       takeTokens(call, 'batch_items', group.length);
       const taking = session.take(group);
       taking.catch(() => {}); // It is told when its turn comes.
-      if (underWay.push(taking) === GROUPS_UNDER_WAY) await answerFirst();
+      if (underWay.push(taking) === mostUnderWay) await answerFirst();
     }
     while (underWay.length > 0) await answerFirst();
   } catch (thrown) {

@@ -186,7 +186,7 @@ async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number)
   const userId = call.principal.userId ?? body.user_id ?? '';
   const namespace = (body.namespace_prefix ?? []).join('.');
   const value = toValueConditions(body.filter);
-  const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value, wanted });
+  const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value });
   yield* ranked;
   const seen = new Set(ranked.map(({ memory }) => memory.id));
   let cursor: string | undefined;
@@ -203,16 +203,18 @@ interface Ranking {
   readonly userId: string;
   readonly namespace: string;
   readonly value: ReturnType<typeof toValueConditions>;
-  readonly wanted: number;
 }
 
-/** Ranks items by a query; every item counts by itself, whatever it shares with others. None without a query. */
-async function rank(call: TenantCall, { query, userId, namespace, value, wanted }: Ranking): Promise<Found[]> {
+/**
+ * Ranks items by a query; every item counts by itself, whatever it shares with others. None without a query. Equally
+ * many are ranked for every page, since further candidates may change the order of those before them.
+ */
+async function rank(call: TenantCall, { query, userId, namespace, value }: Ranking): Promise<Found[]> {
   if (query === '') return [];
   const { tenant, principal, response } = call;
   const asked = {
     query,
-    k: Math.min(MOST_RANKED, wanted),
+    k: MOST_RANKED,
     filter: { userIds: [userId], namespace, value },
     minScore: 0,
     perDocument: 0,

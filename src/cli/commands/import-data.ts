@@ -32,8 +32,11 @@ const HEAD = '{"type":"cairn.export"';
 export async function importData(targets: readonly string[], options: ImportCommandOptions): Promise<void> {
   const [named, target = named!] = targets.length === 2 ? targets : [undefined, targets[0]!];
   if (targets.length > 2) throw new CliError('expected a file, or a format and a file', { exitCode: 2 });
-  if (named === 'openmemory') return (await import('./import-openmemory.ts')).importOpenMemory(target, options);
-  if (named === 'lines' || target === '-') return importLines(target, options);
+  if (named === 'openmemory') {
+    refuseOptions(options, 'files of OpenMemory');
+    return (await import('./import-openmemory.ts')).importOpenMemory(target, options);
+  }
+  if (named === 'lines' || target === '-') return importPlainLines(target, options);
   const passphrase = passphraseOf(options);
   if (named === 'cairn' || (named === undefined && (await isExport(target, passphrase))))
     return importExport(target, passphrase, options);
@@ -46,7 +49,22 @@ export async function importData(targets: readonly string[], options: ImportComm
   }
   if (source.names.length !== 1 || source.head === '')
     throw new CliError(`${target} has no known format: name it, as in \`cairn import claude ${target}\``);
+  return importPlainLines(target, options);
+}
+
+function importPlainLines(target: string, options: ImportCommandOptions): Promise<void> {
+  refuseOptions(options, 'one memory a line');
   return importLines(target, options);
+}
+
+/** Refuses options that this kind of source does not know, before anything is stored. */
+function refuseOptions({ dryRun, fromLine, mapUser }: ImportCommandOptions, kind: string): void {
+  const given = [
+    ...(dryRun === true ? ['--dry-run'] : []),
+    ...(fromLine === undefined ? [] : ['--from-line']),
+    ...(mapUser === undefined || mapUser.length === 0 ? [] : ['--map-user']),
+  ];
+  if (given.length > 0) throw new CliError(`${given.join(', ')}: not for ${kind}; nothing was stored`, { exitCode: 2 });
 }
 
 /** True for a file whose lines are memories as `POST /memory/add` takes them. */

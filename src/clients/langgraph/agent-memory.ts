@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type BaseMessage, type SystemMessage } from '@langchain/core/messages';
 import { connect, type CairnOptions, type Send } from '../connection.ts';
 import { checkUser } from '../check-user.ts';
@@ -57,12 +58,16 @@ export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
   const send = connect(options);
   const { capture = 'user', onError = warn } = options;
   const kept = new Map<string, Promise<string>>();
+  const recallTurn = async ({ messages, runtime }: ModelRequest): Promise<string> => {
+    const owner = { user_id: userOf(options, runtime), ...sessionOf(options, runtime) };
+    const message = lastOfUser(messages);
+    const ask = (asked: string) => recall(send, options, { asked, userId: owner.user_id });
+    return recallOnce(kept, { message, key: turnKey(owner, message) }, ask);
+  };
   return {
     name: 'CairnMemory',
     async wrapModelCall(request, handler) {
-      const text = await recallOnce(kept, lastOfUser(request.messages), (asked) =>
-        recall(send, options, { asked, runtime: request.runtime }),
-      ).catch((error: unknown) => {
+      const text = await recallTurn(request).catch((error: unknown) => {
         onError(error);
         return '';
       });
@@ -72,9 +77,13 @@ export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
     async afterAgent({ messages }, runtime) {
       const items = capture === 'none' ? [] : turnOf(messages, capture).map((message) => toMemory(message));
       const owner = { user_id: userOf(options, runtime), ...sessionOf(options, runtime) };
+      kept.delete(turnKey(owner, lastOfUser(messages)) ?? '');
       if (items.length === 0) return;
       try {
-        await send('POST', '/memory/add/batch', { items: items.map((item) => ({ ...item, ...owner })) });
+        const reply = await send('POST', '/memory/add/batch', { items: items.map((item) => ({ ...item, ...owner })) });
+        const { results } = reply as { readonly results: readonly { readonly error?: { readonly code: string } }[] };
+        const refused = results.find(({ error }) => error !== undefined);
+        if (refused !== undefined) throw new Error(`a message was not stored: ${refused.error!.code}`);
       } catch (error) {
         onError(error);
       }
@@ -85,11 +94,11 @@ export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
 async function recall(
   send: Send,
   options: CairnMemoryOptions,
-  { asked, runtime }: { readonly asked: string; readonly runtime: AgentRuntime },
+  { asked, userId }: { readonly asked: string; readonly userId: string },
 ): Promise<string> {
   const { recallTokens = DEFAULT_TOKENS, query } = options;
   if (recallTokens === 0) return '';
-  const fields = { format: 'prompt', token_budget: recallTokens, ...query, user_id: userOf(options, runtime) };
+  const fields = { format: 'prompt', token_budget: recallTokens, ...query, user_id: userId };
   const reply = await send('POST', '/memory/query', { ...fields, query: asked.slice(0, MAX_QUERY) });
   const { text, ids } = reply as { readonly text: string; readonly ids: readonly string[] };
   return ids.length === 0 ? '' : text;
@@ -98,14 +107,23 @@ async function recall(
 /** Longest query that Cairn takes, in UTF-16 code units. */
 const MAX_QUERY = 8_192;
 
-/** Recalls for a message; a message that has an id is asked about once. */
+/** Names a turn: whose it is, and the message that began it. undefined for a message without an id. */
+function turnKey(
+  owner: { readonly user_id: string; readonly session_id?: string },
+  message: BaseMessage | undefined,
+): string | undefined {
+  return message?.id === undefined
+    ? undefined
+    : JSON.stringify([owner.user_id, owner.session_id, message.id, message.text]);
+}
+
+/** Recalls for the message of a turn; while the turn lasts, a message that has an id is asked about once. */
 function recallOnce(
   kept: Map<string, Promise<string>>,
-  message: BaseMessage | undefined,
+  { message, key }: { readonly message: BaseMessage | undefined; readonly key: string | undefined },
   ask: (text: string) => Promise<string>,
 ): Promise<string> {
   if (message === undefined || message.text.trim() === '') return Promise.resolve('');
-  const key = message.id === undefined ? undefined : `${message.id}\n${message.text}`;
   const known = key === undefined ? undefined : kept.get(key);
   if (known !== undefined) return known;
   const answer = ask(message.text);
@@ -135,8 +153,10 @@ function toMemory({ text, type, id }: BaseMessage) {
   return {
     content: text,
     type: type === 'ai' ? 'assistant_message' : 'user_message',
-    // A run that is repeated stores nothing twice.
-    ...(id === undefined ? {} : { external_id: id }),
+    // A run that is repeated stores nothing twice; an edited message is another one.
+    ...(id === undefined
+      ? {}
+      : { external_id: `${id}#${createHash('sha256').update(text).digest('hex').slice(0, 16)}` }),
   };
 }
 
