@@ -179,6 +179,7 @@ test.each([
   [{ namespace: [], key: 'k', value: {} }, 'namespace'],
   [{ namespace: ['a.b'], key: 'k', value: {} }, 'dots'],
   [{ namespace: ['a', ''], key: 'k', value: {} }, 'empty'],
+  [{ namespace: Array(10).fill('x'.repeat(96)), key: 'k', value: {} }, '512 characters'],
   [{ namespace: ['langgraph', 'x'], key: 'k', value: {} }, 'reserved'],
   [{ namespace: ['a'], key: '', value: {} }, 'key'],
   [{ namespace: ['a'], key: 'k', value: 'text' }, 'object'],

@@ -32,7 +32,13 @@ const MAX_TTL = 52_560_000;
 const nameLabel = label(LIMITS.labelCharacters)
   .min(1, 'labels must not be empty')
   .refine((value) => !/[.:]/.test(value), 'labels must not hold dots and colons');
-const labels = z.array(nameLabel, expected('a list of labels')).max(MAX_LABELS, `at most ${MAX_LABELS} labels`);
+const labels = z
+  .array(nameLabel, expected('a list of labels'))
+  .max(MAX_LABELS, `at most ${MAX_LABELS} labels`)
+  .refine(
+    (names) => names.join('.').length <= LIMITS.namespaceCharacters,
+    `labels and the dots between them: at most ${LIMITS.namespaceCharacters} characters`,
+  );
 const owner = {
   user_id: userId.nullish().describe('The user who owns the items; `""`, the default, means no particular user.'),
 };

@@ -91,6 +91,9 @@ export class CairnStore extends BaseStore {
   }
 
   async #search({ namespacePrefix, filter, query, limit = 10, offset = 0 }: SearchOperation): Promise<SearchItem[]> {
+    // JSON would drop the condition, and the search would find the items of everybody.
+    for (const [name, condition] of Object.entries(filter ?? {}))
+      if (condition === undefined) throw new TypeError(`filter.${name} is undefined: leave it out, or give a value`);
     const asked = { namespace_prefix: namespacePrefix, filter, query, ...this.#reading, ...this.#owner };
     return pagesOf(limit, async (found, most) => {
       const body = { ...asked, limit: most, offset: offset + found };
