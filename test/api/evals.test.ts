@@ -134,8 +134,12 @@ test('sets are for admins, and the log names no set', async () => {
 test('metrics show the lowest scores of all sets, and no name', async () => {
   await put(travel());
   const { recall } = await run('travel');
-  const text = await api.engine.metrics.registry.metrics();
-  expect(text).toContain(`cairn_eval_score{measure="recall"} ${Math.min(recall, 1)}`);
+  const metrics = () => api.engine.metrics.registry.metrics();
+  // Files are counted now and then.
+  await expect
+    .poll(metrics, { timeout: 30_000 })
+    .toContain(`cairn_eval_score{measure="recall"} ${Math.min(recall, 1)}`);
+  const text = await metrics();
   expect(text).toMatch(/cairn_eval_p95_seconds \d/);
   expect(text).not.toContain('travel');
 });
