@@ -22,8 +22,6 @@ test('the worst of each kind, together, leaves the service alive, within its mem
   const service = spawnService({ folder: tempFolder(), settings: { OM_API_KEY: KEY, OM_EMBEDDINGS: 'none' } });
   const url = await service.ready;
   await fill(url);
-  const end = performance.now() + SIZE.seconds * 1_000;
-  const isOver = () => performance.now() > end;
   const send = async (method: string, path: string, body?: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: text }) });
@@ -31,17 +29,18 @@ test('the worst of each kind, together, leaves the service alive, within its mem
     return response.status;
   };
   const { peakMb, stop } = watch(url, service);
-  yieldCoresToService();
+  if (IS_FULL) yieldCoresToService();
   using readers = await readNothing(
     { port: Number(new URL(url).port), key: KEY },
     { connections: 14, path: '/memory/all?user_id=large&l=1000' },
   );
+  const end = performance.now() + SIZE.seconds * 1_000;
   const statuses = new Map<number, number>();
   const again = async (attack: () => Promise<number>) => {
-    while (!isOver()) {
+    do {
       const status = await attack();
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    }
+    } while (performance.now() < end);
   };
   const conditions = Object.fromEntries(Array.from({ length: 32 }, (_, no) => [`k${no}`, { $ne: `v${no}` }]));
   const question = { query: 'harbour lights', user_id: 'labelled', filters: { metadata: conditions } };
