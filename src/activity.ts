@@ -12,9 +12,9 @@ type ActivityKind = (typeof KINDS)[number];
 
 /** What happened between two looks. */
 export interface ActivityMinute {
-  /** Its end, Unix ms. */
+  /** End of the time between the looks, Unix ms. */
   readonly at: number;
-  /** Its length, ms: a minute, and less for the latest one. */
+  /** Time between the looks, ms: a minute, and less for the latest one. */
   readonly ms: number;
   /** Requests by kind, and their mean time (ms; null without any). Streams and monitoring are left out. */
   readonly requests: Readonly<Record<ActivityKind, { readonly count: number; readonly meanMs: number | null }>>;

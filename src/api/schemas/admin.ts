@@ -159,7 +159,7 @@ export const activityReply = z
         z
           .strictObject({
             at: timestamp.describe('End of the minute.'),
-            ms: count.describe('Its length; the latest one is shorter than a minute.'),
+            ms: count.describe('Length of the minute in ms; the latest one is shorter.'),
             requests: z.strictObject({
               add: kindOfRequests,
               query: kindOfRequests,

@@ -118,7 +118,7 @@ export const webhookList = z.strictObject({ items: z.array(webhook).describe('Ne
 
 export const createdStanding = z.strictObject({
   ...standingFields,
-  webhook: createdWebhook.nullable().describe('Its webhook; null for none.'),
+  webhook: createdWebhook.nullable().describe('The webhook that was made for it; null for none.'),
 });
 
 const delivery = z.strictObject({

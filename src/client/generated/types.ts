@@ -311,7 +311,7 @@ export type AcceptedMemory = {
 export type ActivityMinute = {
   /** End of the minute. */
   readonly at: Timestamp;
-  /** Its length; the latest one is shorter than a minute. */
+  /** Length of the minute in ms; the latest one is shorter. */
   readonly ms: number;
   readonly requests: {
     readonly add: {
@@ -4946,7 +4946,7 @@ export type CreateStandingQueryReply = {
   readonly created_at: Timestamp;
   /** Memories that answered and are still stored. */
   readonly answers: number;
-  /** Its webhook; null for none. */
+  /** The webhook that was made for it; null for none. */
   readonly webhook: {
     readonly id: string;
     readonly url: string;

@@ -52,7 +52,7 @@ export interface ErasureSearch {
   readonly chain: AuditVerdict;
   /** Number of hashes and words that are looked for. */
   readonly sought: number;
-  /** Of them, those that a living memory holds, too, which are passed over. */
+  /** Number of those that a living memory holds, too, and that are passed over. */
   readonly living: number;
   /** Searches a file or, with all that is below, a folder. */
   searchPath(place: string): Iterable<Searched>;

@@ -9,7 +9,7 @@ import { WORD_CLASSES } from './patterns.ts';
 export interface SectorWords {
   /** Words in lower case without accents, and the marks `.`, `!`, `?`, `,`, `:` and line feed, in order. */
   readonly words: readonly string[];
-  /** The same words with their accents, where any has one. */
+  /** Words as they are written, with their accents; the same list as `words` where no word has any. */
   readonly written: readonly string[];
   /** The class of each of them, such as `<past>`; undefined for none. */
   readonly classes: readonly (string | undefined)[];

@@ -33,7 +33,7 @@ export interface Erasure {
   readonly ids: readonly string[];
   /** Salted hashes of words, each 12 hex digits; the lowest ones, at most `ERASURE_HASHES`. */
   readonly words: readonly string[];
-  /** The same of phrases of four words. */
+  /** Salted hashes of phrases of four words, chosen as those of the words. */
   readonly phrases: readonly string[];
   /** Place in the chain, from 1; null while open. */
   readonly chainNo: number | null;

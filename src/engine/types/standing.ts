@@ -16,7 +16,7 @@ export interface NewStandingQuery {
   readonly userId?: string | undefined;
   /** Conditions on the memories that answer, beside the user. */
   readonly filter: MemoryFilter;
-  /** The same conditions as the caller wrote them, which are shown again. */
+  /** Conditions as the caller wrote them, which are shown again. */
   readonly given: Metadata;
   /** Lowest score of an answer, 0..1; the default floor of the tenant's queries if left out. */
   readonly minScore?: number | undefined;
