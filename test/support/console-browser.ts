@@ -60,7 +60,7 @@ export async function openConsole(url: string, view = '', options: OpenOptions =
     return route.abort();
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(120_000);
   page.on('pageerror', (error) => problems.push(`threw ${error.stack ?? error.message}`));
   page.on('console', (message) => {
     // A refused request is reported by the browser itself; what the page makes of it is for the test to say.
