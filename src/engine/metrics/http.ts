@@ -5,7 +5,7 @@ export function createHttpMetrics(registers: Registry[]) {
   return {
     httpRequests: new Counter({
       name: 'cairn_http_requests_total',
-      help: 'Requests that were answered, by route pattern below /memory, else by the first segment of the path.',
+      help: 'Requests that were answered, by two segments of the route below /memory, else by one.',
       labelNames: ['route'],
       registers,
     }),
