@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askForForeignThings, boundRoutes, type ForeignThings, refusingRoutes } from '../support/attacks/bound-keys.ts';
 import { guessKeys } from '../support/attacks/guess-keys.ts';
@@ -287,6 +288,8 @@ describe('keys', () => {
     control.createTenant('acme');
     control.createTenant('umbrella');
     const admin = control.createKey({ tenantId: 'acme', role: 'admin' });
+    // The list is ordered by the millisecond of creation, and by a random id within one.
+    await delay(10);
     const bound = { tenantId: 'umbrella', furtherTenantIds: ['acme'], role: 'write', userId: 'ana' } as const;
     const shared = control.createKey({ ...bound, tags: ['work'], label: 'laptop', expiresAt: Date.now() + 60_000 });
     control.createKey({ tenantId: 'umbrella', role: 'read', label: 'foreign' });

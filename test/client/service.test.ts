@@ -64,7 +64,7 @@ test('what happens is followed as it happens', async () => {
 test('an event is read whole that holds a line separator of Unicode', async () => {
   const { cursor } = await client.listEvents({ cursor: 'latest' });
   await client.addMemory({ content: 'A user with an odd name.', user_id: 'feed\u2028two' });
-  for await (const event of client.watchEvents({ cursor })) {
+  for await (const event of client.watchEvents({ cursor, user_id: 'feed\u2028two' })) {
     expect(event).toMatchObject({ event: 'change', data: { user_id: 'feed\u2028two' } });
     break;
   }
