@@ -78,6 +78,7 @@ Add = TypedDict("Add", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
     "salience": "NotRequired[Any]",
     "decay_lambda": "NotRequired[Any]",
 })
@@ -416,6 +417,7 @@ Filters = TypedDict("Filters", {
     "created_at": "NotRequired[Dict[str, Any]]",
     "metadata": "NotRequired[Dict[str, Any]]",
     "namespace": "NotRequired[Union[Union[Literal[''], str], None]]",
+    "min_salience": "NotRequired[Union[float, None]]",
     "sector": "NotRequired[Union[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective'], None]]",
     "user_id": "NotRequired[Union[str, None]]",
     "min_score": "NotRequired[Union[float, None]]",
@@ -807,6 +809,7 @@ Matches = TypedDict("Matches", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -824,6 +827,7 @@ MatchesAsText = TypedDict("MatchesAsText", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -891,6 +895,7 @@ MovedMatch = TypedDict("MovedMatch", {
 Name = TypedDict("Name", {
     "name": "str",
     "memories": "int",
+    "log_items": "NotRequired[int]",
     "last_used_at": "Timestamp",
 })
 
@@ -970,6 +975,7 @@ NewMemory = TypedDict("NewMemory", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
 })
 
 
@@ -1624,13 +1630,13 @@ OPERATIONS: Dict[str, Operation] = {
 class Client(BaseClient):
     """One method for each operation of the API."""
 
-    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: `POST /memory/add`."""
-        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
-    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`."""
-        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
     def add_memories(self, *, items: List[NewMemory], **options: Any) -> BatchReply:
         """Stores many memories: `POST /memory/add/batch`."""

@@ -29,6 +29,7 @@ function addReading(program: Command): void {
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
     .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
+    .option('--supersedes <id>', 'put it in the place of a memory of the same user, which stays as superseded')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
