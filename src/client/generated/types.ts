@@ -1472,7 +1472,7 @@ export type ImportResult =
     }
   | {
       readonly line: number;
-      /** Lines that were stored or known. */
+      /** Lines that were stored, known or kept. */
       readonly progress: number;
     }
   | {
@@ -1486,6 +1486,8 @@ export type ImportResult =
       readonly stored: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly known: Readonly<Record<string, number>>;
+      /** Lines of what is there and was changed here since, which stays; number by type. */
+      readonly kept: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly refused: Readonly<Record<string, number>>;
       /** Fields that were passed over, by type and name. */
