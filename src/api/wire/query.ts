@@ -15,7 +15,8 @@ import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.t
 import { provenanceItem } from './documents.ts';
 import { storedMemoryItem } from './memories.ts';
 
-const DEFAULT_K = 8;
+/** Most matches of an answer if the query says nothing. */
+export const DEFAULT_K = 8;
 
 export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   return {

@@ -3,6 +3,7 @@
  * it.
  */
 
+import type { FederationServers } from './federation.ts';
 import type { LimitRecords } from './limits.ts';
 import type { ServiceAudit } from './service-audit.ts';
 
@@ -162,6 +163,9 @@ export interface ControlDatabase {
 
   /** The sessions of browsers. */
   readonly sessions: Sessions;
+
+  /** Other servers that questions of a tenant may be sent to. */
+  readonly federation: FederationServers;
 
   /** The log of what was done with all this; each function above adds its record in its own transaction. */
   readonly audit: ServiceAudit;

@@ -11,6 +11,7 @@ import { immediately, openControlFile, type ControlFile } from './control-file.t
 import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
+import { openFederation } from './open-federation.ts';
 import { openLimits } from './open-limits.ts';
 import { openServiceAudit } from './open-service-audit.ts';
 import { openSessions } from './open-sessions.ts';
@@ -75,6 +76,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     ...callers,
     sessions: openSessions({ file, clock, environmentDigest, isHolderValid: callers.isHolderValid }),
     limits: openLimits(file, config, audit),
+    federation: openFederation(file, { config, clock, audit }),
     audit,
 
     getSetting: (tenantId, name) => context.cache.findSetting(tenantId, name),

@@ -69,6 +69,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     runDueEvals: refused,
     listErasures: refused,
     getErasure: refused,
+    noteBatch: (items, id) => tenant.noteBatch(items, id),
+    // What other keys sent may be about others.
+    batchReceipt: async (id, options) =>
+      options.writtenBy === undefined ? refused() : tenant.batchReceipt(id, options),
     ...standingMethods(tenant, reach),
     learnWeights: refused,
     listLearned: refused,

@@ -60,7 +60,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     detail: { id, verdict, memories: memoryIds.length },
   }),
   putLearned: ({ id }) => ({ action: 'learned.propose', detail: { id } }),
-  moveLearned: ({ id, to }) => ({ action: to === 'accepted' ? 'learned.accept' : 'learned.revert', detail: { id } }),
+  moveLearned: ({ id, to }) =>
+    // A proposal that stays one was about to be accepted.
+    to === 'proposed' ? null : { action: to === 'accepted' ? 'learned.accept' : 'learned.revert', detail: { id } },
   undoLinks: ({ writtenBy }, { edges }) =>
     edges === 0 ? null : { action: 'link.undo', detail: { written_by: writtenBy, edges } },
   undoChanges: ({ writtenBy }, { restored, unrestored }) =>
