@@ -115,6 +115,13 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     most: 1,
   },
   'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
+  federation: {
+    usage: 'FOLDER [PARTS]',
+    about: 'what a question to the parts of a store finds, against the whole, on public sets',
+    accepts: /^(?:[2-9]|[^-\d].*)$/,
+    least: 1,
+    most: 2,
+  },
   'recall-cost': { usage: '[MEMORIES]', about: 'what the recall log costs a query', accepts: NUMBER, most: 1 },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   standing: {

@@ -43,6 +43,13 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
+/** Parses names that are separated by commas. */
+export function names(text: string): readonly string[] {
+  const named = text.split(',').map((name) => name.trim());
+  if (named.every((name) => name !== '')) return named;
+  throw new InvalidArgumentError('expected names such as a,b');
+}
+
 /** Makes the parser of a whole number from `min` to `max`. */
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
