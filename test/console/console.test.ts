@@ -196,6 +196,14 @@ describe('hostile content', () => {
         .first()
         .waitFor();
     }
+    const standing = await api.request('POST', '/standing', { body: { query: texts[1]! } });
+    const document = await api.request('POST', '/memory/ingest?wait=60000', {
+      body: { text: 'A page.', title: texts[1]!, user_id: 'x' },
+    });
+    for (const view of [`standing/${standing.body.id}`, `document/${String(document.body['document_id'])}`]) {
+      await page.goto(`${api.url}/console#/${view}`);
+      await page.getByRole('heading', { level: 1 }).getByText('RLO').waitFor();
+    }
     await page.goto(`${api.url}/console#/browse`);
     await page.getByText('<b>bold</b>').first().waitFor();
     expect(await page.title()).toBe('Memories · Cairn');
