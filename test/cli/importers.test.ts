@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ForeignLine } from '../../src/cli/importers/format.ts';
 import { formatNamed } from '../../src/cli/importers/formats.ts';
@@ -9,7 +12,9 @@ import { openSource } from '../../src/cli/open-source.ts';
 import { writeMarkdown } from '../../src/cli/write-markdown.ts';
 import { createRandom } from '../../src/engine/random.ts';
 import { chooseSeed } from '../support/add-checker.ts';
+import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { startCairn } from './run-cairn.ts';
 
 /** What importers bring over, and that they count all else by name. */
 
@@ -313,3 +318,54 @@ test('the entries of a field are cut out of any pieces, the rest of each object 
     damages: ['x: part 1 of item 1, on line 1, is over 16 MB'],
   });
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'four conversations of 150 MB are imported within 200 MB of memory',
+  async () => {
+    await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+    const file = path.join(tempFolder(), 'conversations.json');
+    const messages = writeConversations(file, 4, 37_500_000);
+    const cli = startCairn(['import', file, '--dry-run'], {
+      settings: { CAIRN_URL: api.url, CAIRN_API_KEY: ADMIN_KEY },
+    });
+    const [said, ended] = [text(cli.stdout!), once(cli, 'close') as Promise<[number | null]>];
+    let peak = 0;
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    cli.stderr!.resume();
+    while (!isOver) {
+      // A process that has just ended has no such line.
+      const status = fs.existsSync(`/proc/${cli.pid}/status`) ? fs.readFileSync(`/proc/${cli.pid}/status`, 'utf8') : '';
+      peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+      await pause(50);
+    }
+    expect([(await ended)[0], await said]).toEqual([0, expect.stringContaining(`${messages} read, 0 skipped`)]);
+    expect(peak).toBeGreaterThan(50);
+    expect(peak).toBeLessThan(200);
+  },
+  600_000,
+);
+
+/** Writes conversations of ChatGPT, each of some bytes. @returns the number of their messages, as the CLI shows it */
+function writeConversations(file: string, conversations: number, bytes: number): string {
+  const out = fs.openSync(file, 'w');
+  const words = 'The heron stands at the weir and waits for trout, while the keeper of the lamp reads. '.repeat(10);
+  let all = 0;
+  for (let no = 0; no < conversations; no += 1) {
+    fs.writeSync(out, `${no === 0 ? '[' : ','}{"title":"Chat ${no}","mapping":{"root":{"message":null}`);
+    let parent = 'root';
+    for (let size = 0; size < bytes; all += 1) {
+      const id = `m${all}`;
+      const content = { content_type: 'text', parts: [`${all} ${words}é`] };
+      const message = { id, author: { role: 'user' }, create_time: 1.7e9 + all, content };
+      const node = `,"${id}":${JSON.stringify({ id, parent, message })}`;
+      fs.writeSync(out, node);
+      size += node.length;
+      parent = id;
+    }
+    fs.writeSync(out, `},"current_node":"${parent}","conversation_id":"c${no}"}`);
+  }
+  fs.writeSync(out, ']');
+  fs.closeSync(out);
+  return all.toLocaleString('en-US');
+}
