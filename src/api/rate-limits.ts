@@ -73,7 +73,21 @@ function tellRest(
   response.setHeader('ratelimit', all.map((limit) => limit.rest).join(', '));
 }
 
-function perMinuteOf({ api, principal }: TenantCall, kind: RateClass): number {
+/**
+ * Takes one token for a further tenant that a request asks, by the limits of the key there. It says nothing in the
+ * reply's headers, which are about the request's own tenant.
+ * @returns whether there was one to take
+ */
+export function isWithinRate({ api, principal }: TenantCall, kind: RateClass, tenantId: string): boolean {
+  const perMinute = perMinuteOf({ api, principal: { ...principal, tenantId } }, kind);
+  if (perMinute === 0) return true;
+  const bucket = { key: principal.keyId, kind };
+  const { isAllowed } = api.engine.rates.take(bucket, { cost: 1, perMinute, mustFit: true });
+  if (!isAllowed) api.engine.metrics.limitedRequests.inc({ limit: kind });
+  return isAllowed;
+}
+
+function perMinuteOf({ api, principal }: Pick<TenantCall, 'api' | 'principal'>, kind: RateClass): number {
   const limits = api.engine.control.limits.inForce(principal);
   return kind === 'upload_bytes' ? limits.upload_mb * MB : limits[kind];
 }

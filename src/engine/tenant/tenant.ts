@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
+import { createBatchReceiptMethods } from './tenant-batch-receipts.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
@@ -80,6 +81,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createPrivacyMethods(options),
     ...createUpkeepMethods(options),
     ...createErasureMethods(options),
+    ...createBatchReceiptMethods(options),
     ...createEvalMethods(options),
     ...createStandingMethods(options),
     ...createLearningMethods(options, queries),
