@@ -168,8 +168,8 @@ export function membersOf(
 }
 
 /**
- * Throws EngineError `forbidden` unless the caller may have questions sent to other servers. The key of a server reaches
- * all that it was given there, so a caller that reaches only a part here does not use it.
+ * Throws EngineError `forbidden` unless the caller may have questions sent to other servers. The key of a server
+ * reaches all that it was given there, so a caller that reaches only a part here does not use it.
  */
 function requireServersAllowed(principal: TenantCall['principal']): void {
   if (isBound(principal))

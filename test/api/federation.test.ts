@@ -76,7 +76,8 @@ const answerOf = (reply: Reply): Answer => {
   return reply.body as unknown as Answer;
 };
 const berths = ({ matches }: Answer) => matches.map(({ content }) => /berth (\d)/.exec(content)?.[1]).sort();
-const outcomes = ({ members }: Answer) => Object.fromEntries(members.map((m) => [m.server ?? m.tenant, m.outcome]));
+const outcomes = ({ members }: Answer): Readonly<Record<string, string>> =>
+  Object.fromEntries(members.map(({ server, tenant, outcome }) => [server ?? tenant, outcome]));
 
 describe('several tenants', () => {
   test('all tenants of the key are asked, and each match says where it is from', async () => {
