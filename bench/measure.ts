@@ -53,6 +53,18 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 1,
   },
+  console: {
+    usage: '[NODES] [ROWS]',
+    about: 'the console in a headless Chromium: bytes, first paint, frames a second of a graph and of a long list',
+    accepts: NUMBER,
+    most: 2,
+  },
+  newcomer: {
+    usage: '[install]',
+    about: 'the time from a clone to the first explained answer in the console; with install it runs npm ci',
+    accepts: /^install$/,
+    most: 1,
+  },
   'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', accepts: /^--all$/, most: 1 },
   'vector-index': {
     usage: '[VECTORS] [hashed|clustered]',

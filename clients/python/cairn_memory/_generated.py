@@ -78,6 +78,7 @@ Add = TypedDict("Add", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
     "salience": "NotRequired[Any]",
     "decay_lambda": "NotRequired[Any]",
 })
@@ -503,6 +504,7 @@ Filters = TypedDict("Filters", {
     "created_at": "NotRequired[Dict[str, Any]]",
     "metadata": "NotRequired[Dict[str, Any]]",
     "namespace": "NotRequired[Union[Union[Literal[''], str], None]]",
+    "min_salience": "NotRequired[Union[float, None]]",
     "sector": "NotRequired[Union[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective'], None]]",
     "user_id": "NotRequired[Union[str, None]]",
     "min_score": "NotRequired[Union[float, None]]",
@@ -894,6 +896,7 @@ Matches = TypedDict("Matches", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -911,6 +914,7 @@ MatchesAsText = TypedDict("MatchesAsText", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -978,6 +982,7 @@ MovedMatch = TypedDict("MovedMatch", {
 Name = TypedDict("Name", {
     "name": "str",
     "memories": "int",
+    "log_items": "NotRequired[int]",
     "last_used_at": "Timestamp",
 })
 
@@ -1057,6 +1062,7 @@ NewMemory = TypedDict("NewMemory", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
 })
 
 
@@ -1664,8 +1670,8 @@ OPERATIONS: Dict[str, Operation] = {
     "list_learned": Operation("GET", "/learned", None, None, True, False, False, False, False),
     "accept_learned": Operation("POST", "/learned/{id}/accept", None, None, False, False, False, False, False),
     "revert_learned": Operation("POST", "/learned/{id}/revert", None, None, False, False, False, False, False),
-    "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False, True),
-    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False, True),
+    "call_mcp": Operation("POST", "/mcp", ["tools"], None, False, False, False, False, True),
+    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, False, False, False, False, True),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False, False),
     "get_mcp_resource": Operation("GET", "/.well-known/oauth-protected-resource/mcp", None, None, True, False, False, False, False),
     "get_mcp_resource_of_user": Operation("GET", "/.well-known/oauth-protected-resource/mcp/users/{user_id}", None, None, True, False, False, False, False),
@@ -1690,7 +1696,7 @@ OPERATIONS: Dict[str, Operation] = {
     "list_keys": Operation("GET", "/admin/keys", None, "offset", True, False, False, False, False),
     "create_key": Operation("POST", "/admin/keys", [], None, False, False, False, False, False),
     "revoke_key": Operation("DELETE", "/admin/keys/{id}", None, None, True, False, False, False, False),
-    "preview_decay": Operation("POST", "/admin/decay/preview", [], None, False, False, False, False, False),
+    "preview_decay": Operation("POST", "/admin/decay/preview", [], None, True, False, False, False, False),
     "list_backups": Operation("GET", "/admin/backups", None, "offset", True, False, False, False, False),
     "request_backup": Operation("POST", "/admin/backups", [], None, False, False, False, False, False),
     "list_settings": Operation("GET", "/admin/settings", None, None, True, False, False, False, False),
@@ -1703,7 +1709,7 @@ OPERATIONS: Dict[str, Operation] = {
     "sum_provider_calls": Operation("GET", "/embeddings/stats", None, None, True, False, False, False, False),
     "get_console": Operation("GET", "/console", None, None, True, False, False, True, False),
     "get_console_session": Operation("GET", "/console/session", None, None, True, False, False, False, False),
-    "open_console_session": Operation("POST", "/console/session", [], None, True, False, False, False, False),
+    "open_console_session": Operation("POST", "/console/session", [], None, False, False, False, False, False),
     "close_console_session": Operation("DELETE", "/console/session", None, None, True, False, False, False, False),
     "begin_provider_sign_in": Operation("GET", "/console/oidc", None, None, True, False, False, True, False),
     "end_provider_sign_in": Operation("GET", "/console/oidc/callback", None, None, True, False, False, True, False),
@@ -1722,13 +1728,13 @@ OPERATIONS: Dict[str, Operation] = {
 class Client(BaseClient):
     """One method for each operation of the API."""
 
-    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: `POST /memory/add`."""
-        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
-    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`."""
-        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
     def add_memories(self, *, items: List[NewMemory], receipt: Optional[bool] = None, **options: Any) -> BatchReply:
         """Stores many memories: `POST /memory/add/batch`."""

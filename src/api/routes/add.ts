@@ -30,6 +30,10 @@ const MEANINGLESS = {
   decay_lambda: 'not read; the decay follows from the sector, or from OM_DECAY_LAMBDA',
 };
 
+const CONFLICT =
+  'The `external_id` belongs to another text, the memory that `supersedes` names has another successor, or the ' +
+  'memory that the idempotency key made was deleted.';
+
 const REPLY_LINES = {
   type: 'application/x-ndjson',
   schema: batchReplyLine,
@@ -187,7 +191,8 @@ function addRoute(path: string, { name, summary }: { readonly name: string; read
       },
     },
     errors: {
-      conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
+      conflict: CONFLICT,
+      not_found: 'There is no memory that `supersedes` names.',
       too_large: 'The content is over 256 KiB: send it as a document.',
       unprocessable:
         "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",

@@ -31,6 +31,8 @@ export const LIMITS = {
   batchItems: 100,
   federationMembers: 32,
   page: 1_000,
+  /** Page of a list that OpenMemory's clients read, too. */
+  longPage: 10_000,
   cursorCharacters: MAX_CURSOR_CHARACTERS,
   offset: 100_000_000,
   timeline: 100,

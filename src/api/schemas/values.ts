@@ -205,6 +205,11 @@ export const page = {
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
 };
 export const pageQuery = z.strictObject(page);
+/** Page of a list that is sent in pieces, as long as OpenMemory's clients may ask for. */
+export const longPage = {
+  ...page,
+  l: digits(1, LIMITS.longPage, '; page with u, the offset').default(100).describe('Most items on the page.'),
+};
 
 export const ownerFilter = userId
   .optional()

@@ -4,9 +4,10 @@ import { FORMATS } from '../../engine/index.ts';
 import type { FederatedQueryOptions } from '../commands/federation.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { LearnOptions } from '../commands/learn.ts';
-import type { RecallOptions } from '../commands/recall.ts';
+import type { RecallOptions, RecallsOptions } from '../commands/recall.ts';
 import type { ReceiptOptions } from '../commands/receipt.ts';
 import type { EvalOptions } from '../commands/eval.ts';
+import { addReviewCommands } from './review.ts';
 import { asking, collect, integer, names, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
@@ -16,6 +17,7 @@ export function addMemoryCommands(program: Command): void {
   addHistory(program);
   addRecalls(program);
   addLearning(program);
+  addReviewCommands(program);
   addBulk(program);
 }
 
@@ -30,6 +32,7 @@ function addReading(program: Command): void {
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
     .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
+    .option('--supersedes <id>', 'put it in the place of a memory of the same user, which stays as superseded')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
@@ -103,6 +106,13 @@ function addHistory(program: Command): void {
 
 /** Answers that were given, and what is learned from them. */
 function addRecalls(program: Command): void {
+  overHttp(program, 'recalls')
+    .description('list answers that were given, newest first')
+    .option('--user <id>', 'only questions about this user')
+    .option('--memory <id>', 'only answers that had this memory')
+    .option('--limit <count>', 'most answers to list', integer(1, 100), 20)
+    .option('--json', 'print the reply of the server')
+    .action(async (options: RecallsOptions) => (await import('../commands/recall.ts')).recalls(options));
   overHttp(program, 'recall')
     .description('show how an answer came about, or ask it again')
     .argument('<id>', 'recall_id of the answer, as query --json shows it')

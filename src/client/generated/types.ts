@@ -393,6 +393,8 @@ export type Add = {
   readonly external_id?: string | null | undefined;
   /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
   readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
+  /** Id of a memory of the same user that this one supersedes, as `POST /memory/supersede` does. Both happen in one commit, or neither. */
+  readonly supersedes?: string | null | undefined;
   /** Sent by OpenMemory's Python client; it changes nothing. Use `importance`. */
   readonly salience?: unknown;
   /** Sent by OpenMemory's Python client; it changes nothing. It follows from the sector, or `OM_DECAY_LAMBDA`. */
@@ -1049,7 +1051,7 @@ export type ExplainQuery = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -1304,6 +1306,8 @@ export type Filters = {
     | undefined;
   /** Only items of this namespace and of those below it; `""` for items in any namespace. */
   readonly namespace?: string | null | undefined;
+  /** Memories whose salience is at least this at the time of the request. */
+  readonly min_salience?: number | null | undefined;
   /** One sector, under OpenMemory's name. */
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
   /** One user, under OpenMemory's name. */
@@ -1580,7 +1584,7 @@ export type ImportResult =
     }
   | {
       readonly line: number;
-      /** Lines that were stored or known. */
+      /** Lines that were stored, known or kept. */
       readonly progress: number;
     }
   | {
@@ -1594,6 +1598,8 @@ export type ImportResult =
       readonly stored: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly known: Readonly<Record<string, number>>;
+      /** Lines of what is there and was changed here since, which stays; number by type. */
+      readonly kept: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly refused: Readonly<Record<string, number>>;
       /** Fields that were passed over, by type and name. */
@@ -2107,6 +2113,8 @@ export type Matches = {
   readonly trace?: readonly StageTrace[];
   /** Matches that do not fit into the reply were left out; absent otherwise. */
   readonly truncated?: true;
+  /** The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise. */
+  readonly best_needs?: number;
 };
 export type MatchesAsText = {
   readonly query: string;
@@ -2133,6 +2141,8 @@ export type MatchesAsText = {
   readonly trace?: readonly StageTrace[];
   /** Matches that do not fit into the reply were left out; absent otherwise. */
   readonly truncated?: true;
+  /** The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise. */
+  readonly best_needs?: number;
 };
 export type Memory = {
   /** Ids are sorted by the time of adding. */
@@ -2224,7 +2234,9 @@ export type Name = {
   readonly name: string;
   /** Number of memories, whatever their status, that have not expired and are valid. */
   readonly memories: number;
-  /** When the newest of them was added. */
+  /** Number of items in session logs, of users and sessions; absent for a key bound to tags. */
+  readonly log_items?: number;
+  /** When the newest of them was added, or a session log was changed. */
   readonly last_used_at: Timestamp;
 };
 export type Namespace = {
@@ -2375,6 +2387,8 @@ export type NewMemory = {
   readonly external_id?: string | null | undefined;
   /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
   readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
+  /** Id of a memory of the same user that this one supersedes, as `POST /memory/supersede` does. Both happen in one commit, or neither. */
+  readonly supersedes?: string | null | undefined;
 };
 export type NewPage = {
   /** Address of the page. It begins with http:// or https:// and has no user name and password; `#…` is dropped. */
@@ -2651,7 +2665,7 @@ export type Query = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -3011,7 +3025,7 @@ export type Replay = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -4136,6 +4150,8 @@ export type CreateStandingQueryInput = {
           | undefined;
         /** Only items of this namespace and of those below it; `""` for items in any namespace. */
         readonly namespace?: string | null | undefined;
+        /** Memories whose salience is at least this at the time of the request. */
+        readonly min_salience?: number | null | undefined;
       }
     | undefined;
   /** Lowest score of an answer; the default floor of the tenant’s queries if left out. */

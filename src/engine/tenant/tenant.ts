@@ -37,8 +37,7 @@ export function createTenant(options: TenantOptions): Tenant {
     arriving: new Map(),
     viewOf(keyId) {
       let view = views.get(keyId);
-      if (view === undefined)
-        views.set(keyId, (view = tenantFor({ ...options, writer: writerFor(options.writer, keyId) }, shared)));
+      if (view === undefined) views.set(keyId, (view = tenantFor(optionsFor(options, keyId), shared)));
       return view;
     },
   };
@@ -88,6 +87,12 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createLearningMethods(options, queries),
     ...createPortableMethods(options),
   };
+}
+
+/** Makes the options of a tenant that reads and writes in the name of a key. */
+function optionsFor(options: TenantOptions, keyId: string): TenantOptions {
+  const { readers, writer } = options;
+  return { ...options, readers: readers.as(keyId), writer: writerFor(writer, keyId) };
 }
 
 /** Makes a writer that runs commands in the name of a key. */
