@@ -46,10 +46,14 @@ interface Answer {
 /** The question as every member gets it. */
 type Question = Omit<FederatedQueryBody, 'tenants' | 'servers'> & { readonly k: number; readonly reinforce: false };
 
+/** Most bytes of the texts of all matches, in UTF-8: as much as one tenant answers with. */
+const MAX_TEXT_BYTES = 6 * 1024 * 1024;
+
 /**
  * Asks all members at once and merges their answers by score. A member that fails costs only its own answer. Nothing
  * that is found is reinforced, as a member does not know which of its matches are among the best of all.
- * @throws EngineError `invalid` for a question that a tenant refuses; whatever `call.api.stop` was aborted with
+ * @throws EngineError `invalid` and `forbidden` for a question that a tenant refuses; whatever `call.api.stop` was
+ *   aborted with
  */
 export async function askMembers(
   call: TenantCall,
@@ -74,10 +78,12 @@ export async function askMembers(
       member: origin.server === null ? 'tenant' : 'server',
       outcome: answer.outcome,
     });
-  const matches = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
+  const answers = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
+  const best = fuseMembers(answers, question.k);
+  const matches = best.slice(0, countFitting(best));
   return {
     query: body.query,
-    matches: fuseMembers(matches, question.k),
+    matches,
     members: asked.map(({ origin, answer, ms }) => ({
       ...origin,
       outcome: answer.outcome,
@@ -88,7 +94,15 @@ export async function askMembers(
       ms,
     })),
     degraded: asked.some(({ answer }) => answer.degraded),
+    ...(matches.length < best.length ? { truncated: true as const } : {}),
   };
+}
+
+/** Counts the first matches whose texts have `MAX_TEXT_BYTES` together. */
+function countFitting(matches: readonly MemberMatch[]): number {
+  let left = MAX_TEXT_BYTES;
+  const over = matches.findIndex(({ content }) => (left -= Buffer.byteLength(content)) < 0);
+  return over === -1 ? matches.length : over;
 }
 
 async function timed(origin: OriginItem, ask: () => Promise<Answer>) {
@@ -122,7 +136,7 @@ async function askTenant(
     signal.throwIfAborted();
     if (timeout.aborted) return without('timeout', `no answer within ${config.OM_FEDERATION_TIMEOUT_MS / 1000} s`);
     // What is wrong with the question is wrong for all.
-    if (isEngineError(error) && error.code === 'invalid') throw error;
+    if (isEngineError(error) && (error.code === 'invalid' || error.code === 'forbidden')) throw error;
     logger.warn({ tenantId, error: serialiseError(error) }, 'federation_member_failed');
     return without('failed', 'this tenant cannot be read now');
   }
