@@ -52,8 +52,7 @@ const MAX_TEXT_BYTES = 6 * 1024 * 1024;
 /**
  * Asks all members at once and merges their answers by score. A member that fails costs only its own answer. Nothing
  * that is found is reinforced, as a member does not know which of its matches are among the best of all.
- * @throws EngineError `invalid` and `forbidden` for a question that a tenant refuses; whatever `call.api.stop` was
- *   aborted with
+ * @throws EngineError `invalid` for a question that a tenant refuses; whatever `call.api.stop` was aborted with
  */
 export async function askMembers(
   call: TenantCall,
@@ -136,7 +135,7 @@ async function askTenant(
     signal.throwIfAborted();
     if (timeout.aborted) return without('timeout', `no answer within ${config.OM_FEDERATION_TIMEOUT_MS / 1000} s`);
     // What is wrong with the question is wrong for all.
-    if (isEngineError(error) && (error.code === 'invalid' || error.code === 'forbidden')) throw error;
+    if (isEngineError(error) && error.code === 'invalid') throw error;
     logger.warn({ tenantId, error: serialiseError(error) }, 'federation_member_failed');
     return without('failed', 'this tenant cannot be read now');
   }
