@@ -416,6 +416,7 @@ FederatedAnswer = TypedDict("FederatedAnswer", {
     "matches": "List[FederatedMatch]",
     "members": "List[FederationMember]",
     "degraded": "bool",
+    "truncated": "NotRequired[Literal[True]]",
 })
 
 
