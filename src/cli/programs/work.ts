@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { JOB_STATES } from '../../engine/index.ts';
 import { integer, overHttp } from '../options.ts';
+import { addConsolidationCommands } from './consolidations.ts';
 import { addStandingCommands } from './standing.ts';
 
 /** Adds the commands on the background work of a running server. */
@@ -37,6 +38,7 @@ export function addWorkCommands(program: Command): void {
     .action(async (options: object) => (await import('../commands/events.ts')).events(options));
 
   addStandingCommands(program);
+  addConsolidationCommands(program);
 
   const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
   overHttp(jobs, 'list', { isDefault: true })
