@@ -24,7 +24,7 @@ export const consolidationsQuery = z.strictObject({
 
 const sources = z.array(uuid).describe('The memories that were gathered, the earliest first. They stay as they are.');
 
-export const consolidation = z
+const consolidation = z
   .strictObject({
     id: uuid,
     job_id: uuid.describe('The run that made it.'),
