@@ -8,6 +8,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { readConfig } from '../src/engine/config.ts';
 import type { Tenant } from '../src/engine/engine.ts';
 import { calibrateScores } from '../src/engine/upkeep/calibrate-scores.ts';
+import type { BatchContext } from '../src/engine/batches/batch-context.ts';
+import { runNextQuestions } from '../src/engine/batches/reason.ts';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine, openParts } from '../src/engine/open-engine.ts';
@@ -32,6 +34,8 @@ export interface EvaluatedStore extends AsyncDisposable {
    */
   askPlainText(question: Asked, limit: number): string[];
   idOf(userId: string, key: string): string;
+  /** Does all work that the ledger owes. */
+  work(): Promise<void>;
 }
 
 export type Asked = Pick<EvaluationQuestion, 'userId' | 'query'>;
@@ -77,10 +81,8 @@ export async function openEvaluatedStore(
   };
 
   const context = {
+    ...{ config, clock, metrics },
     open: () => parts.pool.get(file),
-    config,
-    clock,
-    metrics,
     logger: silentLogger,
     embedder: parts.embedder,
     gatherer: parts.gatherer,
@@ -114,6 +116,7 @@ export async function openEvaluatedStore(
       tenant.query({ ...options, query, filter: { userIds: [userId] }, reinforce: false }),
     askPlainText: plainText.search,
     idOf,
+    work: () => workOff(context),
     async [Symbol.asyncDispose]() {
       plainText.close();
       await engine.close();
@@ -121,6 +124,13 @@ export async function openEvaluatedStore(
       fs.rmSync(folder, { recursive: true });
     },
   };
+}
+
+async function workOff(context: BatchContext): Promise<void> {
+  for (let claimed = 1; claimed > 0;) {
+    claimed = (await runNextQuestions(context, { alone: false })).claimed;
+    claimed += (await runBatch(context, BATCH)).claimed;
+  }
 }
 
 interface Said {

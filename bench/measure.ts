@@ -78,6 +78,13 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: /^(?:[1-9]\d{0,8}|auto|vec0)$/,
     most: 3,
   },
+  consolidation: {
+    usage: 'PATH [locomo|memdaily]',
+    about: 'recall before and after memories are gathered, on the sets of a folder, and what gathering costs',
+    accepts: /^[^-]/,
+    least: 1,
+    most: 2,
+  },
   filters: {
     usage: '[LARGE]',
     about: 'filters by metadata and tags where they cost most, with LARGE memories of 15 kB of metadata',

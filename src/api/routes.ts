@@ -9,6 +9,7 @@ import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
 import { erasureRoutes } from './routes/erasures.ts';
+import { consolidationRoutes } from './routes/consolidations.ts';
 import { evalRoutes } from './routes/evals.ts';
 import { eventRoutes } from './routes/events.ts';
 import { federationRoutes } from './routes/federation.ts';
@@ -117,6 +118,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Learned weights',
     description: 'Weights that were learned from feedback on recalls, each a proposal until a person accepts it.',
     routes: learnedRoutes,
+  },
+  {
+    name: 'Consolidations',
+    description: 'Memories that say nearly the same, gathered into one that points to them.',
+    routes: consolidationRoutes,
   },
   {
     name: 'MCP',

@@ -15,6 +15,7 @@ import type {
   AddOptions,
   AddReply,
   BatchReceipts,
+  Consolidations,
   NewLink,
   Proposal,
   TimelineOptions,
@@ -53,6 +54,7 @@ import type {
   QueryResult,
   RecallLog,
   Receipted,
+  Reflections,
   RetrievalOptions,
   Revision,
   SectorStats,
@@ -125,7 +127,9 @@ export interface Tenant
     Standing,
     Erasures,
     BatchReceipts,
-    Learning {
+    Learning,
+    Reflections,
+    Consolidations {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -373,25 +377,9 @@ export interface Tenant
   cancelDocument(id: string): Promise<Document>;
 
   /**
-   * Asks for a reflection on the latest memories of a user, or of one session (null for all). A language model writes
-   * down what follows from several of them; each insight becomes a memory of the type `reflection` with links to the
-   * memories it rests on. If such a job has not ended yet, no second one is made, and that one is returned.
-   * @returns the id of the job, and a write receipt to wait for it
-   * @throws EngineError `invalid` without a language model; `not_found` for a user without memories
-   */
-  reflect(scope: {
-    readonly userId: string;
-    readonly sessionId: string | null;
-  }): Promise<{ readonly jobId: string; readonly token: string }>;
-  /**
-   * Lists at most `limit` active reflections on a user's memories, newest first; none for an unknown user. Their
-   * `metadata.reflection_job` holds the id of the job that wrote them.
-   */
-  listReflections(userId: string, limit: number): Promise<Memory[]>;
-
-  /**
    * Waits until all jobs behind a write receipt have ended, be it as done, dead or cancelled.
-   * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument` or `reflect`
+   * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or
+   *   `consolidate`
    * @param timeoutMs longest time to wait; with 0 it looks once
    * @returns whether they have ended; false if the time ran out or the signal was aborted first
    * @throws EngineError `invalid` for a receipt that this tenant did not give out

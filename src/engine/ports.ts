@@ -114,7 +114,7 @@ export interface Completion {
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional features that use one: reranking, names, contradictions, reflection. */
+/** A chat model, for the optional features that use one: reranking, names and all kinds of conclusions. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;

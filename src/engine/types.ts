@@ -15,6 +15,8 @@ export * from './types/standing.ts';
 export * from './types/federation.ts';
 export * from './types/erasures.ts';
 export * from './types/links.ts';
+export * from './types/reflections.ts';
+export * from './types/consolidations.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';
 export * from './types/hits.ts';

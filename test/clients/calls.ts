@@ -288,6 +288,10 @@ export const CALLS: readonly Call[] = [
   { call: 'listLearned' },
   { call: 'acceptLearned', with: { id: 'none' }, fails: 'not_found' },
   { call: 'revertLearned', with: { id: 'none' }, fails: 'not_found' },
+  // Consolidations
+  { call: 'consolidate', with: { user_id: 'ben', dry_run: true }, gives: { proposals: [] } },
+  { call: 'listConsolidations', with: { user_id: 'ben', l: 1 }, gives: { items: [] } },
+  { call: 'undoConsolidation', with: { id: 'none' }, fails: 'not_found' },
   // What is erased comes last.
   { call: 'deleteMemory', with: { id: '$one' }, gives: { ok: true } },
   { call: 'listErasures', with: { l: 1 } },

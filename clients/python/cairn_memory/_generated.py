@@ -160,6 +160,17 @@ ConsoleSession = TypedDict("ConsoleSession", {
 })
 
 
+Consolidation = TypedDict("Consolidation", {
+    "id": "str",
+    "job_id": "str",
+    "user_id": "str",
+    "memory_id": "Union[str, None]",
+    "source_ids": "List[str]",
+    "method": "Literal['sentences', 'model']",
+    "created_at": "Timestamp",
+})
+
+
 Cut = TypedDict("Cut", {
     "mode": "Literal['relative', 'exact']",
     "left_out": "int",
@@ -677,7 +688,7 @@ ItemList = TypedDict("ItemList", {
 
 Job = TypedDict("Job", {
     "id": "str",
-    "kind": "Literal['memory', 'document', 'reembed', 'contradictions', 'reflection']",
+    "kind": "Literal['memory', 'document', 'reembed', 'contradictions', 'reflection', 'consolidation']",
     "memory_id": "Union[str, None]",
     "document_id": "Union[str, None]",
     "step": "Literal['ingest', 'settle', 'encode', 'link', 'reason', 'done']",
@@ -1164,7 +1175,7 @@ ProviderCall = TypedDict("ProviderCall", {
     "provider": "str",
     "model": "str",
     "server": "int",
-    "purpose": "Literal['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection']",
+    "purpose": "Literal['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection', 'consolidation']",
     "texts": "int",
     "tokens": "int",
     "output_tokens": "int",
@@ -1178,7 +1189,7 @@ ProviderUsage = TypedDict("ProviderUsage", {
     "day": "str",
     "provider": "str",
     "model": "str",
-    "purpose": "Literal['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection']",
+    "purpose": "Literal['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection', 'consolidation']",
     "calls": "int",
     "failed": "int",
     "texts": "int",
@@ -1671,6 +1682,9 @@ OPERATIONS: Dict[str, Operation] = {
     "list_learned": Operation("GET", "/learned", None, None, True, False, False, False, False),
     "accept_learned": Operation("POST", "/learned/{id}/accept", None, None, False, False, False, False, False),
     "revert_learned": Operation("POST", "/learned/{id}/revert", None, None, False, False, False, False, False),
+    "consolidate": Operation("POST", "/consolidations", ["wait"], None, False, False, False, False, False),
+    "list_consolidations": Operation("GET", "/consolidations", None, "before", True, False, False, False, False),
+    "undo_consolidation": Operation("POST", "/consolidations/{id}/undo", None, None, False, False, False, False, False),
     "call_mcp": Operation("POST", "/mcp", ["tools"], None, False, False, False, False, True),
     "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, False, False, False, False, True),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False, False),
@@ -2145,6 +2159,18 @@ class Client(BaseClient):
         """Gives the tenant the defaults back that an acceptance replaced: `POST /learned/{id}/revert`."""
         return self._call(OPERATIONS["revert_learned"], {"id": id}, options)
 
+    def consolidate(self, *, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, dry_run: Optional[bool] = None, again: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
+        """Gathers memories that say nearly the same or follow one topic: `POST /consolidations`."""
+        return self._call(OPERATIONS["consolidate"], {"wait": wait, "user_id": user_id, "dry_run": dry_run, "again": again}, options)
+
+    def list_consolidations(self, *, user_id: Optional[str] = None, job_id: Optional[str] = None, before: Optional[str] = None, l: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists consolidations, those that were undone included: `GET /consolidations`."""
+        return self._call(OPERATIONS["list_consolidations"], {"user_id": user_id, "job_id": job_id, "before": before, "l": l}, options)
+
+    def undo_consolidation(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Undoes a consolidation, or all of a run: `POST /consolidations/{id}/undo`."""
+        return self._call(OPERATIONS["undo_consolidation"], {"id": id}, options)
+
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Takes a message of the Model Context Protocol: `POST /mcp`."""
         return self._call(OPERATIONS["call_mcp"], {"jsonrpc": jsonrpc, "method": method, "tools": tools, "id": id, "params": params}, options)
@@ -2165,7 +2191,7 @@ class Client(BaseClient):
         """Says where a client of `/mcp/users/:user_id` gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource/mcp/users/{user_id}`."""
         return self._call(OPERATIONS["get_mcp_resource_of_user"], {"user_id": user_id}, options)
 
-    def list_jobs(self, *, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['queued', 'active', 'failed', 'done', 'dead', 'cancelled']] = None, kind: Optional[Literal['memory', 'document', 'reembed', 'contradictions', 'reflection']] = None, **options: Any) -> Dict[str, Any]:
+    def list_jobs(self, *, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['queued', 'active', 'failed', 'done', 'dead', 'cancelled']] = None, kind: Optional[Literal['memory', 'document', 'reembed', 'contradictions', 'reflection', 'consolidation']] = None, **options: Any) -> Dict[str, Any]:
         """Lists the jobs of the ledger, the newest first: `GET /jobs`."""
         return self._call(OPERATIONS["list_jobs"], {"l": l, "u": u, "state": state, "kind": kind}, options)
 

@@ -26,7 +26,7 @@ export const features = z
   .describe('Values that the formula of the profile uses.');
 
 export const adjustment = z.strictObject({
-  by: z.enum(['contradicted', 'superseded', 'status', 'rerank', 'session', 'model']),
+  by: z.enum(['contradicted', 'superseded', 'status', 'consolidated', 'rerank', 'session', 'model']),
   factor: z.number().min(0),
   because: z.string().exactOptional().describe('The memory that caused the adjustment.'),
   automatic: z.literal(true).exactOptional().describe('A language model found the contradiction; no client stated it.'),

@@ -139,7 +139,8 @@ const retrievalFields = {
   ),
   penalties: weightTable(PENALISED, 1).describe(
     'Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, ' +
-      'contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other.',
+      'contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of ' +
+      '`consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that.',
   ),
   weights: weightTable(WEIGHT_NAMES, 1).describe(
     "Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400.",

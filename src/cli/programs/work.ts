@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { JOB_STATES } from '../../engine/index.ts';
 import { integer, overHttp } from '../options.ts';
 import { addFederationCommands } from './federation.ts';
+import { addConsolidationCommands } from './consolidations.ts';
 import { addStandingCommands } from './standing.ts';
 
 /** Adds the commands on the background work of a running server. */
@@ -52,6 +53,7 @@ export function addWorkCommands(program: Command): void {
 
   addStandingCommands(program);
   addFederationCommands(program);
+  addConsolidationCommands(program);
 
   const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
   overHttp(jobs, 'list', { isDefault: true })

@@ -523,6 +523,20 @@ export type ConsoleSession = {
     readonly expires_at: Timestamp | null;
   } | null;
 };
+export type Consolidation = {
+  readonly id: string;
+  /** The run that made it. */
+  readonly job_id: string;
+  /** User of the memories; '' for none. */
+  readonly user_id: string;
+  /** The gathered memory; null once this was undone, or where the privacy settings refuse its text. */
+  readonly memory_id: string | null;
+  /** The memories that were gathered, the earliest first. They stay as they are. */
+  readonly source_ids: readonly string[];
+  /** `sentences` of the sources, verbatim, or a text that the language `model` wrote. */
+  readonly method: 'sentences' | 'model';
+  readonly created_at: Timestamp;
+};
 export type Cut = {
   /** The `cut` that the request or the defaults ask for. */
   readonly mode: 'relative' | 'exact';
@@ -983,12 +997,13 @@ export type ExplainQuery = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
         readonly contradicted?: number | undefined;
         readonly archived?: number | undefined;
+        readonly consolidated?: number | undefined;
       }
     | null
     | undefined;
@@ -1561,7 +1576,7 @@ export type HitExplanation = {
   >;
   /** Factors that later stages applied to the raw score. */
   readonly adjustments: readonly {
-    readonly by: 'contradicted' | 'superseded' | 'status' | 'rerank' | 'session' | 'model';
+    readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
     readonly factor: number;
     /** The memory that caused the adjustment. */
     readonly because?: string;
@@ -1810,7 +1825,7 @@ export type ItemList = {
 };
 export type Job = {
   readonly id: string;
-  readonly kind: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection';
+  readonly kind: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection' | 'consolidation';
   /** The memory of the job; null if the memory was deleted, and for the job of a document. */
   readonly memory_id: string | null;
   /** The document that the job reads, or that its memory belongs to. */
@@ -2548,7 +2563,7 @@ export type ProviderCall = {
   readonly model: string;
   /** 0 for the configured server, 1 and up for the servers of `OM_EMBED_FALLBACK`. */
   readonly server: number;
-  readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection';
+  readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection' | 'consolidation';
   /** Number of texts; 1 for a prompt. */
   readonly texts: number;
   /** Input tokens as billed if the provider reports them, else estimated. */
@@ -2566,7 +2581,7 @@ export type ProviderUsage = {
   readonly day: string;
   readonly provider: string;
   readonly model: string;
-  readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection';
+  readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection' | 'consolidation';
   readonly calls: number;
   readonly failed: number;
   /** Texts of completed calls; tokens and cost count completed calls too. */
@@ -2599,12 +2614,13 @@ export type Query = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
         readonly contradicted?: number | undefined;
         readonly archived?: number | undefined;
+        readonly consolidated?: number | undefined;
       }
     | null
     | undefined;
@@ -2858,7 +2874,7 @@ export type RecalledMemory = {
   };
   /** Factors on the raw score, in order. */
   readonly adjustments: readonly {
-    readonly by: 'contradicted' | 'superseded' | 'status' | 'rerank' | 'session' | 'model';
+    readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
     readonly factor: number;
     /** The memory that caused the adjustment. */
     readonly because?: string;
@@ -2959,12 +2975,13 @@ export type Replay = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
         readonly contradicted?: number | undefined;
         readonly archived?: number | undefined;
+        readonly consolidated?: number | undefined;
       }
     | null
     | undefined;
@@ -3085,11 +3102,12 @@ export type RetrievalDefaults = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion';
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute';
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?: {
     readonly superseded?: number;
     readonly contradicted?: number;
     readonly archived?: number;
+    readonly consolidated?: number;
   };
   /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
   readonly weights?: {
@@ -4295,6 +4313,31 @@ export type RevertLearnedInput = {
   /** Id of what was learned. */
   readonly id: string;
 };
+export type ConsolidateInput = {
+  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  readonly wait?: number | undefined;
+} & {
+  /** Only memories of this user are gathered; those of all users, each apart, if left out. */
+  readonly user_id?: string | null | undefined;
+  /** If true, the reply lists what would be gathered, and nothing changes. */
+  readonly dry_run?: boolean | undefined;
+  /** If true, memories whose consolidation was undone are gathered again. */
+  readonly again?: boolean | undefined;
+};
+export type ListConsolidationsInput = {
+  /** Only those of this user. */
+  readonly user_id?: string | undefined;
+  /** Only those that this job made. */
+  readonly job_id?: string | undefined;
+  /** Only those before the consolidation with this id: the `next` of a page. */
+  readonly before?: string | undefined;
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+};
+export type UndoConsolidationInput = {
+  /** Id of a consolidation, or of the job of a run. */
+  readonly id: string;
+};
 export type CallMcpInput = {
   /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
   readonly tools?: string | undefined;
@@ -4347,7 +4390,7 @@ export type ListJobsInput = {
   /** Only jobs in this state; `dead` lists the dead letters. */
   readonly state?: 'queued' | 'active' | 'failed' | 'done' | 'dead' | 'cancelled' | undefined;
   /** Only jobs of this kind. */
-  readonly kind?: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection' | undefined;
+  readonly kind?: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection' | 'consolidation' | undefined;
 };
 export type GetJobInput = {
   /** Id of the job. */
@@ -4378,12 +4421,13 @@ export type PutRetrievalDefaultsInput = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
         readonly contradicted?: number | undefined;
         readonly archived?: number | undefined;
+        readonly consolidated?: number | undefined;
       }
     | null
     | undefined;
@@ -5332,6 +5376,40 @@ export type ListLearnedReply = {
   /** The newest first. */
   readonly items: readonly Learned[];
 };
+export type ConsolidateReply =
+  | {
+      readonly proposals: readonly {
+        readonly user_id: string;
+        /** The gathered text, made of sentences of its sources. */
+        readonly content: string;
+        /** The memories that were gathered, the earliest first. They stay as they are. */
+        readonly source_ids: readonly string[];
+      }[];
+      /** Whether there is more to gather. */
+      readonly truncated: boolean;
+    }
+  | {
+      readonly job_id: string;
+      readonly state: 'queued' | 'active' | 'failed' | 'done' | 'dead' | 'cancelled';
+      /** Why the job failed. */
+      readonly error?: Failure;
+    }
+  | {
+      readonly job_id: string;
+      readonly state: 'queued';
+      /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+      readonly token: string | null;
+    };
+export type ListConsolidationsReply = {
+  /** The newest first. */
+  readonly items: readonly Consolidation[];
+  /** The `before` of the next page; absent on the last page. */
+  readonly next?: string;
+};
+export type UndoConsolidationReply = {
+  /** Gathered memories that were erased. */
+  readonly undone: number;
+};
 export type CallMcpReply =
   | {
       readonly jsonrpc: '2.0';
@@ -6138,6 +6216,18 @@ export interface Operations {
 
   /** Gives the tenant the defaults back that an acceptance replaced: `POST /learned/{id}/revert`. */
   revertLearned(input: RevertLearnedInput, options?: CallOptions): Reply<Learned>;
+
+  /** Gathers memories that say nearly the same or follow one topic: `POST /consolidations`. */
+  consolidate(input?: ConsolidateInput, options?: CallOptions): Receipt<ConsolidateReply>;
+
+  /** Lists consolidations, those that were undone included: `GET /consolidations`. */
+  listConsolidations(
+    input?: ListConsolidationsInput,
+    options?: CallOptions,
+  ): Page<ListConsolidationsReply, ListConsolidationsReply['items'][number]>;
+
+  /** Undoes a consolidation, or all of a run: `POST /consolidations/{id}/undo`. */
+  undoConsolidation(input: UndoConsolidationInput, options?: CallOptions): Reply<UndoConsolidationReply>;
 
   /** Takes a message of the Model Context Protocol: `POST /mcp`. */
   callMcp(input: CallMcpInput, options?: CallOptions): Reply<CallMcpReply>;

@@ -34,6 +34,7 @@ export const ask = {
     status: 'by its status',
     contradicted: 'contradicted',
     superseded: 'superseded',
+    consolidated: 'gathered into another',
     model: 'by the language model',
   } as Readonly<Record<string, string>>,
   supersedes: 'in place of a superseded memory',

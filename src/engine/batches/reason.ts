@@ -2,6 +2,7 @@ import { isEngineError } from '../errors.ts';
 import { MAX_QUESTIONS } from '../jobs.ts';
 import { createProviderHealth } from '../providers/retry.ts';
 import { checkContradictions } from '../steps/check-contradictions.ts';
+import { consolidate } from '../steps/consolidate.ts';
 import { reflect } from '../steps/reflect.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import { releaseJob, type Question } from '../store/jobs.ts';
@@ -22,6 +23,7 @@ type Handler = (context: StepContext, question: Question, signal?: AbortSignal) 
 const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
   contradictions: checkContradictions,
   reflection: reflect,
+  consolidation: consolidate,
 };
 
 /**

@@ -119,10 +119,15 @@ interface StoredAnew {
   readonly bulk: boolean;
   /** Value of an item as JSON; null or left out for none. */
   readonly value?: string | null;
+  /** Kind of its job: `import` for a memory whose links come with it; `memory` where it is left out. */
+  readonly kind?: 'memory' | 'import';
 }
 
 /** Writes a new memory: its rows, its words, those that it changes in its session, and its row of the ledger. */
-export function storeMemory(context: WriteContext, { memory, userNo, hash, bulk, value = null }: StoredAnew): Accepted {
+export function storeMemory(
+  context: WriteContext,
+  { memory, userNo, hash, bulk, value = null, kind = 'memory' }: StoredAnew,
+): Accepted {
   const { store, now } = context;
   const id = context.newId();
   const memoryNo = insertMemory(store, { id, userNo, memory, value, contentHash: hash, now });
@@ -147,7 +152,15 @@ export function storeMemory(context: WriteContext, { memory, userNo, hash, bulk,
   });
   reindexText(store, successors);
   const jobId = context.newId();
-  const jobNo = insertJob(store, { id: jobId, memory: memoryNo, step: 'encode', bulk, trace: context.trace, now });
+  const jobNo = insertJob(store, {
+    id: jobId,
+    memory: memoryNo,
+    kind,
+    step: 'encode',
+    bulk,
+    trace: context.trace,
+    now,
+  });
   return { memoryNo, id, jobId, jobNo };
 }
 

@@ -22,6 +22,7 @@ import {
   type MemoryStatus,
   type Metadata,
 } from '../types.ts';
+import { dissolveGatheredOf } from './consolidations.ts';
 import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
@@ -96,6 +97,7 @@ export function changeMemory(
   rewriteWords(context, before, columns);
   // Title and content are embedded together.
   const meaningChanged = columns.content !== undefined || columns.title !== undefined;
+  if (Object.keys(columns).some((name) => GATHERED_COLUMNS.has(name))) dissolveGatheredOf(context, [before.memoryNo]);
   if (meaningChanged) {
     eraseVectors(context, before.memoryNo);
     deleteWaypoint(store, before.memoryNo);
@@ -107,6 +109,17 @@ export function changeMemory(
   if (namesChanged) eraseEntities(store, [before.memoryNo]);
   if (namesChanged || forcedSector) oweStep(context, before.memoryNo, 'encode');
 }
+
+/** What decides about a memory that it may be gathered, into what text, and who may see that. */
+const GATHERED_COLUMNS: ReadonlySet<string> = new Set([
+  'content',
+  'title',
+  'tags',
+  'event_time',
+  'valid_from',
+  'valid_to',
+  'expires_at',
+]);
 
 /**
  * Archives the reflections that rest on a memory whose text has changed. A user who knows better can make them active

@@ -4,6 +4,7 @@ import { parsePrices } from '../prices.ts';
 import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
+import { CONSOLIDATION_SETTINGS } from './consolidation-settings.ts';
 import { EVAL_SETTINGS, EVENT_SETTINGS, RECEIPT_SETTINGS, WEBHOOK_SETTINGS } from './event-settings.ts';
 import { FEDERATION_SETTINGS } from './federation-settings.ts';
 import { LEARNING_SETTINGS } from './learning-settings.ts';
@@ -251,6 +252,7 @@ const KNOWLEDGE_SETTINGS = {
   OM_REFLECTION_MIN_MEMORIES: integer(20, 2, 10_000).describe(
     'With OM_REFLECTION=llm, how many new memories of a user are enough to reflect on.',
   ),
+  ...CONSOLIDATION_SETTINGS,
 };
 
 const DOCUMENT_SETTINGS = {

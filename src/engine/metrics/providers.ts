@@ -8,7 +8,7 @@ export function createProviderMetrics(registers: Registry[], sources: MetricSour
       name: 'cairn_provider_tokens_total',
       help:
         'Tokens of provider calls that completed, read and written, by purpose (document, query, entities, rerank, ' +
-        'contradictions, reflection); as billed where the reply says, else estimated.',
+        'contradictions, reflection, consolidation); as billed where the reply says, else estimated.',
       labelNames: ['purpose'],
       registers,
     }),

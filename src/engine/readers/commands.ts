@@ -2,6 +2,7 @@ import { foldName } from '../entities/modes.ts';
 import { learnWeights } from '../retrieve/learn-weights.ts';
 import { renderDigest } from '../retrieve/digest.ts';
 import { listAudit } from '../store/audit-chain.ts';
+import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
@@ -24,6 +25,7 @@ import { readLogPage } from '../store/session-logs.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
   AuditFilter,
+  ConsolidationPage,
   CursorPage,
   DocumentFilter,
   EmbeddingState,
@@ -49,6 +51,7 @@ import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import { readNearDuplicates } from './near-duplicates.ts';
+import { proposeConsolidations } from './propose-consolidations.ts';
 import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -67,6 +70,11 @@ export const READ_COMMANDS = {
   readRecalls,
   readNearDuplicates,
   readProposals,
+  proposeConsolidations,
+  listConsolidations: ({ open }: ReadContext, page: ConsolidationPage) => {
+    const { store } = open();
+    return store.read(() => listConsolidations(store, page));
+  },
   listPresent: (
     { open, clock }: ReadContext,
     { ids, filter }: { readonly ids: readonly string[]; readonly filter: Pick<MemoryFilter, 'userIds' | 'withinTags'> },

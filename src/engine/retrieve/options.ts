@@ -11,7 +11,7 @@ import { PROFILE_WEIGHTS } from './score.ts';
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
   similarity: 'relative',
-  penalties: { superseded: 0.5, contradicted: 0.3, archived: 0.5 },
+  penalties: { superseded: 0.5, contradicted: 0.3, archived: 0.5, consolidated: 0.8 },
   denseSectors: 'all',
   sessionPrior: 0.1,
   maxHops: MAX_HOPS,

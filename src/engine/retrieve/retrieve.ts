@@ -35,6 +35,7 @@ import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
 import { listsOf, type Parts } from './parts.ts';
 import { raritiesOf } from './term-frequencies.ts';
+import { stepBack } from './step-back.ts';
 import { applyTopic } from './topic.ts';
 import { createTrace } from './trace-stages.ts';
 
@@ -210,7 +211,10 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const value = reorder(running, resolved, { plan, asked });
+    const value = stepBack(store, reorder(running, resolved, { plan, asked }), {
+      visible: plan.liveFilter,
+      factor: query.penalties.consolidated,
+    });
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence, evidence } = trace.run('calibrate', reranked.length, () => {

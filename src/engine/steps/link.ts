@@ -1,6 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
+import { createGatheredTest } from '../store/consolidations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, type Claim } from '../store/jobs.ts';
@@ -70,6 +71,8 @@ interface Linked extends Found {
  * least as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms` contradictions with the
  * memories that were compared are proposed too.
  *
+ * Gathered memories are no candidates, so that their undoing changes no waypoint.
+ *
  * A memory that came later and is not linked yet is no candidate, so links do not depend on how jobs fell into batches.
  * Interactive adds may be linked before bulk adds that came earlier. Call it only if `liveSources` is not empty.
  * @returns how many jobs are done; those whose lease was lost are skipped and do not count
@@ -124,8 +127,9 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
     const group = claims.slice(at, at + SEARCHED_AT_ONCE);
     const upTo = relinkedUpTo(store);
     const isLinked = rememberLinked(store);
+    const isGathered = createGatheredTest(store);
     const isCandidate = (other: number, memoryNo: number) =>
-      other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other)));
+      other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other))) && !isGathered(other);
     const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
     const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
     const proposedFor = ({ memory, compared }: Found) =>

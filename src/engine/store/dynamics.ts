@@ -167,6 +167,11 @@ export function setSalience(store: Store, memoryNo: number, salience: number, no
     .run(salience, salience, now, memoryNo);
 }
 
+/** Sets when a memory was last seen, Unix ms, by which its recency is measured. */
+export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number): void {
+  store.prepare('UPDATE memory_dynamics SET last_seen_at = ? WHERE seq = ?').run(lastSeenAt, memoryNo);
+}
+
 /**
  * Strengthens a memory that a recall returned: its salience as of `now` rises by RECALL_SALIENCE_BOOST to at most 1,
  * and the access is counted. In one hour it rises by `perHour` at most, by whatever way it is reinforced.

@@ -32,8 +32,8 @@ interface Selection {
 
 /**
  * Compiles what an export selects: memories that pass the filter, whatever their status and validity, without expired
- * ones and parts of readings that were not shown yet when the export began. A part of a document is judged by the
- * document's root.
+ * ones, parts of readings that were not shown yet when the export began, and gathered memories, which repeat others. A
+ * part of a document is judged by the document's root.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
   const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
@@ -44,7 +44,8 @@ function selectionOf(filter: MemoryFilter, now: number): Selection {
       CROSS JOIN memory_dynamics d ON d.seq = m.seq
       WHERE (od.generation_no IS NULL OR EXISTS (SELECT 1 FROM document_generations g
           WHERE g.generation_no = od.generation_no AND g.hidden = 0 AND g.shown_at <= ?))
-        AND (own.expires_at IS NULL OR own.expires_at > ?) AND ${sql}`,
+        AND (own.expires_at IS NULL OR own.expires_at > ?)
+        AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = own.seq) AND ${sql}`,
     parameters: [now, now, ...parameters],
     isSlow: countsWork,
   };
@@ -106,6 +107,8 @@ export interface LeftOut {
   readonly session_log_items: number;
   readonly evaluation_questions: number;
   readonly standing_queries: number;
+  /** Gathered memories, whose sources an export holds. */
+  readonly consolidations: number;
 }
 
 /** Counts what no export holds, whatever its filter. */
@@ -114,7 +117,8 @@ export function countLeftOut(store: Store): LeftOut {
     `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
        (SELECT coalesce(sum(items), 0) FROM session_logs WHERE user_id IS NOT NULL) AS session_log_items,
        (SELECT count(*) FROM eval_items) AS evaluation_questions,
-       (SELECT count(*) FROM standing_queries) AS standing_queries`,
+       (SELECT count(*) FROM standing_queries) AS standing_queries,
+       (SELECT count(memory) FROM consolidations) AS consolidations`,
   );
   return counts.get() as LeftOut;
 }

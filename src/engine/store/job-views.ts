@@ -117,6 +117,7 @@ const INDEX_OF_KIND = {
   reembed: 'jobs_of_reembed',
   contradictions: 'jobs_of_contradictions',
   reflection: 'jobs_of_reflections',
+  consolidation: 'jobs_of_consolidations',
 } as const satisfies Record<Exclude<JobKind, 'memory'>, string>;
 
 /**

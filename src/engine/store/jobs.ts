@@ -57,8 +57,8 @@ export interface Claim extends HeldJob {
 
 /** A claimed job that asks a language model something. */
 export interface Question extends HeldJob {
-  readonly kind: 'contradictions' | 'reflection';
-  /** The memory that is checked for contradictions; null for a reflection. */
+  readonly kind: 'contradictions' | 'reflection' | 'consolidation';
+  /** The memory that is checked for contradictions; null for the other kinds. */
   readonly memoryNo: number | null;
 }
 

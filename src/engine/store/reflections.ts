@@ -92,7 +92,8 @@ export function listReflections(
     .prepare(
       `SELECT DISTINCT m.seq FROM edges e INDEXED BY edges_of_reflections CROSS JOIN memories m ON m.seq = e.src
          CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE e.type = 'derived_from' AND e.automatic = 1 AND m.user_no = ? AND ${visible.sql}
+       WHERE e.type = 'derived_from' AND e.automatic = 1 AND m.user_no = ?
+         AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = m.seq) AND ${visible.sql}
        ORDER BY m.seq DESC LIMIT ?`,
     )
     .pluck()
@@ -108,12 +109,20 @@ export function isReflection(store: Store, memoryNo: number): boolean {
   );
 }
 
-/** Lists the reflections that rest on at least one of these memories, each once, in no order. */
+/**
+ * Lists the reflections and gathered memories that rest on at least one of these memories, directly or by way of others
+ * of their kind, each once, in no order.
+ */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   return store
     .prepare(
-      `SELECT DISTINCT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-       WHERE e.automatic = 1`,
+      `WITH RECURSIVE resting (seq) AS (
+         SELECT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
+         WHERE e.automatic = 1
+         UNION
+         SELECT e.src FROM resting CROSS JOIN edges e ON e.dst = resting.seq AND e.type = 'derived_from'
+         WHERE e.automatic = 1
+       ) SELECT seq FROM resting`,
     )
     .pluck()
     .all(JSON.stringify(sources)) as number[];
@@ -128,7 +137,8 @@ export function hasReflectionOnAll(store: Store, sources: readonly number[]): bo
     store
       .prepare(
         `SELECT 1 FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-         WHERE e.automatic = 1 GROUP BY e.src HAVING count(*) = ? LIMIT 1`,
+         WHERE e.automatic = 1 AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
+         GROUP BY e.src HAVING count(*) = ? LIMIT 1`,
       )
       .get(JSON.stringify(sources), sources.length) !== undefined
   );

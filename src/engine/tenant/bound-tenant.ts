@@ -17,6 +17,7 @@ import { within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
 import { itemMethods, listMethods } from './bound-items.ts';
 import { standingMethods } from './bound-standing.ts';
+import { consolidationMethods } from './bound-consolidations.ts';
 import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -55,6 +56,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...recallMethods(tenant, reach),
     ...documentMethods(tenant, reach),
     ...reflectionMethods(tenant, reach),
+    ...consolidationMethods(tenant, reach),
     ...jobMethods(tenant, reach),
     ...modelMethods(tenant),
     previewDecay: refused,

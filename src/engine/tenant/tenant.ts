@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
 import { createBatchReceiptMethods } from './tenant-batch-receipts.ts';
+import { createConsolidationMethods } from './tenant-consolidations.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
@@ -76,6 +77,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...documents,
     ...createJobMethods(options, erasure),
     ...createReflectionMethods(options),
+    ...createConsolidationMethods(options),
     ...createReembedMethods(options),
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),

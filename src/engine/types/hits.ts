@@ -27,12 +27,16 @@ export interface Features {
 export interface Adjustment {
   /**
    * Reason of the factor: `status` for a memory that is not active, `contradicted` for one that a stronger candidate
-   * contradicts, `superseded` (factor 1) for one that stands in for an older one, `session` for other matches of the
-   * same session, `rerank` for the built-in reranker, and `model` for the place that a language model gave it.
+   * contradicts, `superseded` (factor 1) for one that stands in for an older one, `consolidated` for a source of a
+   * gathered memory, `session` for other matches of the same session, `rerank` for the built-in reranker, and `model`
+   * for the place that a language model gave it.
    */
-  readonly by: 'contradicted' | 'superseded' | 'status' | 'rerank' | 'session' | 'model';
+  readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
   readonly factor: number;
-  /** Id of the memory that contradicts this one, or for which this one stands in; absent for other reasons. */
+  /**
+   * Id of the memory that contradicts this one, for which this one stands in, or into which it was gathered; absent for
+   * other reasons.
+   */
   readonly because?: string;
   /** Set if the contradiction was found by a language model and not stated by anybody. */
   readonly automatic?: true;

@@ -18,11 +18,11 @@ export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'reason', 'done'
 export type JobStep = (typeof JOB_STEPS)[number];
 
 /** The kinds of jobs; `JobKind` says what they work on. */
-export const JOB_KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection'] as const;
+export const JOB_KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection', 'consolidation'] as const;
 /**
  * Names what a job works on: a `memory` is embedded and linked, a `document` is read, `reembed` embeds a memory by a
- * new model or directs that change, `contradictions` compares a memory with near ones, and `reflection` reflects on
- * several.
+ * new model or directs that change, `contradictions` compares a memory with near ones, `reflection` reflects on
+ * several, and `consolidation` gathers those that say nearly the same.
  */
 export type JobKind = (typeof JOB_KINDS)[number];
 

@@ -1,7 +1,15 @@
 import type { Sector } from './memory.ts';
 
 /** The purposes of provider calls; `CallPurpose` says what they ask for. */
-export const CALL_PURPOSES = ['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection'] as const;
+export const CALL_PURPOSES = [
+  'document',
+  'query',
+  'entities',
+  'rerank',
+  'contradictions',
+  'reflection',
+  'consolidation',
+] as const;
 /**
  * Names the purpose of a provider call. `document` (any stored text) and `query` ask for vectors, the others for
  * answers of a language model.

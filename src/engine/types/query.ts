@@ -64,11 +64,12 @@ export const SIMILARITIES = ['relative', 'absolute'] as const;
  */
 export type Similarity = (typeof SIMILARITIES)[number];
 
-/** The statuses of memories whose raw score is lowered. */
-export const PENALISED = ['superseded', 'contradicted', 'archived'] as const;
+/** The memories whose raw score is lowered: those of a status, and those that were gathered into another one. */
+export const PENALISED = ['superseded', 'contradicted', 'archived', 'consolidated'] as const;
 /**
  * Factors on the raw score, 0..1, by status. That of `contradicted` also lowers the weaker of two candidates of which
- * somebody or a language model says that they contradict each other.
+ * somebody or a language model says that they contradict each other. That of `consolidated` lowers a source that is
+ * then behind the memory it was gathered into.
  */
 export type Penalties = Readonly<Partial<Record<(typeof PENALISED)[number], number>>>;
 

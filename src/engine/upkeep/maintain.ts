@@ -10,7 +10,6 @@ import { DAY_MS, decayLambdaOf } from '../dynamics.ts';
 import { serialiseError } from '../errors.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
 import type { Clock, Logger } from '../ports.ts';
-import { oweReflections } from '../steps/reflect.ts';
 import { removeFailedUploads, removeReadUploads } from '../steps/remove-uploads.ts';
 import { hasAbandoned } from '../store/document-generations.ts';
 import { listUploads } from '../store/uploads.ts';
@@ -47,6 +46,7 @@ import { backUp } from './back-up.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { addLeftOutWords } from './add-left-out-words.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
+import { conclusionSchedules } from './conclusion-schedules.ts';
 import { learnSectors } from './learn-sectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
@@ -101,17 +101,7 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'words', everyMs: 60_000, ...atOnce, run: addLeftOutWords },
     { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
-    ...(config.OM_REFLECTION === 'llm'
-      ? [
-          {
-            name: 'reflect',
-            everyMs: config.OM_REFLECTION_INTERVAL_MINUTES * 60_000,
-            ...atOnce,
-            run: (context: MaintenanceContext) =>
-              oweReflections(context, { newId: uuidv7, yieldTurn: () => yieldTurn(context) }),
-          },
-        ]
-      : []),
+    ...conclusionSchedules(config, yieldTurn),
     // The last, as it takes the longest.
     ...(config.OM_BACKUP_EVERY === undefined
       ? []

@@ -6,6 +6,7 @@
  * which becomes live as a whole.
  */
 
+import { createGatheredTest } from '../store/consolidations.ts';
 import { appendEvent } from '../store/events.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { takeBackMemories } from '../commands/reembed.ts';
@@ -223,8 +224,13 @@ async function relinkNext(context: DirectorContext, claim: HeldJob): Promise<'mo
     });
     return sources.size === 0 ? 'finished' : 'more';
   }
+  const isGathered = createGatheredTest(store);
   const searches = next.map((memory) => ({ memory, upTo: next.at(-1)! }));
-  const results = findNearest({ store, liveModels, indexes }, searches, (other, memory) => other < memory);
+  const results = findNearest(
+    { store, liveModels, indexes },
+    searches,
+    (other, memory) => other < memory && !isGathered(other) && !isGathered(memory),
+  );
   store.write(() => {
     if (!holdsLease(store, claim)) return;
     // If anything changed since the search, the next look searches again.

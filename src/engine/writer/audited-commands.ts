@@ -77,6 +77,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   unlinkMemories: ({ src, dst, type }) => ({ action: 'link.remove', detail: { src, dst, type } }),
   supersedeMemory: ({ oldId, newId }) => ({ action: 'memory.supersede', detail: { old_id: oldId, new_id: newId } }),
   contradictMemories: ({ a, b, winner }) => ({ action: 'memory.contradict', detail: { a, b, winner } }),
+  requestConsolidation: () => ({ action: 'consolidation.request', detail: {} }),
+  undoConsolidations: ({ id }, { undone }) =>
+    undone === 0 ? null : { action: 'consolidation.undo', detail: { id, undone } },
   requestReflection: () => ({ action: 'reflection.request', detail: {} }),
   retryJob: ({ id }) => ({ action: 'job.retry', detail: { id } }),
   cancelJob: ({ id }) => ({ action: 'job.cancel', detail: { id } }),

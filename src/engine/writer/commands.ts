@@ -10,6 +10,7 @@ import {
   eraseAbandoned,
   hideMatching,
 } from '../commands/erase.ts';
+import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { eraseItems, moveNamespace } from '../commands/namespaces.ts';
@@ -90,6 +91,8 @@ export const WRITE_COMMANDS = {
   supersedeMemory,
   contradictMemories,
   requestReflection,
+  requestConsolidation,
+  undoConsolidations,
   undoLinks,
   undoChanges,
   /** Only leaves a record in the audit log, of an action that is not a write of this file. */

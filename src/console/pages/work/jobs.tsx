@@ -9,7 +9,7 @@ import { texts } from '../../texts.ts';
 import type { JobItem, JobPage } from '../../types.ts';
 
 const STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'];
-const KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection'];
+const KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection', 'consolidation'];
 const PAGE = 25;
 /** Time between two looks at the list (ms). */
 const LOOK_MS = 3_000;

@@ -1,0 +1,78 @@
+/** Schemas of consolidations. */
+import { z } from 'zod';
+import { CONSOLIDATION_METHODS, JOB_STATES } from '../../engine/index.ts';
+import { failure, timestamp, token, uuid } from './memory-replies.ts';
+import { BODY_EXPECTED, digits, flag, givenId, id, type Wire } from './values.ts';
+
+export const consolidateSchema = z.strictObject(
+  {
+    user_id: id
+      .nullish()
+      .describe('Only memories of this user are gathered; those of all users, each apart, if left out.'),
+    dry_run: flag.optional().describe('If true, the reply lists what would be gathered, and nothing changes.'),
+    again: flag.optional().describe('If true, memories whose consolidation was undone are gathered again.'),
+  },
+  BODY_EXPECTED,
+);
+
+export const consolidationsQuery = z.strictObject({
+  user_id: id.optional().describe('Only those of this user.'),
+  job_id: givenId.optional().describe('Only those that this job made.'),
+  before: givenId.optional().describe('Only those before the consolidation with this id: the `next` of a page.'),
+  l: digits(1, 1_000).default(100).describe('Most items on the page.'),
+});
+
+const sources = z.array(uuid).describe('The memories that were gathered, the earliest first. They stay as they are.');
+
+const consolidation = z
+  .strictObject({
+    id: uuid,
+    job_id: uuid.describe('The run that made it.'),
+    user_id: z.string().describe("User of the memories; '' for none."),
+    memory_id: uuid
+      .nullable()
+      .describe('The gathered memory; null once this was undone, or where the privacy settings refuse its text.'),
+    source_ids: sources,
+    method: z
+      .enum(CONSOLIDATION_METHODS)
+      .describe('`sentences` of the sources, verbatim, or a text that the language `model` wrote.'),
+    created_at: timestamp,
+  })
+  .meta({
+    id: 'Consolidation',
+    examples: [
+      {
+        id: '01a21580-5d1c-7d6a-9a35-0f4a8a0b6f11',
+        job_id: '01a21580-5c02-70c1-8b70-6b1f36a3a3f5',
+        user_id: 'ana',
+        memory_id: '01a21580-5d1c-7d6a-9a35-103f22f2a4b8',
+        source_ids: ['01a1feb9-11f2-7362-8b9d-88949a451b09', '01a1feb9-1288-7569-a1c4-6c51b0283513'],
+        method: 'sentences',
+        created_at: 1795265978965,
+      },
+    ],
+  });
+export type ConsolidationItem = Wire<typeof consolidation>;
+
+export const consolidationList = z.strictObject({
+  items: z.array(consolidation).describe('The newest first.'),
+  next: uuid.exactOptional().describe('The `before` of the next page; absent on the last page.'),
+});
+
+const proposal = z.strictObject({
+  user_id: z.string(),
+  content: z.string().describe('The gathered text, made of sentences of its sources.'),
+  source_ids: sources,
+});
+export const consolidationProposals = z.strictObject({
+  proposals: z.array(proposal),
+  truncated: z.boolean().describe('Whether there is more to gather.'),
+});
+export const consolidationQueued = z.strictObject({ job_id: uuid, state: z.literal('queued'), token });
+export const consolidationEnded = z.strictObject({
+  job_id: uuid,
+  state: z.enum(JOB_STATES),
+  error: failure.exactOptional().describe('Why the job failed.'),
+});
+
+export const undoneReply = z.strictObject({ undone: z.int().min(0).describe('Gathered memories that were erased.') });

@@ -1,0 +1,37 @@
+import { EngineError } from '../errors.ts';
+import { findThreads, type Thread } from '../steps/find-threads.ts';
+import { readCosineBase } from '../store/calibrations.ts';
+import { type RunPlace, startOfUser } from '../store/consolidations.ts';
+import { findUserNo } from '../store/reflections.ts';
+import { createWorkBudget, hasWorkEnded, runWithin, spendWork } from '../store/work-budget.ts';
+import type { ConsolidationProposal, ConsolidationScope } from '../types.ts';
+import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
+
+/** Lists what a run of consolidating would gather, from the first memory on. */
+export function proposeConsolidations(
+  { open, config }: ReadContext,
+  { scope: { userId, again }, limit }: { readonly scope: ConsolidationScope; readonly limit: number },
+): { readonly proposals: readonly ConsolidationProposal[]; readonly isCut: boolean } {
+  const { store, liveModels } = open();
+  return runWithin(createWorkBudget(workLimits(config)), () =>
+    store.read(() => {
+      const userNo = userId === null ? null : findUserNo(store, userId);
+      if (userNo === undefined) throw new EngineError('not_found', 'user_id: no memories of this user');
+      const cosineBase = readCosineBase(store, liveModels?.[0].modelNo ?? null);
+      const found: Thread[] = [];
+      let place: RunPlace | null = startOfUser(userNo ?? 0);
+      while (place !== null && found.length <= limit && !hasWorkEnded()) {
+        const { threads, bytes, next } = findThreads(store, { userNo, place, again }, cosineBase);
+        spendWork(bytes);
+        found.push(...threads);
+        place = next;
+      }
+      return { proposals: found.slice(0, limit).map(proposalOf), isCut: found.length > limit || place !== null };
+    }),
+  );
+}
+
+function proposalOf({ rows, content }: Thread): ConsolidationProposal {
+  return { userId: rows[0]!.user_id, content, sourceIds: rows.map(({ id }) => id) };
+}

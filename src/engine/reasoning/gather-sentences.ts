@@ -1,0 +1,116 @@
+import { sentences } from '../text/sentences.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
+import { words } from '../text/words.ts';
+
+/** Longest gathered text, in UTF-16 code units. */
+export const MAX_GATHERED = 2_000;
+/** Least share of what a source says, rare words counting more, that the gathered text repeats. */
+const LEAST_SAID = 0.8;
+
+/** A text to be gathered, and when it was said. */
+export interface GatheredText {
+  readonly text: string;
+  /** Unix ms. */
+  readonly saidAt: number;
+}
+
+/** A text made of sentences of others. */
+export interface GatheredSentences {
+  readonly content: string;
+  /** Indexes of the texts, ascending, of which it says enough: two at least. */
+  readonly sources: readonly number[];
+}
+
+/** A sentence of one of the texts, on one line. */
+interface Said {
+  readonly text: string;
+  readonly words: ReadonlySet<string>;
+}
+
+/**
+ * Gathers texts: of all their sentences it takes those that say most beside what is there already, by the rarity of
+ * their words, and puts them in the order of the texts, a line for each text. A sentence without a word that one taken
+ * sentence lacks is left out; negations and numbers are such words. Texts of several days get their dates.
+ * @param texts in the order of time, a dozen at most
+ * @param rarityOf weight of a word, above 0
+ * @returns null where two texts together do not fit
+ */
+export function gatherSentences(
+  texts: readonly GatheredText[],
+  rarityOf: (word: string) => number,
+): GatheredSentences | null {
+  const weightOf: WeightOf = (said) => [...said].reduce((sum, word) => sum + rarityOf(word), 0);
+  const all = texts.map(({ text }) => sentencesOf(text));
+  // What stands in the text of a memory that is no source would outlive that memory, so such a text is left out whole.
+  for (let sources = texts.map((_, source) => source); sources.length > 1;) {
+    const taken = takeSentences(
+      sources.flatMap((source) => all[source]!),
+      weightOf,
+      MAX_GATHERED - sources.length * DATE_LENGTH,
+    );
+    const enough = sources.filter((source) => isSaidEnough(all[source]!, taken, weightOf));
+    if (enough.length === sources.length) return { content: contentOf(texts, { sources, all, taken }), sources };
+    sources = enough;
+  }
+  return null;
+}
+
+type WeightOf = (said: Iterable<string>) => number;
+
+function isSaidEnough(own: readonly Said[], taken: readonly Said[], weightOf: WeightOf): boolean {
+  const weigh = (list: readonly Said[]) => list.reduce((sum, one) => sum + weightOf(one.words), 0);
+  const total = weigh(own);
+  return total > 0 && weigh(own.filter((one) => isRepeated(one, taken))) >= LEAST_SAID * total;
+}
+
+function isRepeated(one: Said, taken: readonly Said[]): boolean {
+  return taken.some((other) => [...one.words].every((word) => other.words.has(word)));
+}
+
+function contentOf(
+  texts: readonly GatheredText[],
+  {
+    sources,
+    all,
+    taken,
+  }: { readonly sources: readonly number[]; readonly all: readonly Said[][]; readonly taken: readonly Said[] },
+): string {
+  const isOneDay = new Set(sources.map((source) => dayOf(texts[source]!.saidAt))).size === 1;
+  const lines = sources.flatMap((source) => {
+    const own = all[source]!.filter((one) => taken.includes(one)).map(({ text }) => text);
+    return own.length === 0 ? [] : [`${isOneDay ? '' : `${dayOf(texts[source]!.saidAt)}: `}${own.join(' ')}`];
+  });
+  return lines.join('\n');
+}
+
+/** Length of a date before a line, with what separates it and the end of the line. */
+const DATE_LENGTH = '2026-01-31: \n'.length;
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+function sentencesOf(text: string): Said[] {
+  return sentences(text).flatMap((sentence) => {
+    const line = sentence.text.replace(/\s+/g, ' ').trim();
+    const own = new Set(words(line).filter((word) => !STOP_WORDS.has(word)));
+    return own.size === 0 ? [] : [{ text: line, words: own }];
+  });
+}
+
+/** Takes sentences, that which adds most first, until none is left that fits and is not repeated by a taken one. */
+function takeSentences(all: readonly Said[], weightOf: WeightOf, room: number): Said[] {
+  const taken: Said[] = [];
+  const covered = new Set<string>();
+  let left = [...all];
+  let characters = room;
+  for (;;) {
+    left = left.filter((one) => one.text.length < characters && !isRepeated(one, taken.slice(-1)));
+    if (left.length === 0) return taken;
+    const gains = new Map(left.map((one) => [one, weightOf([...one.words].filter((word) => !covered.has(word)))]));
+    const best = left.reduce((one, other) => (gains.get(other)! > gains.get(one)! ? other : one));
+    taken.push(best);
+    for (const word of best.words) covered.add(word);
+    characters -= best.text.length + 1;
+  }
+}

@@ -1,0 +1,242 @@
+import { hash } from 'node:crypto';
+import { storeMemory } from '../commands/accept.ts';
+import { dissolveGathered, oweConsolidation } from '../commands/consolidations.ts';
+import { DEFAULT_WEIGHTS } from '../commands/relate.ts';
+import type { WriteContext } from '../commands/write-context.ts';
+import { isEngineError } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
+import { writeGathered } from '../reasoning/write-gathered.ts';
+import { readCosineBase } from '../store/calibrations.ts';
+import {
+  type ConsolidationRun,
+  endRun,
+  findRun,
+  findUnfinishedRun,
+  insertConsolidation,
+  isRunWanted,
+  listGatheredOf,
+  moveRun,
+  type NewConsolidation,
+} from '../store/consolidations.ts';
+import { setLastSeen } from '../store/dynamics.ts';
+import { putConcludedEdge } from '../store/edges.ts';
+import { listOutdatedGathered } from '../store/gatherable.ts';
+import { finishJob, releaseJob, type Question } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
+import type { MemoryRow } from '../store/memories.ts';
+import type { ConsolidationMethod, NewMemory } from '../types.ts';
+import { findThreads, type Thread } from './find-threads.ts';
+import { statementOf, unchangedOf } from './shown-memories.ts';
+import { writeContextOf, type StepContext } from './step-context.ts';
+
+/** The type of all gathered memories, by which queries and lists find them. */
+const GATHERED_TYPE = 'consolidation';
+/** Time after which a run lets other questions have their turn, before it goes on (ms). */
+const SLICE_MS = 1_000;
+/** Most bytes of text that a run reads, and most consolidations that it makes; the next run goes on from there. */
+const MAX_RUN_BYTES = 32 * 1024 * 1024;
+const MAX_RUN_MADE = 1_000;
+/** Most outdated gathered memories that one commit erases. */
+const DISSOLVED_AT_ONCE = 50;
+
+/**
+ * Runs the schedule of consolidations: owes a run over all users, if memories came since the last one and none is owed
+ * already.
+ */
+export function oweScheduledConsolidation(
+  { open, clock }: Pick<StepContext, 'open' | 'clock'>,
+  newId: () => string,
+): void {
+  const { store } = open();
+  if (!isRunWanted(store)) return;
+  store.write(() => {
+    if (findUnfinishedRun(store, null) !== undefined) return;
+    oweConsolidation({ store, newId, now: clock.now() }, { userNo: null, again: false });
+  });
+}
+
+/**
+ * Works on a run of consolidating: finds threads of memories and gathers each into a memory that points to them, each
+ * thread in a commit of its own. The place that the run reached is in its row, so that it goes on there after a pause
+ * or a crash. What was gathered before is not gathered again.
+ * @returns whether a language model was asked
+ * @throws  EngineError `unavailable` and `rate_limited` as `LanguageModel.complete`
+ */
+export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
+  const until = performance.now() + SLICE_MS;
+  let asked = false;
+  for (;;) {
+    const run = findRun(context.open().store, question.jobNo);
+    if (run === undefined) return finish(context, question, asked);
+    if (run.bytes > MAX_RUN_BYTES || run.made >= MAX_RUN_MADE) return finish(context, question, asked, 'cut');
+    if (dissolveOutdated(context, question, run)) continue;
+    const { threads, bytes, next } = threadsAt(context, run);
+    for (const thread of threads) {
+      const { content, method } = await contentOf(context, thread, signal);
+      asked ||= method === 'model';
+      await failpoint('before-reason-commit');
+      if (!keep(context, question, run, { ...thread, content, method })) return asked;
+      if (performance.now() > until || signal?.aborted === true) return pause(context, question, asked);
+    }
+    if (!move(context, question, { bytes, next })) return asked;
+    if (next === null) return finish(context, question, asked, 'complete');
+    if (performance.now() > until) return pause(context, question, asked);
+  }
+}
+
+function threadsAt({ open }: StepContext, run: ConsolidationRun) {
+  const { store, liveModels } = open();
+  return store.read(() => findThreads(store, run, readCosineBase(store, liveModels?.[0].modelNo ?? null)));
+}
+
+/** Erases gathered memories of the user under way that no longer stand for their sources. @returns whether any was */
+function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {
+  const outdated = listOutdatedGathered(context.open().store, place.userNo, DISSOLVED_AT_ONCE);
+  if (outdated.length === 0) return false;
+  const writing = writeContextOf(context);
+  return writing.store.write(() => {
+    if (!holdsLease(writing.store, question)) return false;
+    dissolveGathered(writing, outdated);
+    return true;
+  });
+}
+
+/** Makes the text of a thread, and screens it; null for a text that the privacy policy refuses. */
+async function contentOf(
+  { languageModel, guard }: StepContext,
+  thread: Thread,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly content: string | null; readonly method: ConsolidationMethod }> {
+  let { content } = thread;
+  let method: ConsolidationMethod = 'sentences';
+  if (languageModel !== null) {
+    try {
+      content = await writeGathered(languageModel, thread.rows.map(statementOf), signal);
+      method = 'model';
+    } catch (error) {
+      // The model declined, or answered something else: the sentences of the memories do.
+      if (!isEngineError(error, 'invalid')) throw error;
+    }
+  }
+  if (guard?.isOn() !== true) return { content, method };
+  try {
+    return { content: (await guard.fields({ content })).fields.content, method };
+  } catch (error) {
+    if (!isEngineError(error, 'unprocessable')) throw error;
+    return { content: null, method };
+  }
+}
+
+/** A thread with the text that is kept of it; null for a text that was refused. */
+type Kept = Omit<Thread, 'content'> & { readonly content: string | null; readonly method: ConsolidationMethod };
+
+/**
+ * Stores a gathered memory with links to its sources, unless one of these was erased, hidden, changed or gathered since
+ * it was read. Of a text that was refused it only notes the sources, so that they are not gathered again.
+ * @returns false, and changes nothing, if the claim no longer holds the job
+ */
+function keep(
+  context: StepContext,
+  question: Question,
+  run: ConsolidationRun,
+  { rows, content, method }: Kept,
+): boolean {
+  const writing = { ...writeContextOf(context), trace: question.trace ?? undefined };
+  const { store, now, newId } = writing;
+  return store.write(() => {
+    if (!holdsLease(store, question)) return false;
+    const sources = rows.map(({ memoryNo }) => memoryNo);
+    if (unchangedOf(store, rows, now).size < rows.length || listGatheredOf(store, sources).length > 0) return true;
+    const made = { id: newId(), runId: question.id, userNo: run.place.userNo, sources, method };
+    const memoryNo = content === null ? null : storeGathered(writing, { ...made, rows, content });
+    insertConsolidation(store, { ...made, memoryNo }, question.jobNo, now);
+    return true;
+  });
+}
+
+/** Stores a gathered memory with links to its sources. Call it inside a write. @returns its number */
+function storeGathered(
+  writing: WriteContext,
+  {
+    id,
+    userNo,
+    rows,
+    content,
+    method,
+  }: Omit<NewConsolidation, 'memoryNo'> & { readonly rows: readonly MemoryRow[]; readonly content: string },
+): number {
+  const { store, now } = writing;
+  // An add of an equal text is no duplicate of it: an undo would take what was added.
+  const unlikeAnyText = hash('sha256', `consolidation ${id}`, 'buffer').subarray(0, 16);
+  const memory = memoryOf(rows, { content, metadata: { consolidation: id, consolidation_method: method } });
+  const { memoryNo } = storeMemory(writing, { memory, userNo, hash: unlikeAnyText, bulk: true, kind: 'import' });
+  setLastSeen(store, memoryNo, Math.max(...rows.map(({ last_seen_at }) => last_seen_at)));
+  const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
+  for (const { memoryNo: dst } of rows)
+    putConcludedEdge(store, { src: memoryNo, dst, type: 'derived_from' }, link, now);
+  return memoryNo;
+}
+
+/**
+ * Makes the memory that others are gathered into. It has no session, since it speaks for several, and what all of them
+ * have in common: user and tags.
+ */
+function memoryOf(
+  rows: readonly MemoryRow[],
+  { content, metadata }: Pick<NewMemory, 'content' | 'metadata'>,
+): NewMemory {
+  const [first] = rows as [MemoryRow];
+  const importances = rows.map(({ importance }) => importance).filter((importance) => importance !== null);
+  return {
+    content,
+    userId: first.user_id,
+    sessionId: '',
+    type: GATHERED_TYPE,
+    confidence: Math.min(...rows.map(({ confidence }) => confidence)),
+    importance: importances.length === 0 ? null : Math.max(...importances),
+    metadata,
+    tags: JSON.parse(first.tags) as string[],
+    files: [],
+    title: '',
+    gist: '',
+    entities: null,
+    externalId: null,
+    eventTime: Math.max(...rows.map(({ event_time }) => event_time)),
+    validFrom: null,
+    validTo: null,
+    expiresAt: null,
+  };
+}
+
+/** Notes how far the run came. @returns false, and changes nothing, if the claim no longer holds the job */
+function move(
+  { open }: StepContext,
+  question: Question,
+  { bytes, next }: Pick<ReturnType<typeof threadsAt>, 'bytes' | 'next'>,
+): boolean {
+  const { store } = open();
+  return store.write(() => {
+    const isHeld = holdsLease(store, question);
+    if (isHeld && next !== null) moveRun(store, question.jobNo, next, { bytes });
+    return isHeld;
+  });
+}
+
+/** Hands the job back, so that others have their turn before it goes on. @returns `asked` */
+function pause({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
+  const { store } = open();
+  const now = clock.now();
+  store.write(() => releaseJob(store, question, now, now));
+  return asked;
+}
+
+/** Ends the job and its run, if that is still there. @returns `asked` */
+function finish({ open, clock }: StepContext, question: Question, asked: boolean, ended?: 'complete' | 'cut'): boolean {
+  const { store } = open();
+  store.write(() => {
+    if (!holdsLease(store, question)) return;
+    if (ended !== undefined) endRun(store, question.jobNo, ended);
+    finishJob(store, question, clock.now());
+  });
+  return asked;
+}

@@ -1,0 +1,151 @@
+import { gatherSentences } from '../reasoning/gather-sentences.ts';
+import { listGatherable, listWaypointsOf, type Gatherable, type Near } from '../store/gatherable.ts';
+import { nextUserNo, startOfUser, type ConsolidationRun, type RunPlace } from '../store/consolidations.ts';
+import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
+import { words } from '../text/words.ts';
+import { textOfMemory } from './text-of-memory.ts';
+
+/** Memories that are looked at in one go; those of a thread have to be among them. */
+const LOOKED_AT_ONCE = 1_000;
+/** Most memories of a thread. */
+const MAX_SOURCES = 8;
+/**
+ * Similarity beyond that of unrelated texts, as a share of what is possible, from which two memories are about one
+ * thing. Two that are nearer than `NEAR_DUPLICATES` are gathered without a third.
+ */
+const ONE_THING = 0.6;
+const NEAR_DUPLICATES = 0.8;
+/** Fewest distinct words, without stop words, of a text that is gathered: each word of a shorter one may matter. */
+const LEAST_WORDS = 5;
+/** Least share of the shorter text's words, rare ones counting more, that two texts have in common to be joined. */
+const LEAST_SHARED = 0.3;
+
+/** Memories that can be gathered, in the order of time, and the text that their sentences make. */
+export interface Thread {
+  readonly rows: readonly MemoryRow[];
+  readonly content: string;
+}
+
+/** What was found at one place. */
+export interface FoundThreads {
+  readonly threads: readonly Thread[];
+  /** Bytes of text that were read. */
+  readonly bytes: number;
+  /** The place behind it; null behind the last memory of the scope. */
+  readonly next: RunPlace | null;
+}
+
+/**
+ * Finds threads among the memories of one user behind a place: memories that say nearly the same or follow one topic.
+ * The nearest pairs are joined first, along the waypoints between them, up to `MAX_SOURCES`; only memories with equal
+ * tags that one key wrote are joined. The same memories give the same threads. Call it inside a read.
+ * @param cosineBase cosine of unrelated texts in the space that waypoints are measured in
+ */
+export function findThreads(
+  store: Store,
+  { userNo, place, again }: Pick<ConsolidationRun, 'userNo' | 'place' | 'again'>,
+  cosineBase: number,
+): FoundThreads {
+  const slice = listGatherable(store, place, { looked: LOOKED_AT_ONCE, again });
+  const links = linksAmong(store, slice.memories, ({ similarity }) => (similarity - cosineBase) / (1 - cosineBase));
+  const linked = [...new Set(links.flatMap(({ src, dst }) => [src, dst]))];
+  const rows = new Map(readMemoryRows(store, linked).map((row) => [row.memoryNo, row]));
+  const texts = new Map([...rows].map(([memoryNo, row]) => [memoryNo, textOfMemory(row)]));
+  const topics = createTopics(texts);
+  const groups = joinNear(links.filter(topics.areShared));
+  const threads = groups.flatMap((group): Thread[] => {
+    const sources = group.map((memoryNo) => rows.get(memoryNo)!).sort(byTime);
+    const said = sources.map((row) => ({ text: texts.get(row.memoryNo)!, saidAt: row.event_time }));
+    const gathered = gatherSentences(said, topics.rarityOf);
+    return gathered === null
+      ? []
+      : [{ content: gathered.content, rows: gathered.sources.map((source) => sources[source]!) }];
+  });
+  const bytes = [...texts.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const later = userNo === null ? nextUserNo(store, place.userNo) : undefined;
+  return { threads, bytes, next: slice.next ?? (later === undefined ? null : startOfUser(later)) };
+}
+
+function byTime(one: MemoryRow, other: MemoryRow): number {
+  return one.event_time - other.event_time || one.memoryNo - other.memoryNo;
+}
+
+/** A link between two memories that may be gathered together, and how near they are beyond unrelated texts, 0..1. */
+interface NearPair {
+  readonly src: number;
+  readonly dst: number;
+  readonly nearness: number;
+}
+
+/** Lists the links between memories with equal keys that are near enough, the nearest first. */
+function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (link: Near) => number): NearPair[] {
+  const keyOf = new Map(memories.map(({ memoryNo, key }) => [memoryNo, key]));
+  const [within, beyond] = [[] as Near[], [] as Near[]];
+  for (const link of listWaypointsOf(store, [...keyOf.keys()]))
+    (keyOf.get(link.src) === keyOf.get(link.dst) ? within : beyond).push(link);
+  return [...within, ...linksBy(beyond, keyOf)]
+    .map((link) => ({ src: link.src, dst: link.dst, nearness: nearness(link) }))
+    .filter((pair) => pair.nearness >= ONE_THING)
+    .sort((a, b) => b.nearness - a.nearness || a.src - b.src);
+}
+
+/**
+ * Links memories with equal keys whose waypoints lead to one memory that is not gathered with them, such as one that
+ * was gathered before. Two directions that share nothing but a third have the product of their cosines with it.
+ */
+function linksBy(links: readonly Near[], keyOf: ReadonlyMap<number, string>): Near[] {
+  const groups = Map.groupBy(links, ({ src, dst }) => `${dst} ${keyOf.get(src)}`);
+  return [...groups.values()].flatMap((group) =>
+    group.slice(1).map(({ src, similarity }, place) => {
+      const before = group[place]!;
+      return { src, dst: before.src, similarity: similarity * before.similarity };
+    }),
+  );
+}
+
+/** Joins memories along links, the nearest first. @returns groups of numbers of memories, two or more each */
+function joinNear(links: readonly NearPair[]): readonly number[][] {
+  const groupOf = new Map<number, number[]>(
+    links.flatMap(({ src, dst }) => [
+      [src, [src]],
+      [dst, [dst]],
+    ]),
+  );
+  const pairs = new Set<number>();
+  for (const { src, dst, nearness } of links) {
+    const [one, other] = [groupOf.get(src)!, groupOf.get(dst)!];
+    if (one === other || one.length + other.length > MAX_SOURCES) continue;
+    if (nearness >= NEAR_DUPLICATES) pairs.add(src);
+    one.push(...other);
+    for (const memoryNo of other) groupOf.set(memoryNo, one);
+  }
+  const groups = [...new Set(groupOf.values())];
+  return groups.filter((group) => group.length > 2 || (group.length === 2 && group.some((one) => pairs.has(one))));
+}
+
+/** Reads the words of texts, to tell what two of them have in common beside what all say. */
+function createTopics(texts: ReadonlyMap<number, string>) {
+  const wordsOf = new Map(
+    [...texts].map(([memoryNo, text]) => [memoryNo, new Set(words(text).filter((word) => !STOP_WORDS.has(word)))]),
+  );
+  const counts = new Map<string, number>();
+  for (const own of wordsOf.values()) for (const word of own) counts.set(word, (counts.get(word) ?? 0) + 1);
+  /** The rarity of a word among the texts, above 0: its inverse document frequency, as in BM25. */
+  const rarityOf = (word: string) => {
+    const count = counts.get(word) ?? 0;
+    return Math.log(1 + (texts.size - count + 0.5) / (count + 0.5));
+  };
+  const weigh = (list: Iterable<string>) => [...list].reduce((sum, word) => sum + rarityOf(word), 0);
+  return {
+    rarityOf,
+    /** Whether two texts share enough rare words: near texts of small talk share only common ones. */
+    areShared({ src, dst }: NearPair): boolean {
+      const [one, other] = [wordsOf.get(src)!, wordsOf.get(dst)!];
+      if (Math.min(one.size, other.size) < LEAST_WORDS) return false;
+      const shared = weigh([...one].filter((word) => other.has(word)));
+      return shared >= LEAST_SHARED * Math.min(weigh(one), weigh(other));
+    },
+  };
+}

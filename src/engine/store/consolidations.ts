@@ -1,0 +1,261 @@
+/**
+ * Consolidations (migrations/0017-consolidations.sql): which memories were gathered into which, and how far the runs
+ * came. What a run may gather is read by `gatherable.ts`.
+ */
+import { EngineError } from '../errors.ts';
+import type { Consolidation, ConsolidationMethod, ConsolidationPage } from '../types.ts';
+import { UNFINISHED, UUID } from './jobs.ts';
+import { lastMemory } from './memory-counts.ts';
+import type { Store } from './open-store.ts';
+
+/** The place that a run reached, in the order of users, event times (Unix ms) and numbers of memories. */
+export interface RunPlace {
+  readonly userNo: number;
+  readonly eventTime: number;
+  readonly memoryNo: number;
+}
+
+/** The place before the first memory of a user. */
+export const startOfUser = (userNo: number): RunPlace => ({ userNo, eventTime: Number.MIN_SAFE_INTEGER, memoryNo: 0 });
+
+/** A run of consolidating. */
+export interface ConsolidationRun {
+  /** Number of the only user of the run; null for all users. */
+  readonly userNo: number | null;
+  /** Whether it gathers again what was undone. */
+  readonly again: boolean;
+  readonly place: RunPlace;
+  /** Bytes of text that it read so far. */
+  readonly bytes: number;
+  /** Number of consolidations that it made so far. */
+  readonly made: number;
+}
+
+/** Finds the unfinished run with this scope. */
+export function findUnfinishedRun(
+  store: Store,
+  userNo: number | null,
+): { readonly id: string; readonly jobNo: number } | undefined {
+  return store
+    .prepare(
+      `SELECT j.id, j.seq AS jobNo FROM consolidation_runs r JOIN jobs j ON j.seq = r.job
+       WHERE r.user_no IS ? AND j.state IN ${UNFINISHED} LIMIT 1`,
+    )
+    .get(userNo) as { id: string; jobNo: number } | undefined;
+}
+
+/**
+ * Notes what a job is to consolidate. It begins where the last run with this scope ended at a bound, else at the first
+ * memory; earlier runs with this scope are forgotten. Call inside a write.
+ */
+export function insertRun(
+  store: Store,
+  jobNo: number,
+  { userNo, again }: Pick<ConsolidationRun, 'userNo' | 'again'>,
+): void {
+  const last = store
+    .prepare(
+      `DELETE FROM consolidation_runs WHERE user_no IS ? AND ended IS NOT NULL
+       RETURNING job, ended, at_user AS userNo, at_time AS eventTime, at_memory AS memoryNo`,
+    )
+    .all(userNo) as ({ job: number; ended: string } & RunPlace)[];
+  const cut = last.sort((a, b) => b.job - a.job)[0];
+  const from = cut?.ended === 'cut' ? cut : startOfUser(userNo ?? 0);
+  store
+    .prepare(
+      `INSERT INTO consolidation_runs (job, user_no, again, at_user, at_time, at_memory, up_to)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(jobNo, userNo, again ? 1 : 0, from.userNo, from.eventTime, from.memoryNo, lastMemory(store));
+}
+
+/** Finds what a job is to consolidate; undefined once that has ended, or the user has no memories left. */
+export function findRun(store: Store, jobNo: number): ConsolidationRun | undefined {
+  const row = store
+    .prepare(
+      `SELECT user_no AS userNo, again, at_user, at_time, at_memory, bytes, made FROM consolidation_runs
+       WHERE job = ? AND ended IS NULL`,
+    )
+    .get(jobNo) as
+    | (Pick<ConsolidationRun, 'userNo' | 'bytes' | 'made'> & {
+        readonly again: number;
+        readonly at_user: number;
+        readonly at_time: number;
+        readonly at_memory: number;
+      })
+    | undefined;
+  if (row === undefined) return undefined;
+  const { userNo, bytes, made } = row;
+  const place = { userNo: row.at_user, eventTime: row.at_time, memoryNo: row.at_memory };
+  return { userNo, again: row.again === 1, place, bytes, made };
+}
+
+/** Notes how far a run came. Call inside a write. */
+export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { readonly bytes: number }): void {
+  store
+    .prepare('UPDATE consolidation_runs SET at_user = ?, at_time = ?, at_memory = ?, bytes = bytes + ? WHERE job = ?')
+    .run(place.userNo, place.eventTime, place.memoryNo, read.bytes, jobNo);
+}
+
+/** Notes that a run came to its end, or to a bound, where the next one goes on. Call inside a write. */
+export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): void {
+  store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);
+}
+
+/** Tells whether memories came since the last run over all users began, or that run ended at a bound. */
+export function isRunWanted(store: Store): boolean {
+  const last = store
+    .prepare('SELECT ended, up_to AS upTo FROM consolidation_runs WHERE user_no IS NULL ORDER BY job DESC LIMIT 1')
+    .get() as { ended: string | null; upTo: number } | undefined;
+  return last === undefined || last.ended === 'cut' || last.upTo < lastMemory(store);
+}
+
+/** Returns the number of the first user after one who has memories; undefined after the last. */
+export function nextUserNo(store: Store, userNo: number): number | undefined {
+  return store.prepare('SELECT user_no FROM users WHERE user_no > ? ORDER BY user_no LIMIT 1').pluck().get(userNo) as
+    number | undefined;
+}
+
+/** What was gathered into a memory. */
+export interface NewConsolidation {
+  readonly id: string;
+  readonly runId: string;
+  readonly userNo: number;
+  /** Number of the gathered memory; null where its text was refused. */
+  readonly memoryNo: number | null;
+  readonly sources: readonly number[];
+  readonly method: ConsolidationMethod;
+}
+
+/** Notes a consolidation and counts it for its run. Undone ones of its sources are forgotten. Call inside a write. */
+export function insertConsolidation(store: Store, made: NewConsolidation, jobNo: number, now: number): void {
+  store
+    .prepare(
+      `DELETE FROM consolidations WHERE memory IS NULL AND consolidation_no IN
+         (SELECT consolidation_no FROM consolidation_sources WHERE source IN (SELECT value FROM json_each(?)))`,
+    )
+    .run(JSON.stringify(made.sources));
+  const { lastInsertRowid } = store
+    .prepare('INSERT INTO consolidations (id, run_id, user_no, memory, method, created_at) VALUES (?, ?, ?, ?, ?, ?)')
+    .run(made.id, made.runId, made.userNo, made.memoryNo, made.method, now);
+  const put = store.prepare('INSERT INTO consolidation_sources (source, consolidation_no) VALUES (?, ?)');
+  for (const source of made.sources) put.run(source, lastInsertRowid);
+  store.prepare('UPDATE consolidation_runs SET made = made + 1 WHERE job = ?').run(jobNo);
+}
+
+/** Tells whether any consolidation stands, which spares other questions where there is none. */
+export function hasConsolidations(store: Store): boolean {
+  return store.prepare('SELECT 1 FROM consolidations WHERE memory > 0 LIMIT 1').get() !== undefined;
+}
+
+/** Makes a test whether others were gathered into a memory, to be used on one snapshot. */
+export function createGatheredTest(store: Store): (memoryNo: number) => boolean {
+  if (!hasConsolidations(store)) return () => false;
+  const find = store.prepare('SELECT 1 FROM consolidations WHERE memory = ?');
+  return (memoryNo) => find.get(memoryNo) !== undefined;
+}
+
+/** A gathered memory and one of its sources, by number. */
+export interface GatheredSource {
+  readonly gathered: number;
+  readonly source: number;
+}
+
+/** Lists those of these memories that others were gathered into, with their sources. */
+export function listGatheredAmong(store: Store, memoryNos: readonly number[]): GatheredSource[] {
+  return store
+    .prepare(
+      `SELECT c.memory AS gathered, s.source FROM json_each(?) AS w CROSS JOIN consolidations c ON c.memory = w.value
+         CROSS JOIN consolidation_sources s ON s.consolidation_no = c.consolidation_no`,
+    )
+    .all(JSON.stringify(memoryNos)) as GatheredSource[];
+}
+
+/** Lists the memories that these memories were gathered into, each once. */
+export function listGatheredOf(store: Store, sources: readonly number[]): number[] {
+  return store
+    .prepare(
+      `SELECT DISTINCT c.memory FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value
+         CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0`,
+    )
+    .pluck()
+    .all(JSON.stringify(sources)) as number[];
+}
+
+/** Forgets that these memories were gathered from others, which may then be gathered anew. Call inside a write. */
+export function forgetConsolidations(store: Store, gathered: readonly number[]): void {
+  store
+    .prepare('DELETE FROM consolidations WHERE memory IN (SELECT value FROM json_each(?))')
+    .run(JSON.stringify(gathered));
+}
+
+/**
+ * Finds the gathered memories of one consolidation, or of a run by the id of its job, at most `limit`.
+ * @param userId only those of this user; undefined for all
+ * @throws EngineError `not_found` for an id of neither
+ */
+export function listGatheredBy(
+  store: Store,
+  id: string,
+  { userId, limit }: { readonly userId: string | undefined; readonly limit: number },
+): number[] {
+  const parameters = { id, user: userId ?? null };
+  const sql = `FROM consolidations c WHERE (c.id = :id OR c.run_id = :id) AND ${ofUser}`;
+  if (store.prepare(`SELECT 1 ${sql} LIMIT 1`).get(parameters) === undefined && !isRun(store, id, userId))
+    throw new EngineError('not_found', 'no consolidation and no run of consolidating has this id');
+  return store
+    .prepare(`SELECT c.memory ${sql} AND c.memory > 0 LIMIT :limit`)
+    .pluck()
+    .all({ ...parameters, limit }) as number[];
+}
+
+const ofUser = '(:user IS NULL OR c.user_no = (SELECT user_no FROM users WHERE user_id = :user))';
+
+function isRun(store: Store, id: string, userId: string | undefined): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs j JOIN consolidation_runs c ON c.job = j.seq
+         WHERE j.uuid = unhex(:id, '-') AND ${ofUser}`,
+      )
+      .get({ id, user: userId ?? null }) !== undefined
+  );
+}
+
+/** Tells whether a job is a run of consolidating that has not ended. */
+export function isUnfinishedRun(store: Store, id: string): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs WHERE uuid = ${UUID} AND kind = 'consolidation' AND state IN ${UNFINISHED}`)
+      .get(id) !== undefined
+  );
+}
+
+/** Lists consolidations, the newest first. @throws EngineError `invalid` if `before` is the id of none */
+export function listConsolidations(store: Store, page: ConsolidationPage): Consolidation[] {
+  const { userId, runId, before, limit } = page;
+  const from =
+    before === undefined
+      ? Number.MAX_SAFE_INTEGER
+      : (store.prepare('SELECT consolidation_no FROM consolidations WHERE id = ?').pluck().get(before) as
+          number | undefined);
+  if (from === undefined) throw new EngineError('invalid', 'before: no consolidation has this id');
+  const rows = store
+    .prepare(
+      `SELECT c.consolidation_no AS no, c.id, c.run_id AS runId, u.user_id AS userId, m.id AS memoryId, c.method,
+         c.created_at AS createdAt
+       FROM consolidations c JOIN users u ON u.user_no = c.user_no LEFT JOIN memories m ON m.seq = c.memory
+       WHERE c.consolidation_no < :from AND (:run IS NULL OR c.run_id = :run) AND ${ofUser}
+       ORDER BY c.consolidation_no DESC LIMIT :limit`,
+    )
+    .all({ from, run: runId ?? null, user: userId ?? null, limit }) as (Omit<Consolidation, 'sourceIds'> & {
+    readonly no: number;
+  })[];
+  const sources = store
+    .prepare(
+      `SELECT m.id FROM consolidation_sources s CROSS JOIN memories m ON m.seq = s.source
+       WHERE s.consolidation_no = ? ORDER BY m.event_time, m.seq`,
+    )
+    .pluck();
+  return rows.map(({ no, ...row }) => ({ ...row, sourceIds: sources.all(no) as string[] }));
+}

@@ -1,0 +1,30 @@
+/** What a bound key sees of consolidations: those of its user. */
+import type { Tenant } from '../engine.ts';
+import { listed, type Reach, refusal } from './bound-reach.ts';
+
+/** A key that is bound to tags is refused: a run goes through memories whatever their tags. */
+export function consolidationMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn, ownJobs }: Reach) {
+  const requireUntagged = () => {
+    if (tags.length > 0) throw refusal();
+  };
+  const owned = <Scope extends { readonly userId: string | null }>(scope: Scope): Scope => {
+    requireUntagged();
+    return { ...scope, userId: ownerOf(scope.userId ?? '') };
+  };
+  return {
+    async consolidate(scope) {
+      const owed = await tenant.consolidate(owned(scope));
+      ownJobs.add(owed.jobId);
+      return owed;
+    },
+    proposeConsolidations: async (scope, limit) => tenant.proposeConsolidations(owned(scope), limit),
+    async listConsolidations(page) {
+      requireUntagged();
+      return tenant.listConsolidations({ ...page, userId: onlyOwn(listed(page.userId))?.[0] ?? bounds.userId });
+    },
+    async undoConsolidation(id) {
+      requireUntagged();
+      return tenant.undoConsolidation(id, bounds.userId);
+    },
+  } satisfies Partial<Tenant>;
+}

@@ -1,0 +1,27 @@
+import type { Tenant } from '../engine.ts';
+import type { Consolidations } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Most gathered memories that one commit erases, so that other writes come through between two of them. */
+const UNDONE_AT_ONCE = 50;
+
+/** Makes the methods by which a tenant gathers memories, shows what was gathered, and undoes it. */
+export function createConsolidationMethods(options: TenantOptions): Pick<Tenant, keyof Consolidations> {
+  const { path, readers, writer, dispatcher } = options;
+  return {
+    async consolidate(scope) {
+      const owed = await writer.write(path, 'requestConsolidation', scope);
+      dispatcher.dispatch(path, 'reason');
+      return owed;
+    },
+    proposeConsolidations: (scope, limit) => readers.read(path, 'proposeConsolidations', { scope, limit }),
+    listConsolidations: (page) => readers.read(path, 'listConsolidations', page),
+    async undoConsolidation(id, userId) {
+      for (let undone = 0; ;) {
+        const slice = await writer.write(path, 'undoConsolidations', { id, userId, limit: UNDONE_AT_ONCE });
+        undone += slice.undone;
+        if (slice.undone < UNDONE_AT_ONCE) return { undone };
+      }
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { Config } from '../config.ts';
+import { oweScheduledConsolidation } from '../steps/consolidate.ts';
+import { oweReflections } from '../steps/reflect.ts';
+import type { StepContext } from '../steps/step-context.ts';
+
+type OwingContext = Pick<StepContext, 'open' | 'config' | 'clock'>;
+
+/**
+ * Returns the schedules, with their periods, that put jobs into the ledger which draw conclusions from memories; none
+ * where the settings do not ask for them.
+ * @param yieldTurn lets others write between two pages of users
+ */
+export function conclusionSchedules<Context extends OwingContext>(
+  config: Config,
+  yieldTurn: (context: Context) => Promise<void>,
+) {
+  const ofMinutes = (minutes: number) => ({ everyMs: minutes * 60_000, waitsAPeriod: false });
+  const newId = uuidv7;
+  return [
+    ...(config.OM_REFLECTION === 'llm'
+      ? [
+          {
+            name: 'reflect',
+            ...ofMinutes(config.OM_REFLECTION_INTERVAL_MINUTES),
+            run: (context: Context) => oweReflections(context, { newId, yieldTurn: () => yieldTurn(context) }),
+          },
+        ]
+      : []),
+    ...(config.OM_CONSOLIDATION === 'on'
+      ? [
+          {
+            name: 'consolidate',
+            ...ofMinutes(config.OM_CONSOLIDATION_INTERVAL_MINUTES),
+            run: async (context: Context) => oweScheduledConsolidation(context, newId),
+          },
+        ]
+      : []),
+  ];
+}
