@@ -34,6 +34,9 @@ const CONFLICT =
   'The `external_id` belongs to another text, the memory that `supersedes` names has another successor, or the ' +
   'memory that the idempotency key made was deleted.';
 
+const UNPROCESSABLE =
+  "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.";
+
 const REPLY_LINES = {
   type: 'application/x-ndjson',
   schema: batchReplyLine,
@@ -194,8 +197,7 @@ function addRoute(path: string, { name, summary }: { readonly name: string; read
       conflict: CONFLICT,
       not_found: 'There is no memory that `supersedes` names.',
       too_large: 'The content is over 256 KiB: send it as a document.',
-      unprocessable:
-        "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",
+      unprocessable: UNPROCESSABLE,
     },
     async handle(call) {
       const { tenant, request, response, send } = call;
