@@ -1,10 +1,10 @@
 /**
  * Measures retrieval on public sets, through the real engine, beside raw FTS5 in the same run:
  *
- *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V] [--size N] [--dynamics]
- *                          [--setting NAME=VALUE] [--json | --markdown]
+ *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V]… [--passages N] [--size N]
+ *                          [--dynamics] [--setting NAME=VALUE]… [--json | --markdown]
  *
- * PATH holds the folders that `datasets.ts` reads. One more set, in nine languages, is part of the project.
+ * PATH holds the folders that `datasets.ts` reads. One more set, in ten languages, is part of the project.
  * docs/internals/evaluation.md says what the rows and columns mean. Except for the times, the same data gives the same
  * numbers.
  */
@@ -17,6 +17,7 @@ import { type EvaluationQuestion, type EvaluationSet, type EvaluationUser, loadE
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
 import { type Answer, type Answers, type Measured, printJson, printMarkdown, printTable } from './evaluation-report.ts';
 import { createRandom } from '../src/engine/random.ts';
+import { passagesOf } from './passages.ts';
 import { readArguments } from './read-arguments.ts';
 import { otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
 import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
@@ -32,14 +33,15 @@ const WARM_UP = 50;
 
 async function main(): Promise<void> {
   const { positionals, values } = readArguments(
-    `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V] ` +
-      '[--size N] [--dynamics] [--setting NAME=VALUE] [--json | --markdown]',
+    `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V]… ` +
+      '[--passages N] [--size N] [--dynamics] [--setting NAME=VALUE]… [--json | --markdown]',
     {
       only: { type: 'string' },
       profile: { type: 'string', default: DEFAULT_OPTIONS.profile },
       rows: { type: 'string', default: '' },
+      passages: { type: 'string', default: '1' },
       size: { type: 'string', default: '0' },
-      variant: { type: 'string', default: 'clean' },
+      variant: { type: 'string', multiple: true, default: ['clean'] },
       dynamics: { type: 'boolean', default: false },
       setting: { type: 'string', multiple: true, default: [] },
       json: { type: 'boolean', default: false },
@@ -48,12 +50,14 @@ async function main(): Promise<void> {
     ({ positionals, values }) =>
       positionals.length === 1 &&
       (PROFILES as readonly string[]).includes(values.profile) &&
-      (VARIANTS as readonly string[]).includes(values.variant),
+      values.variant.every((variant) => (VARIANTS as readonly string[]).includes(variant)),
   );
   const directory = positionals[0]!;
   const profile = values.profile as Profile;
-  const variant = values.variant as Variant;
-  const sets = [...loadEvaluationSets(directory), evaluationSetOf(LANGUAGE_SETS)];
+  const turns = Number(values.passages);
+  const sets = [...loadEvaluationSets(directory), evaluationSetOf(LANGUAGE_SETS)].map((set) =>
+    turns > 1 ? passagesOf(set, turns) : set,
+  );
   const rows = rowsOf(profile).filter(({ name }) => new RegExp(values.rows, 'i').test(name));
   for (const set of sets.filter(({ name }) => values.only === undefined || name === values.only)) {
     const others = sets.filter((other) => other !== set);
@@ -61,7 +65,8 @@ async function main(): Promise<void> {
     const measured = await evaluate(set, rows, {
       foreign: foreignQuestions(set, strangers),
       others: otherUsersQuestions(set, FOREIGN_QUESTIONS),
-      varied: (questions) =>
+      variants: values.variant as Variant[],
+      varied: (questions, variant) =>
         questionsOf({ ...set, questions }, variant, others.flatMap(({ users }) => users).flatMap(contentsOf)),
       size: Number(values.size),
       dynamics: values.dynamics,
@@ -133,8 +138,10 @@ interface EvaluateOptions {
   readonly foreign: readonly Asked[];
   /** Questions of one user that are put to another user of the set. */
   readonly others: readonly Asked[];
-  /** Changes the set's questions to the variant that is measured. */
-  readonly varied: (questions: readonly EvaluationQuestion[]) => readonly EvaluationQuestion[];
+  /** The variants of the set's questions that are measured, at least one. */
+  readonly variants: readonly Variant[];
+  /** Changes the set's questions to a variant. */
+  readonly varied: (questions: readonly EvaluationQuestion[], variant: Variant) => readonly EvaluationQuestion[];
   readonly size: number;
   readonly dynamics: boolean;
   /** Settings as the environment names them. */
@@ -144,7 +151,7 @@ interface EvaluateOptions {
 async function evaluate(
   set: EvaluationSet,
   rows: readonly Row[],
-  { foreign, others, varied, size, dynamics, settings }: EvaluateOptions,
+  { foreign, others, variants, varied, size, dynamics, settings }: EvaluateOptions,
 ): Promise<Measured> {
   const users = padUsers(set.users, size, createRandom(7));
   const total = users.reduce((sum, { memories }) => sum + memories.length, 0);
@@ -160,31 +167,33 @@ async function evaluate(
   );
   storing.stop();
 
-  const questions = varied(store.questions);
   const withoutAnswer = (asked: readonly Asked[]) => asked.map((one) => ({ ...one, relevant: new Set<string>() }));
   const groups = {
-    answerable: questions.filter(({ relevant }) => relevant.size > 0),
-    unanswerable: questions.filter(({ relevant }) => relevant.size === 0),
+    ...byAnswer(store.questions),
     foreign: withoutAnswer(foreign),
     others: withoutAnswer(others),
   };
-  const perRow = questions.length + foreign.length + others.length;
+  const perRow = variants.length * store.questions.length + foreign.length + others.length;
   const asking = startProgress(`${set.name}: asking`, rows.length * perRow);
   const measured: { name: string; answers: Answers }[] = [];
   for (const [place, { name, options }] of rows.entries()) {
     const search = searchWith(store, options);
     const progress = countFrom(asking, place * perRow, name);
     for (const question of store.questions.slice(0, WARM_UP)) await search(question, { k: SHALLOW });
-    const answerAll = (questions: readonly EvaluationQuestion[]) => answersOf(questions, search, progress);
-    measured.push({
-      name,
-      answers: {
-        answerable: await answerAll(groups.answerable),
-        unanswerable: await answerAll(groups.unanswerable),
-        foreign: await answerAll(groups.foreign),
-        others: await answerAll(groups.others),
-      },
-    });
+    const answerAll = (questions: readonly EvaluationQuestion[], deep = false) =>
+      answersOf(questions, { search, progress, deep });
+    const strange = { foreign: await answerAll(groups.foreign), others: await answerAll(groups.others) };
+    for (const variant of variants) {
+      const { answerable, unanswerable } = byAnswer(varied(store.questions, variant));
+      measured.push({
+        name: variant === 'clean' ? name : `${name}, ${variant}`,
+        answers: {
+          answerable: await answerAll(answerable, variant === 'clean'),
+          unanswerable: await answerAll(unanswerable),
+          ...strange,
+        },
+      });
+    }
   }
   asking.stop();
   const { answerable, unanswerable } = groups;
@@ -200,6 +209,13 @@ async function evaluate(
   };
 }
 
+function byAnswer(questions: readonly EvaluationQuestion[]) {
+  return {
+    answerable: questions.filter(({ relevant }) => relevant.size > 0),
+    unanswerable: questions.filter(({ relevant }) => relevant.size === 0),
+  };
+}
+
 type Search = (question: Asked, options: AskOptions) => Promise<string[]>;
 
 function searchWith(store: EvaluatedStore, row: RetrievalOptions | null): Search {
@@ -210,8 +226,7 @@ function searchWith(store: EvaluatedStore, row: RetrievalOptions | null): Search
 
 async function answersOf(
   questions: readonly EvaluationQuestion[],
-  search: Search,
-  progress: () => void,
+  { search, progress, deep }: { readonly search: Search; readonly progress: () => void; readonly deep: boolean },
 ): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const question of questions) {
@@ -224,7 +239,7 @@ async function answersOf(
       floored,
       ms,
       shallow: isAnswerable ? await search(question, { ...NO_FLOORS, k: SHALLOW }) : [],
-      deep: isAnswerable ? await search(question, { ...NO_FLOORS, k: DEEP }) : [],
+      ...(isAnswerable && deep ? { deep: await search(question, { ...NO_FLOORS, k: DEEP }) } : {}),
     });
     progress();
   }

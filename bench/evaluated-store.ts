@@ -7,9 +7,9 @@ import Database from 'better-sqlite3';
 import { v7 as uuidv7 } from 'uuid';
 import { readConfig } from '../src/engine/config.ts';
 import type { Tenant } from '../src/engine/engine.ts';
-import { calibrateScores } from '../src/engine/upkeep/calibrate-scores.ts';
 import type { BatchContext } from '../src/engine/batches/batch-context.ts';
 import { runNextQuestions } from '../src/engine/batches/reason.ts';
+import { fitToTexts } from '../src/engine/upkeep/fit-to-texts.ts';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine, openParts } from '../src/engine/open-engine.ts';
@@ -55,7 +55,7 @@ export interface EvaluatedStoreOptions {
 const ADD_SLICE = 500;
 const BATCH = 256;
 
-/** Stores a set through the real engine by a fixed clock: adds, the workers' batches, calibration of the scores. */
+/** Stores a set through the real engine by a fixed clock: adds, the workers' batches, fits to its texts. */
 export async function openEvaluatedStore(
   set: Pick<EvaluationSet, 'users' | 'questions'>,
   { now, settings = {}, prepare, onProgress }: EvaluatedStoreOptions,
@@ -101,7 +101,7 @@ export async function openEvaluatedStore(
     if (memory.supersedes === undefined) continue;
     await tenant.supersedeMemory({ oldId: idOf(userId, memory.supersedes), newId: idOf(userId, memory.key) });
   }
-  calibrateScores(context);
+  await fitToTexts(context, () => Promise.resolve());
   prepare?.(parts.pool.get(file).store);
 
   return {

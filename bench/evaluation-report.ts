@@ -8,8 +8,8 @@ export interface Answer {
   readonly relevant: ReadonlySet<string>;
   /** Hits with k = 10 and no floors, best first. */
   readonly shallow: readonly string[];
-  /** Hits with k = 100 and no floors, best first. */
-  readonly deep: readonly string[];
+  /** Hits with k = 100 and no floors, best first; left out where that was not asked. */
+  readonly deep?: readonly string[];
   /** Hits with k = 10 and the default floors, best first. */
   readonly floored: readonly string[];
   readonly ms: number;
@@ -39,6 +39,10 @@ const over =
   (measure: (answer: Answer) => number, kind: keyof Answers = 'answerable') =>
   (answers: Answers) =>
     mean(answers[kind].map(measure));
+const overDeep =
+  (measure: (found: readonly string[], relevant: ReadonlySet<string>) => number) =>
+  ({ answerable }: Answers) =>
+    mean(answerable.flatMap(({ deep, relevant }) => (deep === undefined ? [] : [measure(deep, relevant)])));
 const emptyShare = (kind: keyof Answers) => over(({ floored }) => (floored.length === 0 ? 1 : 0), kind);
 const hitsOf = (kind: keyof Answers) => over(({ floored }) => floored.length, kind);
 const times = ({ answerable, unanswerable }: Answers) => [...answerable, ...unanswerable].map(({ ms }) => ms);
@@ -66,19 +70,19 @@ const COLUMNS: readonly Column[] = [
     group: 'k = 100',
     name: `R@${k}`,
     digits: 4,
-    value: over(({ deep, relevant }) => recallAt(k, deep, relevant)),
+    value: overDeep((found, relevant) => recallAt(k, found, relevant)),
   })),
   {
     group: 'k = 100',
     name: 'nDCG@10',
     digits: 4,
-    value: over(({ deep, relevant }) => discountedGainAt(10, deep, relevant)),
+    value: overDeep((found, relevant) => discountedGainAt(10, found, relevant)),
   },
   {
     group: 'k = 100',
     name: 'MAP@100',
     digits: 4,
-    value: over(({ deep, relevant }) => averagePrecisionAt(100, deep, relevant)),
+    value: overDeep((found, relevant) => averagePrecisionAt(100, found, relevant)),
   },
   {
     group: 'k = 10, default floors',
@@ -112,7 +116,7 @@ const COLUMNS: readonly Column[] = [
 
 export function printJson(set: string, { memories, questions, rows }: Measured): void {
   for (const { name, answers } of rows) {
-    const figures = COLUMNS.map((column) => [`${column.group}: ${column.name}`, figureOf(column, answers)]);
+    const figures = COLUMNS.map((column) => [nameOf(column), figureOf(column, answers)]);
     console.log(JSON.stringify({ set, memories, questions, row: name, ...Object.fromEntries(figures) }));
   }
 }
@@ -125,7 +129,7 @@ function figureOf({ value, digits }: Column, answers: Answers): number | null {
 
 /** Prints one block per group of columns, since all columns side by side are wider than a terminal. */
 export function printTable(set: string, measured: Measured): void {
-  const { heads, body } = cellsOf(measured);
+  const { heads, body } = cellsOf(measured, COLUMNS);
   print(bold(titleOf(set, measured)), '');
   for (const group of new Set(COLUMNS.map((column) => column.group))) {
     const inGroup = (_cell: string, place: number) => place === 0 || COLUMNS[place - 1]!.group === group;
@@ -134,17 +138,34 @@ export function printTable(set: string, measured: Measured): void {
   }
 }
 
+/** The columns of a table for a document, which has no room for all. */
+const CHIEF: ReadonlySet<string> = new Set([
+  ...['R@1', 'R@10', 'nDCG@10'].map((name) => `k = 10: ${name}`),
+  'k = 100: R@60',
+  ...['R@10', 'wrongly empty', 'rightly empty', 'foreign empty', 'other user empty'].map(
+    (name) => `k = 10, default floors: ${name}`,
+  ),
+  'ms: p50',
+  'ms: p95',
+]);
+
+/** Prints the chief columns for a document. */
 export function printMarkdown(set: string, measured: Measured): void {
-  const { heads, body } = cellsOf(measured);
+  const chief = COLUMNS.filter((column) => CHIEF.has(nameOf(column)));
+  const { heads, body } = cellsOf(measured, chief);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   print(
     `### ${titleOf(set, measured)}`,
     '',
-    line(heads.map((head, place) => (place === 0 ? head : head + GROUP_MARKS[COLUMNS[place - 1]!.group]))),
+    line(heads.map((head, place) => (place === 0 ? head : head + GROUP_MARKS[chief[place - 1]!.group]))),
     line(heads.map((_, place) => (place === 0 ? '---' : '--:'))),
     ...body.map(line),
     '',
   );
+}
+
+function nameOf({ group, name }: Column): string {
+  return `${group}: ${name}`;
 }
 
 const GROUP_MARKS: Readonly<Record<Column['group'], string>> = {
@@ -159,12 +180,12 @@ function titleOf(set: string, { memories, questions: { answerable, unanswerable,
   return `${set}: ${memories} memories; questions: ${questions}`;
 }
 
-function cellsOf({ rows }: Measured): { heads: string[]; body: string[][] } {
+function cellsOf({ rows }: Measured, columns: readonly Column[]): { heads: string[]; body: string[][] } {
   return {
-    heads: ['', ...COLUMNS.map(({ name }) => name)],
+    heads: ['', ...columns.map(({ name }) => name)],
     body: rows.map(({ name, answers }) => [
       name,
-      ...COLUMNS.map((column) => figureOf(column, answers)?.toFixed(column.digits) ?? '–'),
+      ...columns.map((column) => figureOf(column, answers)?.toFixed(column.digits) ?? '–'),
     ]),
   };
 }

@@ -92,7 +92,7 @@ export function createEvidenceMeter(
   { text: query, terms, askingTerms }: QueryText,
   cosineBase: number,
 ): EvidenceMeter {
-  const stems = createStemFinder(wordsOf(terms), terms.language);
+  const stems = createStemFinder(wordsOf(terms), terms);
   const queryWords = weighWords(query, stems.words);
   const findIn = createWordFinder(stems, terms.identifiers);
   const views = [createView(queryWords), ...askingTerms.map((own) => createView(queryWords, placesOf(own, stems)))];
@@ -108,7 +108,8 @@ export function createEvidenceMeter(
       const held = new Map(memoryNos.map((memoryNo) => [memoryNo, new Set<number>()]));
       if (memoryNos.length === 0) return held;
       for (const [place, word] of stems.words.slice(0, MAX_LONG_TERMS).entries()) {
-        for (const memoryNo of matchingText(store, word, memoryNos, OWN_COLUMNS)) held.get(memoryNo)!.add(place);
+        for (const form of [word, ...(terms.forms?.get(word) ?? [])])
+          for (const memoryNo of matchingText(store, form, memoryNos, OWN_COLUMNS)) held.get(memoryNo)!.add(place);
       }
       return held;
     },

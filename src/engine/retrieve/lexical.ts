@@ -97,7 +97,9 @@ export interface TextSearchOptions {
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
     const index = openWordSearch(store);
-    const located = withStems(plan).map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
+    const located = withStems(plan)
+      .filter(({ words, formOf }) => formOf === undefined || saysNoMore(index, words, formOf))
+      .map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
     const byRarity = located.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);
     if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
 
@@ -127,6 +129,11 @@ function withStems({ terms, query }: QueryPlan): readonly Term[] {
     const stem = stemTerm(language, term.words);
     return stem === undefined ? [term] : [term, { ...term, words: stem }];
   });
+}
+
+/** Whether a form is at least as common as its word, so that it does not outweigh the word that is asked for. */
+function saysNoMore(index: WordSearch, form: string, word: string): boolean {
+  return index.frequencyOf(form) >= index.frequencyOf(word);
 }
 
 /** A term of the query with the cost of its postings. */
@@ -237,8 +244,28 @@ function rarest(byRarity: readonly Located[], budget: number): readonly Located[
 }
 
 /**
- * The BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document frequencies.
+ * The BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document frequencies. A
+ * word counts once with its forms.
+ * @param terms those that a memory has rarest first
  */
-function mostBm25(index: WordSearch, terms: readonly Term[]): number {
-  return terms.reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.rows), 0);
+function mostBm25(index: WordSearch, terms: readonly Located[]): number {
+  return countedOnce(terms).reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.rows), 0);
+}
+
+/**
+ * Leaves one term of each word and its irregular forms: the word where a memory has it, else the rarest form that a
+ * memory has, else the word.
+ */
+function countedOnce(terms: readonly Located[]): readonly Located[] {
+  const known = terms.filter(({ bytes }) => bytes > 0);
+  const standsFor = new Map<string, Located>();
+  for (const term of known)
+    if (term.formOf !== undefined && !standsFor.has(term.formOf)) standsFor.set(term.formOf, term);
+  if (standsFor.size === 0) return terms.filter(({ formOf }) => formOf === undefined);
+  const words = new Set(known.filter(({ formOf }) => formOf === undefined).map(({ words }) => words));
+  return terms.filter((term) =>
+    term.formOf === undefined
+      ? words.has(term.words) || !standsFor.has(term.words)
+      : standsFor.get(term.formOf) === term && !words.has(term.formOf),
+  );
 }

@@ -1,4 +1,5 @@
 import type { Store } from '../store/open-store.ts';
+import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { Findings, Fit } from './candidate.ts';
 import type { RankedList } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
@@ -38,6 +39,12 @@ const NOISE = 0.08;
 const ONE_QUESTION = 0.2;
 
 /**
+ * Least weight of the whole message where a single sentence stands beside the one that asks: it more often says what
+ * the question is about than four sentences do.
+ */
+const LEAST_OF_TWO = 0.5;
+
+/**
  * Makes a plan for each sentence of a message that may be searched by itself. It differs from the message's plan in
  * text and terms only.
  * @returns an empty list for a message that is one question
@@ -58,6 +65,7 @@ const NOTHING_ASKED: QueryPlan['query']['asking'] = {
   areKnown: true,
   areMarked: false,
   standAlone: false,
+  others: 0,
 };
 
 /**
@@ -66,7 +74,11 @@ const NOTHING_ASKED: QueryPlan['query']['asking'] = {
  * not. Where no question mark tells which sentences ask, a part counts by how much this file has to say about it.
  * @param whole the hits of the whole message
  */
-export function weighParts(whole: LexicalResult, searched: readonly SearchedPart[], areMarked: boolean): Parts {
+export function weighParts(
+  whole: LexicalResult,
+  searched: readonly SearchedPart[],
+  { areMarked, others }: Pick<AskingSentences, 'areMarked' | 'others'>,
+): Parts {
   const found = searched.filter(({ lexical }) => lexical.hits.length > 0);
   if (found.length === 0) return NO_PARTS;
   const most = Math.max(...found.map(bestOf));
@@ -76,7 +88,8 @@ export function weighParts(whole: LexicalResult, searched: readonly SearchedPart
     .slice(0, MAX_PARTS);
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   const agreement = parts.reduce((sum, { lexical, weight }) => sum + weight * agreementOf(whole, lexical), 0) / total;
-  return { parts, whole: Math.min(1, Math.max(0, (agreement - NOISE) / (ONE_QUESTION - NOISE))) };
+  const least = searched.length === 1 && others === 1 ? LEAST_OF_TWO : 0;
+  return { parts, whole: Math.min(1, Math.max(least, (agreement - NOISE) / (ONE_QUESTION - NOISE))) };
 }
 
 function bestOf({ lexical }: SearchedPart): number {
@@ -162,6 +175,11 @@ export function matchQuestions(
     const question = questions.get(memoryNo);
     return question === undefined ? {} : { answers: matcher().coverageOf(question) };
   };
+}
+
+/** The text of a message that asks: all of it, or the parts alone where these have more weight. */
+export function askedText({ query }: Pick<QueryPlan, 'query'>, { parts, whole }: Parts): string {
+  return whole > 0.5 ? query.text : parts.map(({ plan }) => plan.query.text).join(' ');
 }
 
 /** The relevance of each memory as a share of the greatest, by memory number. */

@@ -19,6 +19,8 @@ export interface Term {
   readonly text: string;
   /** The term as the word index looks for it; the words of a phrase are joined by blanks. */
   readonly words: string;
+  /** `words` of the term that this one is an irregular form of and is shown as; left out for any other term. */
+  readonly formOf?: string;
 }
 
 /**
@@ -52,7 +54,8 @@ export interface QueryPlan {
   /** The text of the query, taken apart. */
   readonly query: QueryText;
   /**
-   * The phrases, words and identifiers of the query, each once, as they are looked for and as explanations show them.
+   * The phrases, words and identifiers of the query, each once, as they are looked for and as explanations show them;
+   * each word is followed by its irregular forms.
    */
   readonly terms: readonly Term[];
   /** Conditions that a candidate must meet. */
@@ -167,11 +170,11 @@ function candidateSectors(query: string): readonly Sector[] | null {
 
 /**
  * Lists the terms of a text: its phrases, words and identifiers, each once, as they are looked for and as explanations
- * show them.
+ * show them; each word is followed by its irregular forms.
  */
 export function termsOf({
   text: query,
-  terms: { phrases, words, identifiers },
+  terms: { phrases, words, identifiers, forms = NO_FORMS },
 }: Pick<QueryText, 'text' | 'terms'>): Term[] {
   const texts = [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers];
   const written = identifiers.length === 0 ? undefined : identifiersAsWritten(query);
@@ -181,8 +184,14 @@ export function termsOf({
     const word = normalise(identifier);
     return words.includes(word) ? word : identifier;
   };
-  return [...new Set(texts)].map((words) => ({ text: shown(words), words }));
+  return [...new Set(texts)].flatMap((word): Term[] => {
+    const text = shown(word);
+    const others = (forms.get(word) ?? []).filter((form) => !words.includes(form));
+    return [{ text, words: word }, ...others.map((form) => ({ text, words: form, formOf: word }))];
+  });
 }
+
+const NO_FORMS: NonNullable<QueryText['terms']['forms']> = new Map();
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {
   const users = filter.userIds === undefined ? undefined : findUsers(store, filter.userIds);

@@ -3,9 +3,10 @@
  * `finish` from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
  */
 import { readCosineBase } from '../store/calibrations.ts';
+import { readLatentSpace } from '../store/latent-spaces.ts';
 import { runWithin } from '../store/work-budget.ts';
 import { loadWords } from '../store/word-index/open-word-search.ts';
-import { knowsWordForms } from '../text/query-language.ts';
+import { isEnglish, knowsWordForms } from '../text/query-language.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { calibrate, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
@@ -33,7 +34,7 @@ import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
-import { listsOf, type Parts } from './parts.ts';
+import { askedText, listsOf, type Parts } from './parts.ts';
 import { raritiesOf } from './term-frequencies.ts';
 import { stepBack } from './step-back.ts';
 import { applyTopic } from './topic.ts';
@@ -246,7 +247,12 @@ function reorder(
   const parts = asked.parts.map((part) => part.plan);
   if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
   const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
-  return applyTopic(applyDates(byTexts, plan, now), plan.texts, (words) => raritiesOf(store, words));
+  return applyTopic(applyDates(byTexts, plan, now), {
+    texts: plan.texts,
+    raritiesOf: (words) => raritiesOf(store, words),
+    ...(isEnglish(plan.query.text) ? { question: askedText(plan, asked) } : {}),
+    latentSpace: () => readLatentSpace(store),
+  });
 }
 
 /** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */

@@ -32,7 +32,7 @@ export function searchParts(
     const share = areMarked ? Math.max(query.k, Math.ceil(limit / plans.length)) : limit;
     const search = { ...rest, limit: Math.min(limit, share) };
     const searched = plans.map((part) => ({ plan: part, lexical: searchText(store, part, search) }));
-    const value = weighParts(whole, searched, areMarked);
+    const value = weighParts(whole, searched, plan.query.asking);
     return { value, out: value.whole === 1 ? 0 : value.parts.length, note: describeParts(value) };
   });
 }

@@ -65,7 +65,7 @@ export function createStandingIndex(rows: readonly ComparedQuery[]): StandingInd
     const most = Math.max(0, ...weighed.map(({ weight }) => weight));
     for (const { word, weight } of weighed) {
       const posting = { slot, weight, finds: weight >= Math.min(FINDING_WEIGHT, most) };
-      for (const key of keysOfTerm(word, terms.language)) add(postings, key, posting);
+      for (const key of keysOfTerm(word, terms)) add(postings, key, posting);
     }
     return fullWeightOf(weighed);
   });
@@ -93,10 +93,13 @@ export function createStandingIndex(rows: readonly ComparedQuery[]): StandingInd
   };
 }
 
-/** The keys under which a word of a query is found: its stem, its other names, and its beginning where stems fail. */
-function keysOfTerm(word: string, language: StemmedLanguage | undefined): Set<string> {
+/**
+ * The keys under which a word of a query is found: its stem, its other names and forms, and its beginning where stems
+ * fail.
+ */
+function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<string> {
   const other = otherNameOf(word);
-  const keys = new Set([word, ...(other === undefined ? [] : [other])].map(stemOf));
+  const keys = new Set([word, ...(other === undefined ? [] : [other]), ...(forms?.get(word) ?? [])].map(stemOf));
   if (language !== undefined) keys.add(`${language} ${stemIn(language, word)}`);
   if (hasUnknownForms(word)) keys.add(beginningOf(word));
   return keys;

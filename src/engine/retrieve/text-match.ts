@@ -55,14 +55,14 @@ const CLOSE = 3;
  * @param rarityOf gives the rarity of each word, above 0, in the order given; called once, at once
  */
 export function createQueryMatcher(
-  { words: single, phrases, identifiers, language }: QueryTerms,
+  { words: single, phrases, identifiers, ...comparison }: QueryTerms,
   rarityOf: (words: readonly string[]) => readonly number[],
 ): QueryMatcher {
   const {
     words: wanted,
     placeOf,
     eachIn,
-  } = createStemFinder([...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word))], language);
+  } = createStemFinder([...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word))], comparison);
   const rarity = rarityOf(wanted);
   const total = sum(rarity);
   const phraseStems = phrases.map((phrase) => phrase.map(stemOf));

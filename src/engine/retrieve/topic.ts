@@ -1,7 +1,7 @@
 import type { TextReader } from '../store/own-texts.ts';
-import { stemOf } from '../text/stem-finder.ts';
-import { STOP_WORDS } from '../text/stop-words.ts';
-import { isAscii, isCjk, words } from '../text/words.ts';
+import { type LatentSpace, placeIn } from '../text/latent-space.ts';
+import { countWords, type WordCounts } from '../text/word-counts.ts';
+import { isAscii } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
 /** Number of best candidates whose texts say what the question is about. */
@@ -15,8 +15,10 @@ const LOOKED_UP = 60;
 const KEPT = 20;
 /** Greatest share of the topic in a raw score. */
 const MAX_SHARE = 0.4;
+/** Greatest share of the nearness in the latent space. */
+const MAX_LATENT_SHARE = 0.45;
 /**
- * Mean length of the examples, in words, up to which the topic has no share, and from which it has all. The words of
+ * Mean length of the examples, in words, up to which neither has a share, and from which both have all. The words of
  * short texts are about the turn of a conversation and not about its topic.
  */
 const SHORT = 60;
@@ -25,29 +27,29 @@ const LONG = 120;
 const K1 = 1.2;
 const B = 0.75;
 
-/** A text of a candidate: how often it has each stem. */
-interface Counted {
-  readonly counts: ReadonlyMap<string, number>;
-  /** Number of words, about. */
-  readonly length: number;
+/** What long texts are compared with beside the question's own words. */
+export interface TopicSources {
+  readonly texts: TextReader;
+  /** Gives the rarity of each word, above 0, in the order given. */
+  readonly raritiesOf: (words: readonly string[]) => readonly number[];
+  /** The question to be compared in the latent space of the file; left out where it is not compared there. */
+  readonly question?: string;
+  /** Reads the latent space; null where the file has none. */
+  readonly latentSpace?: () => LatentSpace | null;
 }
 
 /**
  * Reorders the first candidates by what the best long texts are about: a relevance model (Lavrenko and Croft,
  * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The words of the first ten
- * texts, by their scores and rarity, are the topic, and texts that hold more of it gain. Only candidates that are read
- * change places, and among themselves only: the others keep both place and score. Short texts change nothing.
+ * texts, by their scores and rarity, are the topic, and texts that hold more of it gain. After that, texts gain that
+ * lie near the question in the latent space of the file, whatever words they use. Only candidates that are read change
+ * places, and among themselves only: the others keep both place and score. Short texts change nothing.
  * @param candidates best first
- * @param raritiesOf gives the rarity of each word, above 0, in the order given
  * @returns best first, by raw score
  */
-export function applyTopic(
-  candidates: readonly Candidate[],
-  texts: TextReader,
-  raritiesOf: (words: readonly string[]) => readonly number[],
-): Candidate[] {
+export function applyTopic(candidates: readonly Candidate[], sources: TopicSources): Candidate[] {
   const first = candidates.slice(0, MAX_REORDERED);
-  const read = texts(
+  const read = sources.texts(
     first.map(({ row }) => row.memoryNo),
     MAX_CHARACTERS,
   );
@@ -56,22 +58,52 @@ export function applyTopic(
   const most = examples.reduce((sum, candidate) => sum + mostWords(textOf(candidate)), 0);
   if (first.length < 2 || most < SHORT * examples.length) return [...candidates];
   const own = examples.map((candidate) => countWords(textOf(candidate)));
-  const meanOf = (list: readonly Counted[]) => list.reduce((sum, { length }) => sum + length, 0) / list.length;
-  const share = MAX_SHARE * Math.min(1, Math.max(0, (meanOf(own) - SHORT) / (LONG - SHORT)));
+  const share = Math.min(1, Math.max(0, (meanLength(own) - SHORT) / (LONG - SHORT)));
   if (share === 0) return [...candidates];
   const counted = [...own, ...first.slice(EXAMPLES).map((candidate) => countWords(textOf(candidate)))];
+  const byTopic = moveWithin(first, MAX_SHARE * share, topicFits(examples, counted, sources));
+  const countsOf = new Map(first.map(({ row }, place) => [row.memoryNo, counted[place]!]));
+  const near = latentFits(
+    byTopic.map(({ row }) => countsOf.get(row.memoryNo)!),
+    sources,
+  );
+  const moved = near === null ? byTopic : moveWithin(byTopic, MAX_LATENT_SHARE * share, near);
+  return [...moved, ...candidates.slice(first.length)];
+}
+
+/** How well each text fits the topic of the examples, as BM25. */
+function topicFits(
+  examples: readonly Candidate[],
+  counted: readonly WordCounts[],
+  { raritiesOf }: TopicSources,
+): number[] {
   const topic = topicOf(examples, counted, raritiesOf);
-  const mean = meanOf(counted);
-  const fits = counted.map((text) => fitOf(text, topic, mean));
-  const best = Math.max(Number.MIN_VALUE, ...fits);
-  return [...moveWithin(first, share, (place) => fits[place]! / best), ...candidates.slice(first.length)];
+  const mean = meanLength(counted);
+  return counted.map((text) => fitOf(text, topic, mean));
+}
+
+/** How near each text lies to the question in the latent space, 0..1; null where there is no such space. */
+function latentFits(counted: readonly WordCounts[], { question, latentSpace }: TopicSources): number[] | null {
+  const space = question === undefined ? null : (latentSpace?.() ?? null);
+  const asked = space === null ? null : placeIn(space, countWords(question!).counts);
+  if (asked === null) return null;
+  return counted.map(({ counts }) => {
+    const own = placeIn(space!, counts);
+    return own === null
+      ? 0
+      : Math.max(
+          0,
+          own.reduce((sum, value, at) => sum + value * asked[at]!, 0),
+        );
+  });
+}
+
+function meanLength(texts: readonly WordCounts[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0) / texts.length;
 }
 
 /** Words for each piece between blanks: `don't` and `well-known` are two. */
 const MORE_WORDS = 1.3;
-/** Share of a word that a piece of CJK counts: a word has two characters, which give four pieces with their pairs. */
-const CJK_PIECE = 0.25;
-
 /** More words than a text has, about: it spares chats the splitting into words. */
 function mostWords(text: string): number {
   if (!isAscii(text)) return text.length / 2;
@@ -80,22 +112,10 @@ function mostWords(text: string): number {
   return MORE_WORDS * blanks;
 }
 
-function countWords(text: string): Counted {
-  const counts = new Map<string, number>();
-  let length = 0;
-  for (const word of words(text)) {
-    length += isCjk(word) ? CJK_PIECE : 1;
-    if (STOP_WORDS.has(word)) continue;
-    const stem = stemOf(word);
-    counts.set(stem, (counts.get(stem) ?? 0) + 1);
-  }
-  return { counts, length };
-}
-
 /** The stems of the topic with their weights. */
 function topicOf(
   examples: readonly Candidate[],
-  counted: readonly Counted[],
+  counted: readonly WordCounts[],
   raritiesOf: (words: readonly string[]) => readonly number[],
 ): ReadonlyMap<string, number> {
   const weights = new Map<string, number>();
@@ -116,7 +136,7 @@ function topicOf(
 }
 
 /** BM25 over the weighed words of the topic. */
-function fitOf({ counts, length }: Counted, topic: ReadonlyMap<string, number>, mean: number): number {
+function fitOf({ counts, length }: WordCounts, topic: ReadonlyMap<string, number>, mean: number): number {
   let fit = 0;
   for (const [stem, weight] of topic) {
     const count = counts.get(stem) ?? 0;
@@ -125,12 +145,17 @@ function fitOf({ counts, length }: Counted, topic: ReadonlyMap<string, number>, 
   return fit;
 }
 
-/** Orders candidates by score and topic. The raw scores stay at their places, and the candidates move under them. */
-function moveWithin(first: readonly Candidate[], share: number, fitOf: (place: number) => number): Candidate[] {
+/**
+ * Orders candidates by their scores and fits. The raw scores stay at their places, and the candidates move under them.
+ * @param share share of the fit in a score, 0..1; the best fit counts as much as the best score
+ * @param fits one for each candidate, 0 or more
+ */
+function moveWithin(first: readonly Candidate[], share: number, fits: readonly number[]): Candidate[] {
   const best = first[0]!.rawScore;
+  const bestFit = Math.max(Number.MIN_VALUE, ...fits);
   const mixed = first.map((candidate, place) => ({
     candidate,
-    value: (1 - share) * candidate.rawScore + share * best * fitOf(place),
+    value: (1 - share) * candidate.rawScore + (share * best * fits[place]!) / bestFit,
   }));
   return mixed
     .sort((a, b) => b.value - a.value || byRawScore(a.candidate, b.candidate))

@@ -29,9 +29,11 @@ export interface AskingSentences {
   readonly standAlone: boolean;
   /** Whether question marks tell which sentences ask. */
   readonly areMarked: boolean;
+  /** Number of sentences that do not ask; 0 where `sentences` is empty. */
+  readonly others: number;
 }
 
-const WHOLE: AskingSentences = { sentences: [], areKnown: true, areMarked: false, standAlone: false };
+const WHOLE: AskingSentences = { sentences: [], areKnown: true, areMarked: false, standAlone: false, others: 0 };
 
 /**
  * Finds the sentences of a message that ask. These are the sentences that end in a question mark. Where none does, they
@@ -48,8 +50,9 @@ export function askingSentences(message: string): AskingSentences {
   const areMarked = marked.length > 0;
   const standAlone = areMarked || all.length > 2;
   const asking = areMarked ? marked : all.filter((text) => QUESTION_WORD.test(text));
-  if (asking.length > 0) return { sentences: asking.slice(-MAX_ASKING), areKnown: true, areMarked, standAlone };
-  return { sentences: all.slice(-MAX_UNMARKED), areKnown: false, areMarked, standAlone };
+  const others = all.length - asking.length;
+  if (asking.length > 0) return { sentences: asking.slice(-MAX_ASKING), areKnown: true, areMarked, standAlone, others };
+  return { sentences: all.slice(-MAX_UNMARKED), areKnown: false, areMarked, standAlone, others };
 }
 
 /**

@@ -24,6 +24,8 @@ export interface QueryTerms {
   readonly identifiers: readonly string[];
   /** The language whose stems the words are compared by; left out for English and for all languages without stems. */
   readonly language?: StemmedLanguage;
+  /** Other forms that stand for a word, by word; `queryTerms` leaves it out. */
+  readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Most phrases, words and identifiers of a query together. */

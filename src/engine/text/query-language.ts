@@ -4,12 +4,22 @@ import { isAscii, isCjk, termsIn } from './words.ts';
 /**
  * Whether the inflection of a question's words is known. It is for English, which is stemmed, and for scripts without
  * spaces, which are compared by pairs of characters. In any other language a text may answer in other forms of the
- * question's words, which are only guessed. A question counts as English if it has a common English word of grammar and
- * fewer than a quarter of its words are not ASCII; a few keywords alone do not.
+ * question's words, which are only guessed.
  */
 export function knowsWordForms(question: string): boolean {
   const terms = termsIn(question);
-  if (terms.some((term) => isCjk(term) || isSpaceless(term))) return true;
+  return terms.some((term) => isCjk(term) || isSpaceless(term)) || areEnglish(terms);
+}
+
+/**
+ * Whether a question is in English: it has a common English word of grammar, and fewer than a quarter of its words are
+ * not ASCII. A few keywords alone are not known to be English.
+ */
+export function isEnglish(question: string): boolean {
+  return areEnglish(termsIn(question));
+}
+
+function areEnglish(terms: readonly string[]): boolean {
   return terms.some((term) => ENGLISH.has(term)) && terms.filter((term) => !isAscii(term)).length * 4 < terms.length;
 }
 

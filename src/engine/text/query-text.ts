@@ -1,5 +1,7 @@
 import { type AskingSentences, askingSentences } from './asking-sentences.ts';
 import { type QueryTerms, queryTerms } from './index-text.ts';
+import { irregularFormsOf } from './irregular-words.ts';
+import { isEnglish } from './query-language.ts';
 
 /** The text of a query, taken apart once for all stages that read it. */
 export interface QueryText {
@@ -14,10 +16,20 @@ export interface QueryText {
 /** Takes the text of a query apart. */
 export function readQueryText(text: string): QueryText {
   const asking = askingSentences(text);
+  const complete = isEnglish(text) ? withForms : (terms: QueryTerms) => terms;
   return {
     text,
-    terms: queryTerms(text, asking),
+    terms: complete(queryTerms(text, asking)),
     asking,
-    askingTerms: asking.sentences.map((sentence) => queryTerms(sentence)),
+    askingTerms: asking.sentences.map((sentence) => complete(queryTerms(sentence))),
   };
+}
+
+/** Adds the irregular forms of the words of an English query. */
+function withForms(terms: QueryTerms): QueryTerms {
+  const forms = terms.words.flatMap((word): [string, readonly string[]][] => {
+    const others = irregularFormsOf(word);
+    return others.length === 0 ? [] : [[word, others]];
+  });
+  return forms.length === 0 ? terms : { ...terms, forms: new Map(forms) };
 }

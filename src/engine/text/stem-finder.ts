@@ -1,6 +1,6 @@
 import { stemmer } from 'stemmer';
-import { searchableWords } from './index-text.ts';
-import { type StemmedLanguage, stemIn } from './language-stems.ts';
+import { type QueryTerms, searchableWords } from './index-text.ts';
+import { stemIn } from './language-stems.ts';
 import { createWordForms, type WordForms } from './word-forms.ts';
 import { isAscii } from './words.ts';
 
@@ -25,8 +25,12 @@ export const NOWHERE = -1;
  * Makes the words of a query ready to be found in texts.
  * @param wanted normalised words, as `queryTerms` gives them
  * @param language the language by whose stems the words of texts are compared with them; English where left out
+ * @param forms other forms that stand for a word, by word
  */
-export function createStemFinder(wanted: Iterable<string>, language?: StemmedLanguage): StemFinder {
+export function createStemFinder(
+  wanted: Iterable<string>,
+  { language, forms: otherForms }: Pick<QueryTerms, 'language' | 'forms'> = {},
+): StemFinder {
   const stemmed = language === undefined ? stemOf : (word: string) => stemIn(language, word);
   const byStem = new Map<string, number>();
   const distinct: string[] = [];
@@ -36,6 +40,13 @@ export function createStemFinder(wanted: Iterable<string>, language?: StemmedLan
     if (byStem.has(stem)) continue;
     byStem.set(stem, distinct.push(word) - 1);
     noteBeginnings(beginnings, stem);
+  }
+  for (const [word, others] of otherForms ?? []) {
+    for (const stem of others.map(stemmed)) {
+      if (byStem.has(stem)) continue;
+      byStem.set(stem, byStem.get(stemmed(word))!);
+      noteBeginnings(beginnings, stem);
+    }
   }
   const places = new Map<string, number>();
   let forms: WordForms | undefined;

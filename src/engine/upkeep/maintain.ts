@@ -43,10 +43,10 @@ import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { backUp } from './back-up.ts';
-import { calibrateScores } from './calibrate-scores.ts';
 import { addLeftOutWords } from './add-left-out-words.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { conclusionSchedules } from './conclusion-schedules.ts';
+import { fitToTexts } from './fit-to-texts.ts';
 import { learnSectors } from './learn-sectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
@@ -94,7 +94,7 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     // This runs at every look; looks are about 15 s apart.
     { name: 'documents', everyMs: 10_000, ...atOnce, run: tendDocuments },
     // This looks whether enough has changed, and costs nothing if it has not.
-    { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
+    { name: 'calibrate', everyMs: 60_000, ...atOnce, run: (context) => fitToTexts(context, () => yieldTurn(context)) },
     // This looks at the vectors that were stored since it looked last.
     { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
     // This reads a note once the word index is complete.

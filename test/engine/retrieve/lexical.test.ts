@@ -133,3 +133,22 @@ test('words that no memory has count as missed', async () => {
   expect(coverage('otters walruses')).toBeLessThan(0.5 * coverage('otters'));
   store.close();
 });
+
+test('an irregular form stands for its word: it finds, and counts once with it', async () => {
+  const store = openStore(path.join(tempFolder(), 'forms.sqlite'), { role: 'worker', create: true });
+  const others = Array.from({ length: 30 }, (_, number) => ({ content: `entry ${number} about nothing` }));
+  const [bought, asked] = await seedMemories(
+    store,
+    [{ content: 'Dana bought a canoe' }, { content: 'Dana wants to buy a kayak' }, ...others],
+    NOW,
+  );
+  const hits = (query: string) =>
+    searchText(store, planQuery(store, { query, k: LIMIT, filter: {} }, NOW), { wanted: LIMIT, limit: LIMIT }).hits;
+  const found = hits('What did Dana buy?');
+  expect(found.map(({ memoryNo }) => memoryNo).sort()).toEqual([bought!.memoryNo, asked!.memoryNo]);
+  for (const { coverage } of found) expect(coverage).toBeCloseTo(1, 0);
+  // A word that only its form stands for is not missed.
+  expect(hits('Who bought the canoe?')[0]!.coverage).toBeCloseTo(1, 0);
+  expect(hits('Who buys the canoe?')[0]!.memoryNo).toBe(bought!.memoryNo);
+  store.close();
+});

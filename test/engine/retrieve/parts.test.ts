@@ -104,23 +104,34 @@ describe('the weight of the whole message', () => {
   const part = (most: number, hits: Readonly<Record<number, number>>) =>
     ({ plan: {}, lexical: found(most, hits) }) as unknown as SearchedPart;
 
+  const asked = (areMarked: boolean, others = 4) => ({ areMarked, others });
+
   test.each([
     ['foreign sentences: nothing of them stands in the best memory', { 1: 4, 2: 5 }, 0],
     ['one thing: the best memory holds half of the other sentences', { 1: 7, 2: 5 }, 1],
     ['between them it rises', { 1: 4.84, 2: 5 }, 0.5],
   ])('%s', (_, whole, expected) => {
-    expect(weighParts(found(10, whole), [part(4, { 1: 4 })], true).whole).toBeCloseTo(expected, 10);
+    expect(weighParts(found(10, whole), [part(4, { 1: 4 })], asked(true)).whole).toBeCloseTo(expected, 10);
+  });
+
+  test('is half at least where a single sentence stands beside the one that asks', () => {
+    const weigh = (others: number) => weighParts(found(10, { 1: 4, 2: 5 }), [part(4, { 1: 4 })], asked(true, others));
+    expect([weigh(1).whole, weigh(2).whole]).toEqual([0.5, 0]);
+    const two = [part(4, { 1: 4 }), part(4, { 1: 4 })];
+    expect(weighParts(found(10, { 1: 4, 2: 5 }), two, asked(true, 1)).whole).toBe(0);
   });
 
   test('is all where no part finds anything', () => {
-    expect(weighParts(found(10, { 1: 4 }), [part(4, {})], true)).toBe(NO_PARTS);
+    expect(weighParts(found(10, { 1: 4 }), [part(4, {})], asked(true))).toBe(NO_PARTS);
   });
 
   test('a part without a mark counts by what the file has to say about it; four parts are kept', () => {
     const parts = [part(4, { 1: 1 }), part(4, { 2: 4 }), part(4, { 3: 2 })];
-    expect(weighParts(found(30, { 2: 4 }), parts, false).parts.map(({ weight }) => weight)).toEqual([1, 0.5, 0.25]);
-    expect(weighParts(found(30, { 2: 4 }), parts, true).parts.map(({ weight }) => weight)).toEqual([1, 1, 1]);
+    expect(weighParts(found(30, { 2: 4 }), parts, asked(false)).parts.map(({ weight }) => weight)).toEqual([
+      1, 0.5, 0.25,
+    ]);
+    expect(weighParts(found(30, { 2: 4 }), parts, asked(true)).parts.map(({ weight }) => weight)).toEqual([1, 1, 1]);
     const six = Array.from({ length: 6 }, () => part(4, { 1: 1 }));
-    expect(weighParts(found(30, { 2: 4 }), six, true).parts).toHaveLength(4);
+    expect(weighParts(found(30, { 2: 4 }), six, asked(true)).parts).toHaveLength(4);
   });
 });

@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
-import { applyTopic } from '../../../src/engine/retrieve/topic.ts';
+import { applyTopic, type TopicSources } from '../../../src/engine/retrieve/topic.ts';
 import type { OwnText, TextReader } from '../../../src/engine/store/own-texts.ts';
+import { LATENT_DIMENSIONS, type LatentSpace, stemHash } from '../../../src/engine/text/latent-space.ts';
+import { stemOf } from '../../../src/engine/text/stem-finder.ts';
 
 const readerOf =
   (contents: readonly string[]): TextReader =>
@@ -32,9 +34,14 @@ function candidatesOf(contents: readonly string[]): Candidate[] {
   );
 }
 
-const apply = (contents: readonly string[]) =>
-  applyTopic(candidatesOf(contents), readerOf(contents), (words) => words.map(() => 1));
-const order = (contents: readonly string[]) => apply(contents).map(({ row }) => row.memoryNo);
+const apply = (contents: readonly string[], latent: Partial<TopicSources> = {}) =>
+  applyTopic(candidatesOf(contents), {
+    texts: readerOf(contents),
+    raritiesOf: (words) => words.map(() => 1),
+    ...latent,
+  });
+const order = (contents: readonly string[], latent?: Partial<TopicSources>) =>
+  apply(contents, latent).map(({ row }) => row.memoryNo);
 
 /** A text of `count` words about a topic. */
 const about = (topic: string, count: number) =>
@@ -76,4 +83,46 @@ test('only the first 24 candidates change places', () => {
 test('nothing and a single candidate stay as they are', () => {
   expect(order([])).toEqual([]);
   expect(order([LONG[0]!])).toEqual([0]);
+});
+
+describe('in a latent space', () => {
+  /** A space in which the words of each topic lie in a direction of their own. */
+  function spaceOf(topics: Readonly<Record<string, number>>): LatentSpace {
+    const stems = Object.entries(topics).flatMap(([text, direction]) =>
+      [...new Set(text.split(' '))].map((word) => ({ hash: stemHash(stemOf(word)), direction })),
+    );
+    stems.sort((a, b) => a.hash - b.hash);
+    const vectors = new Int8Array(stems.length * LATENT_DIMENSIONS);
+    for (const [place, { direction }] of stems.entries()) vectors[place * LATENT_DIMENSIONS + direction] = 127;
+    return {
+      hashes: Uint32Array.from(stems, ({ hash }) => hash),
+      weights: Float32Array.from(stems, () => 1),
+      vectors,
+    };
+  }
+  // All texts are alike to the words of the best ones; only the space knows that hulls are what the question means.
+  const texts = [about('wing', 130), about('keel', 130), about('mast', 130)];
+  const space = spaceOf({ [about('wing', 9)]: 0, [about('keel', 9)]: 1, [about('mast', 9)]: 2, 'hull hulls': 1 });
+
+  test('a long text near the question comes first, whatever words it uses', () => {
+    const latent = { question: 'which hulls are strong', latentSpace: () => space };
+    expect(order(texts, latent)[0]).toBe(1);
+    const moved = apply(texts, latent);
+    expect(moved.map(({ rawScore }) => rawScore)).toEqual(candidatesOf(texts).map(({ rawScore }) => rawScore));
+  });
+
+  test('nothing changes without a space, without a question, and where the space knows none of its words', () => {
+    const plain = order(texts);
+    expect(order(texts, { question: 'which hulls are strong', latentSpace: () => null })).toEqual(plain);
+    expect(order(texts, { latentSpace: () => space })).toEqual(plain);
+    expect(order(texts, { question: 'who sang', latentSpace: () => space })).toEqual(plain);
+  });
+
+  test('is not even read for short texts', () => {
+    const latentSpace = () => {
+      throw new Error('read');
+    };
+    const short = texts.map((text) => text.split(' ').slice(0, 30).join(' '));
+    expect(order(short, { question: 'which hulls are strong', latentSpace })).toEqual([0, 1, 2]);
+  });
 });

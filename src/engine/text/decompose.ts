@@ -1,0 +1,97 @@
+import { createRandom } from '../random.ts';
+
+/** The rows of a sparse matrix, one after the other. */
+export interface SparseRows {
+  /** The place in `places` and `values` at which each row begins, and after the last the number of all values. */
+  readonly starts: Int32Array;
+  /** The column of each value. */
+  readonly places: Int32Array;
+  readonly values: Float64Array;
+}
+
+/** Vectors beside the wanted ones, which make the last wanted ones exact sooner. */
+const SPARE = 10;
+/** Rounds of the iteration: further ones change the order of texts no more. */
+const ROUNDS = 6;
+
+/**
+ * Computes the right singular vectors of the largest singular values, by subspace iteration from random vectors (Halko,
+ * Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011).
+ * @param options.columns number of columns of the matrix
+ * @param options.pause is awaited after each round; for 2,000 rows and 8,000 columns a round takes some 0.1 s
+ * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
+ *   fewer rows or columns
+ */
+export async function decompose(
+  rows: SparseRows,
+  {
+    columns,
+    dimensions,
+    seed,
+    pause,
+  }: {
+    readonly columns: number;
+    readonly dimensions: number;
+    readonly seed: number;
+    readonly pause: () => Promise<void>;
+  },
+): Promise<Float64Array[] | null> {
+  const width = Math.min(dimensions + SPARE, columns, rows.starts.length - 1);
+  if (width < dimensions) return null;
+  const random = createRandom(seed);
+  let basis: Float64Array[] = Array.from({ length: width }, () =>
+    Float64Array.from({ length: columns }, () => random() - 0.5),
+  );
+  makeOrthonormal(basis);
+  let lengths = basis.map(() => 0);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const products = basis.map((vector) => multiply(rows, vector));
+    lengths = products.map(({ length }) => length);
+    basis = products.map(({ back }) => back);
+    makeOrthonormal(basis);
+    await pause();
+  }
+  return basis
+    .map((vector, place) => ({ vector, length: lengths[place]! }))
+    .sort((a, b) => b.length - a.length)
+    .slice(0, dimensions)
+    .map(({ vector }) => vector);
+}
+
+/** Multiplies a vector by the matrix and by its transpose: `back`; `length` is that of the first product, squared. */
+function multiply(
+  { starts, places, values }: SparseRows,
+  vector: Float64Array,
+): { back: Float64Array; length: number } {
+  const back = new Float64Array(vector.length);
+  let length = 0;
+  for (let row = 0; row + 1 < starts.length; row += 1) {
+    const [start, end] = [starts[row]!, starts[row + 1]!];
+    let product = 0;
+    for (let at = start; at < end; at += 1) product += values[at]! * vector[places[at]!]!;
+    length += product * product;
+    for (let at = start; at < end; at += 1) back[places[at]!]! += values[at]! * product;
+  }
+  return { back, length };
+}
+
+/** Makes vectors orthogonal and of length 1, in place, by the modified Gram-Schmidt process. */
+function makeOrthonormal(vectors: readonly Float64Array[]): void {
+  for (const [place, vector] of vectors.entries()) {
+    for (let other = 0; other < place; other += 1) subtract(vector, vectors[other]!);
+    const norm = Math.sqrt(dot(vector, vector)) || 1;
+    for (let at = 0; at < vector.length; at += 1) vector[at]! /= norm;
+  }
+}
+
+/** Subtracts from a vector its part in the direction of another, which has length 1. */
+function subtract(vector: Float64Array, direction: Float64Array): void {
+  const share = dot(vector, direction);
+  for (let at = 0; at < vector.length; at += 1) vector[at]! -= share * direction[at]!;
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let at = 0; at < a.length; at += 1) sum += a[at]! * b[at]!;
+  return sum;
+}

@@ -1,0 +1,79 @@
+/** Length of the vectors of a latent space. */
+export const LATENT_DIMENSIONS = 64;
+
+/**
+ * A latent space of texts (Deerwester, Dumais, Furnas, Landauer and Harshman, "Indexing by latent semantic analysis",
+ * JASIS 1990): a vector for each stem, such that stems that occur in texts of one topic lie near each other. It holds
+ * hashes of the stems and none of the words.
+ */
+export interface LatentSpace {
+  /** Hashes of the stems, ascending. */
+  readonly hashes: Uint32Array;
+  /** Weight of each stem: its rarity times the scale of its vector. */
+  readonly weights: Float32Array;
+  /** The vectors, `LATENT_DIMENSIONS` numbers for each stem. */
+  readonly vectors: Int8Array;
+}
+
+/** The number under which a latent space knows a stem, 0..2^32 - 1. Few stems share one. */
+export function stemHash(stem: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < stem.length; index += 1) hash = Math.imul(hash ^ stem.charCodeAt(index), 0x01000193);
+  return hash >>> 0;
+}
+
+/** The weight of a stem that a text has `count` times, before its rarity. */
+export function weightOfCount(count: number): number {
+  return 1 + Math.log(count);
+}
+
+/**
+ * Places a text in a latent space.
+ * @param counts occurrences by stem
+ * @returns a vector of length 1; null for a text without a word of the space
+ */
+export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>): Float32Array | null {
+  const { hashes, weights, vectors } = space;
+  const sum = new Float32Array(LATENT_DIMENSIONS);
+  for (const [stem, count] of counts) {
+    const place = placeOf(hashes, stemHash(stem));
+    if (place === -1) continue;
+    const weight = weightOfCount(count) * weights[place]!;
+    const start = place * LATENT_DIMENSIONS;
+    for (let at = 0; at < LATENT_DIMENSIONS; at += 1) sum[at]! += weight * vectors[start + at]!;
+  }
+  const norm = Math.sqrt(sum.reduce((total, value) => total + value * value, 0));
+  return norm === 0 ? null : sum.map((value) => value / norm);
+}
+
+/** The index of a hash in an ascending list; -1 if it is not there. */
+function placeOf(hashes: Uint32Array, hash: number): number {
+  let [from, to] = [0, hashes.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (hashes[middle]! < hash) from = middle + 1;
+    else to = middle;
+  }
+  return hashes[from] === hash ? from : -1;
+}
+
+/** Packs a latent space into bytes, 72 for each stem. */
+export function packSpace({ hashes, weights, vectors }: LatentSpace): Buffer {
+  return Buffer.concat(
+    [hashes, weights, vectors].map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
+  );
+}
+
+/** Unpacks what `packSpace` returned. */
+export function unpackSpace(bytes: Buffer): LatentSpace {
+  const stems = bytes.length / BYTES_PER_STEM;
+  // The arrays need a buffer that begins at a multiple of four.
+  const { buffer } = Uint8Array.from(bytes);
+  return {
+    hashes: new Uint32Array(buffer, 0, stems),
+    weights: new Float32Array(buffer, 4 * stems, stems),
+    vectors: new Int8Array(buffer, 8 * stems, LATENT_DIMENSIONS * stems),
+  };
+}
+
+const BYTES_PER_STEM = 8 + LATENT_DIMENSIONS;

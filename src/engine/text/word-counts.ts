@@ -1,0 +1,27 @@
+import { stemOf } from './stem-finder.ts';
+import { STOP_WORDS } from './stop-words.ts';
+import { isCjk, words } from './words.ts';
+
+/** How often a text has each stem. */
+export interface WordCounts {
+  /** Occurrences by stem; stop words are left out. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Number of words, about, stop words included. */
+  readonly length: number;
+}
+
+/** Share of a word that a piece of CJK counts: a word has two characters, which give four pieces with their pairs. */
+const CJK_PIECE = 0.25;
+
+/** Counts the words of a text by their English stems. */
+export function countWords(text: string): WordCounts {
+  const counts = new Map<string, number>();
+  let length = 0;
+  for (const word of words(text)) {
+    length += isCjk(word) ? CJK_PIECE : 1;
+    if (STOP_WORDS.has(word)) continue;
+    const stem = stemOf(word);
+    counts.set(stem, (counts.get(stem) ?? 0) + 1);
+  }
+  return { counts, length };
+}

@@ -1,0 +1,152 @@
+import { DAY_MS } from '../dynamics.ts';
+import { createRandom } from '../random.ts';
+import type { Clock } from '../ports.ts';
+import { lastNumbers } from '../store/calibrations.ts';
+import { deleteLatentFit, findLatentFit, putLatentFit } from '../store/latent-spaces.ts';
+import { countMemories } from '../store/memory-counts.ts';
+import type { Store } from '../store/open-store.ts';
+import { sampleMemories } from '../store/sample-memories.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
+import { decompose, type SparseRows } from '../text/decompose.ts';
+import { LATENT_DIMENSIONS, type LatentSpace, stemHash, weightOfCount } from '../text/latent-space.ts';
+import { countWords } from '../text/word-counts.ts';
+import { isAscii } from '../text/words.ts';
+
+/** What the fit of a latent space works with. */
+export interface LatentContext {
+  /** Returns the tenant's file on a connection that may write. It is called anew after each wait. */
+  readonly open: () => OpenTenant;
+  readonly clock: Clock;
+  /** Waits between two rounds of the fit, so that other work has its turn. */
+  readonly pause: () => Promise<void>;
+}
+
+/** Fewest long texts for a space: the topics of fewer are chance. */
+const MIN_TEXTS = 200;
+/** Most long texts that a space is fitted to. */
+const MAX_TEXTS = 2_000;
+/** Memories that are drawn at most, to find these texts among short ones. */
+const DRAWN = 2 * MAX_TEXTS;
+/** The part of each text that is read, in characters. */
+const MAX_CHARACTERS = 1_500;
+/** Fewest words of a long text. */
+const MIN_WORDS = 60;
+/** Most stems of a space, the most frequent ones: it takes 72 bytes for each. */
+const MAX_STEMS = 8_000;
+/** A stem counts if at least this number of texts have it, and at most this share. */
+const MIN_TEXTS_OF_STEM = 2;
+const MAX_SHARE_OF_TEXTS = 0.3;
+/** Seed of the sample and of the decomposition, so that two fits of the same file give the same space. */
+const SEED = 22;
+
+/**
+ * Fits a latent space to the long texts of a file, those of all its users, if there are enough and enough has changed:
+ * at first, when the number of memories has doubled, and daily while anything changes. Words that were deleted leave it
+ * with the next fit. A file with fewer than 200 long texts has no space.
+ * @returns whether a fit was due and was made
+ */
+export async function fitLatentSpace({ open, clock, pause }: LatentContext): Promise<boolean> {
+  const { store } = open();
+  const now = clock.now();
+  if (store.read(() => countMemories(store)) < MIN_TEXTS) {
+    if (findLatentFit(store) !== undefined) store.write(() => deleteLatentFit(store));
+    return false;
+  }
+  if (!store.read(() => isDue(store, now))) return false;
+  const { texts, state } = store.read(() => ({
+    texts: readLongTexts(store),
+    state: { at: now, memories: countMemories(store), numbers: lastNumbers(store) },
+  }));
+  const space = texts.length < MIN_TEXTS ? null : await fit(texts, pause);
+  const current = open().store;
+  current.write(() => putLatentFit(current, state, space));
+  return true;
+}
+
+function isDue(store: Store, now: number): boolean {
+  const last = findLatentFit(store);
+  if (last === undefined) return true;
+  const memories = countMemories(store);
+  if (memories >= 2 * last.memories) return true;
+  if (memories === last.memories && lastNumbers(store) === last.numbers) return false;
+  // A fit from the future means that the clock was set back; it must not delay the next fit.
+  return now - last.at >= DAY_MS || last.at > now;
+}
+
+/** Occurrences by stem of each long text. CJK and other scripts have no stems here. */
+function readLongTexts(store: Store): ReadonlyMap<string, number>[] {
+  const sample = sampleMemories(store, { count: DRAWN, characters: MAX_CHARACTERS, random: createRandom(SEED) });
+  return sample
+    .map(({ content }) => countWords(content))
+    .filter(({ length }) => length >= MIN_WORDS)
+    .slice(0, MAX_TEXTS)
+    .map(({ counts }) => new Map([...counts].filter(([stem]) => isAscii(stem))));
+}
+
+async function fit(
+  texts: readonly ReadonlyMap<string, number>[],
+  pause: () => Promise<void>,
+): Promise<LatentSpace | null> {
+  const frequency = new Map<string, number>();
+  for (const counts of texts) for (const stem of counts.keys()) frequency.set(stem, (frequency.get(stem) ?? 0) + 1);
+  const kept = [...frequency]
+    .filter(([, count]) => count >= MIN_TEXTS_OF_STEM && count <= MAX_SHARE_OF_TEXTS * texts.length)
+    .sort(([one, a], [other, b]) => b - a || (one < other ? -1 : 1))
+    .slice(0, MAX_STEMS);
+  const places = new Map(kept.map(([stem], place) => [stem, place]));
+  const rarities = kept.map(([, count]) => Math.log(texts.length / count));
+  const rows = sparseRows(texts, places, rarities);
+  const columns = await decompose(rows, { columns: kept.length, dimensions: LATENT_DIMENSIONS, seed: SEED, pause });
+  if (columns === null) return null;
+  return quantise(
+    kept.map(([stem]) => stemHash(stem)),
+    rarities,
+    columns,
+  );
+}
+
+/** The texts as rows of length 1: the weight of each stem is the logarithm of its count, times its rarity. */
+function sparseRows(
+  texts: readonly ReadonlyMap<string, number>[],
+  placeOf: ReadonlyMap<string, number>,
+  rarities: readonly number[],
+): SparseRows {
+  const [starts, places, values]: [number[], number[], number[]] = [[0], [], []];
+  for (const counts of texts) {
+    const row = [...counts].flatMap(([stem, count]) => {
+      const place = placeOf.get(stem);
+      return place === undefined ? [] : [{ place, value: weightOfCount(count) * rarities[place]! }];
+    });
+    const norm = Math.sqrt(row.reduce((sum, { value }) => sum + value * value, 0));
+    for (const { place, value } of row) {
+      places.push(place);
+      values.push(value / norm);
+    }
+    starts.push(places.length);
+  }
+  return { starts: Int32Array.from(starts), places: Int32Array.from(places), values: Float64Array.from(values) };
+}
+
+const MOST = 127;
+
+/** Makes the space: each stem's vector as whole numbers, whose scale is part of the stem's weight. */
+function quantise(
+  hashes: readonly number[],
+  rarities: readonly number[],
+  columns: readonly Float64Array[],
+): LatentSpace {
+  const order = hashes.map((_, place) => place).sort((a, b) => hashes[a]! - hashes[b]! || a - b);
+  const space: LatentSpace = {
+    hashes: Uint32Array.from(order, (place) => hashes[place]!),
+    weights: new Float32Array(order.length),
+    vectors: new Int8Array(order.length * LATENT_DIMENSIONS),
+  };
+  for (const [at, place] of order.entries()) {
+    const vector = columns.map((column) => column[place]!);
+    const most = Math.max(Number.MIN_VALUE, ...vector.map(Math.abs));
+    space.weights[at] = (rarities[place]! * most) / MOST;
+    for (const [dimension, value] of vector.entries())
+      space.vectors[at * LATENT_DIMENSIONS + dimension] = Math.round((value / most) * MOST);
+  }
+  return space;
+}
