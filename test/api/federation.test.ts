@@ -78,7 +78,7 @@ const answerOf = (reply: Reply): Answer => {
 };
 const berths = ({ matches }: Answer) => matches.map(({ content }) => /berth (\d)/.exec(content)?.[1]).sort();
 const outcomes = ({ members }: Answer): Readonly<Record<string, string>> =>
-  Object.fromEntries(members.map(({ server, tenant, outcome }) => [server ?? tenant, outcome]));
+  Object.fromEntries(members.map(({ server, tenant, outcome }) => [String(server ?? tenant), outcome] as const));
 
 describe('several tenants', () => {
   test('all tenants of the key are asked, and each match says where it is from', async () => {
