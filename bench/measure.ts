@@ -53,6 +53,18 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 1,
   },
+  console: {
+    usage: '[NODES] [ROWS]',
+    about: 'the console in a headless Chromium: bytes, first paint, frames a second of a graph and of a long list',
+    accepts: NUMBER,
+    most: 2,
+  },
+  newcomer: {
+    usage: '[install]',
+    about: 'the time from a clone to the first explained answer in the console; with install it runs npm ci',
+    accepts: /^install$/,
+    most: 1,
+  },
   'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', accepts: /^--all$/, most: 1 },
   'vector-index': {
     usage: '[VECTORS] [hashed|clustered]',
@@ -103,6 +115,13 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     most: 1,
   },
   'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
+  federation: {
+    usage: 'FOLDER [PARTS]',
+    about: 'what a question to the parts of a store finds, against the whole, on public sets',
+    accepts: /^(?:[2-9]|[^-\d].*)$/,
+    least: 1,
+    most: 2,
+  },
   'recall-cost': { usage: '[MEMORIES]', about: 'what the recall log costs a query', accepts: NUMBER, most: 1 },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   standing: {

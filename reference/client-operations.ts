@@ -94,7 +94,6 @@ function readOperation(
     return schema === undefined ? [] : [schema];
   });
   const asked = [...queryParameters.map(({ name }) => name), ...bodyFields];
-  const isRead = operation.security.every((scheme) => Object.values(scheme)[0]?.[0]?.startsWith('read') ?? false);
   return {
     name: operation.operationId,
     method,
@@ -105,7 +104,7 @@ function readOperation(
     body,
     form,
     mayBeEmpty: pathParameters.length === 0 && queryParameters.every(({ required }) => !required) && !isRequired,
-    isRepeatable: method !== 'POST' || isRead,
+    isRepeatable: operation['x-repeatable'] ?? method !== 'POST',
     takesIdempotencyKey: headers.includes('idempotency-key'),
     replies: distinct(replies),
     events: contents

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const ARCHITECTURE = path.join(ROOT, 'ARCHITECTURE.md');
+const IMPORTS = path.join(ROOT, 'docs/internals/imports.md');
 
 interface Module {
   /** From the repository's root, with forward slashes. */
@@ -97,13 +98,19 @@ describe('rooms', () => {
     expect(findCircle(imports)).toEqual([]);
   });
 
-  test('no folder imports itself by way of others, and ARCHITECTURE.md draws which imports which', async () => {
-    const rooms = roomsOf(modules);
-    expect(findCircle(rooms)).toEqual([]);
-    const text = fs.readFileSync(ARCHITECTURE, 'utf8');
-    const drawn = text.replace(/(?<=<!-- rooms -->\s+```text\n).*?(?=```)/s, drawRooms(rooms));
-    expect(drawn).toContain(drawRooms(rooms));
-    await expect(drawn).toMatchFileSnapshot(ARCHITECTURE); // `npx vitest run test/architecture.test.ts -u` draws it.
+  test('no folder imports itself by way of others', () => {
+    expect(findCircle(roomsOf(modules))).toEqual([]);
+  });
+
+  test.each([
+    ['ARCHITECTURE.md', ARCHITECTURE, drawStoreys],
+    ['docs/internals/imports.md', IMPORTS, drawRooms],
+  ])('%s draws the rooms as they are', async (_name, file, draw) => {
+    const picture = draw(roomsOf(modules));
+    const text = fs.readFileSync(file, 'utf8');
+    const drawn = text.replace(/(?<=<!-- rooms -->\s+```text\n).*?(?=```)/s, picture);
+    expect(drawn).toContain(picture);
+    await expect(drawn).toMatchFileSnapshot(file); // `npx vitest run test/architecture.test.ts -u` draws it.
   });
 
   test('circles are found, and rooms are drawn from the top', () => {
@@ -130,6 +137,7 @@ store                 –
 
 below all             types.ts
 `);
+    expect(drawStoreys(rooms)).toBe('2  src/main.ts\n1  src/api\n0  store\n');
   });
 });
 
@@ -179,19 +187,45 @@ function roomOf(file: string): string {
   return room.replace(/^src\/engine\//, '');
 }
 
+/** How rooms stand upon each other. */
+interface House {
+  readonly importsOf: (room: string) => string[];
+  /** Number of rooms on the longest way down. */
+  readonly height: (room: string) => number;
+  /** Whether everybody may import it: a file of src/engine that imports nothing but other such files. */
+  readonly isBelowAll: (room: string) => boolean;
+  readonly inOrder: (names: Iterable<string>) => string[];
+}
+
+function houseOf(rooms: Imports): House {
+  const importsOf = (room: string) => [...(rooms.get(room) ?? [])];
+  const isBelowAll = (room: string): boolean => /^\w[\w-]*\.ts$/.test(room) && importsOf(room).every(isBelowAll);
+  const heights = new Map<string, number>();
+  const height = (room: string): number => {
+    const known = heights.get(room);
+    if (known !== undefined) return known;
+    const found = Math.max(0, ...importsOf(room).map((other) => (isBelowAll(other) ? 0 : height(other) + 1)));
+    heights.set(room, found);
+    return found;
+  };
+  const inOrder = (names: Iterable<string>) => [...names].sort((a, b) => height(b) - height(a) || (a < b ? -1 : 1));
+  return { importsOf, height, isBelowAll, inOrder };
+}
+
+/** A line for each storey, from the top: its rooms import none but rooms of the storeys below. */
+function drawStoreys(rooms: Imports): string {
+  const { height, isBelowAll, inOrder } = houseOf(rooms);
+  const drawn = inOrder(rooms.keys()).filter((room) => !isBelowAll(room));
+  const storeys = Map.groupBy(drawn, height);
+  return [...storeys].map(([storey, names]) => line(String(storey), names, 2, 112)).join('');
+}
+
 /**
  * A line for each room with what it imports, each above all that it imports. What everybody may import is named once,
- * below: the files of src/engine that import nothing but one another.
+ * below.
  */
 function drawRooms(rooms: Imports): string {
-  const isBelowAll = (room: string): boolean => /^\w[\w-]*\.ts$/.test(room) && importsOf(room).every(isBelowAll);
-  const importsOf = (room: string) => [...(rooms.get(room) ?? [])];
-  const height = (room: string): number => Math.max(0, ...importsOf(room).map((other) => height(other) + 1));
-  const inOrder = (names: Iterable<string>) => [...names].sort((a, b) => height(b) - height(a) || (a < b ? -1 : 1));
-  const line = (room: string, names: readonly string[]) =>
-    wrap(names.length === 0 ? '–' : names.join(', '), 98)
-      .map((part, at) => `${(at === 0 ? room : '').padEnd(21)} ${part}\n`)
-      .join('');
+  const { importsOf, isBelowAll, inOrder } = houseOf(rooms);
   const drawn = inOrder(rooms.keys()).filter((room) => !isBelowAll(room));
   const lines = drawn.map((room) =>
     line(
@@ -200,6 +234,13 @@ function drawRooms(rooms: Imports): string {
     ),
   );
   return `${lines.join('')}\n${line('below all', [...rooms.keys()].filter(isBelowAll).sort())}`;
+}
+
+/** A name and, beside it, the names that belong to it, over as many lines as they need. */
+function line(name: string, names: readonly string[], column = 21, width = 98): string {
+  return wrap(names.length === 0 ? '–' : names.join(', '), width)
+    .map((part, at) => `${(at === 0 ? name : '').padEnd(column)} ${part}\n`)
+    .join('');
 }
 
 function wrap(text: string, width: number): string[] {

@@ -158,6 +158,25 @@ export const retrieval: Dashboard = {
       ],
     },
     {
+      title: 'Federated questions',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Members of federated questions',
+          description:
+            'Tenants and other servers that were asked, a second, by outcome. Without an answer of a member the others ' +
+            'answer alone; `cairn query --servers` says which one failed and why.',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (member, outcome) (rate(cairn_federation_members_total[$__rate_interval]))',
+              legend: '{{member}} {{outcome}}',
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: 'Evaluation sets',
       panels: [
         {

@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { addOnlyTenant, boundTenant, EngineError, isBound } from '../engine/index.ts';
+import { EngineError, isBound } from '../engine/index.ts';
 import { createDoorkeeper, type Doorkeeper, isReading } from './doorkeeper.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
@@ -16,6 +16,7 @@ import { localsOf } from './reply.ts';
 import type { ApiContext, Call, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
 import { ROUTES } from './routes.ts';
+import { tenantOf } from './tenant-of.ts';
 
 /**
  * Builds the HTTP API as an Express app; `listen` in server.ts serves it. A request passes the steps from top to
@@ -56,17 +57,14 @@ function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler 
       door.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
-    const whole = await api.engine.tenant(principal.tenantId);
     if (isBound(principal) && route.forBoundKeys !== true)
       throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
-    const named = whole.as(principal.keyId);
-    const own = principal.role === 'add' ? addOnlyTenant(named, principal.keyId) : named;
-    const tenant = isBound(principal) ? boundTenant(own, principal) : own;
+    const tenant = await tenantOf(api.engine, principal);
     watchAdmission(response, () => door.isStillAdmitted(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
     if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access) && route.recordsItsReads !== true)
-      await own.recordAction(`read.${route.name}`, { reads: 1 });
+      await tenant.recordAction(`read.${route.name}`, { reads: 1 });
     return route.handle(call);
   };
   const { tracing } = api.engine;

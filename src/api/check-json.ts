@@ -7,14 +7,19 @@ const MAX_JSON_DEPTH = 512;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
+const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39];
 const SPACE = 0x20;
+/** Matches a number of JSON, with its fraction in group 1 and its exponent in group 2. */
+const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
+/** Longest whole number that is surely kept exactly, in characters with its sign. */
+const SAFE_CHARACTERS = 15;
 /** Characters of a name that a refusal quotes. */
 const QUOTED_CHARACTERS = 64;
 
 /**
  * Refuses a text of well-formed JSON that names a field of an object twice, where JSON.parse would keep the last: what
- * checked the request on its way may have read the first. Refuses more than `MAX_JSON_VALUES` values and a nesting
- * over `MAX_JSON_DEPTH`, too.
+ * checked the request on its way may have read the first. Refuses numbers that JSON.parse would replace by another
+ * number, more than `MAX_JSON_VALUES` values, and a nesting over `MAX_JSON_DEPTH`, too.
  * @throws EngineError `invalid`
  */
 export function checkJson(text: string): void {
@@ -28,6 +33,9 @@ export function checkJson(text: string): void {
       const names = open.at(-1);
       if (names != null && isBeforeColon(text, end)) addName(names, text.slice(at, end));
       at = end - 1;
+    } else if ((code >= ZERO && code <= NINE) || code === MINUS) {
+      at = endOfNumber(text, at) - 1;
+      continue;
     } else if (code === OPEN_OBJECT) open.push(new Set());
     else if (code === OPEN_LIST) open.push(null);
     else if (code === CLOSE_OBJECT || code === CLOSE_LIST) open.pop();
@@ -44,6 +52,28 @@ function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end + 1;
+}
+
+/**
+ * Returns the offset behind the number that begins at `start`. Whole numbers come back as they were
+ * sent or are refused, since some programs count beyond what a JavaScript number holds. A fraction means the nearest
+ * 64-bit number to every program.
+ * @throws EngineError `invalid` for a whole number that would come back as another one, and for a number beyond 1.8e308
+ */
+function endOfNumber(text: string, start: number): number {
+  NUMBER.lastIndex = start;
+  const [written, fraction, exponent] = NUMBER.exec(text)!;
+  const end = start + written.length;
+  const isWhole = fraction === undefined && exponent === undefined;
+  if (isWhole && written.length <= SAFE_CHARACTERS) return end;
+  const value = Number(written);
+  const isKept = () => !isWhole || String(value) === written || BigInt(value) === BigInt(written);
+  if (Number.isFinite(value) && isKept()) return end;
+  throw new EngineError(
+    'invalid',
+    `the number at character ${start + 1} of the body cannot be kept exactly: whole numbers reach from ` +
+      `${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}; send a larger one as a string`,
+  );
 }
 
 function isEscaped(text: string, quote: number): boolean {

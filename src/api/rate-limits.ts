@@ -1,4 +1,6 @@
+import type { Response } from 'express';
 import { EngineError, type RateClass } from '../engine/index.ts';
+import { localsOf } from './reply.ts';
 import type { Route, TenantCall } from './route.ts';
 
 const MB = 1024 * 1024;
@@ -39,12 +41,7 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
   const { api, principal, response } = call;
   // A key of several tenants spends from one bucket.
   const verdict = api.engine.rates.take({ key: principal.keyId, kind }, { cost, perMinute, mustFit });
-  if (!response.headersSent) {
-    const unit = kind === 'upload_bytes' ? ';qu="content-bytes"' : '';
-    response.appendHeader('ratelimit-policy', `"${kind}";q=${perMinute};w=60${unit}`);
-    const seconds = Math.ceil(verdict.resetMs / 1000);
-    response.appendHeader('ratelimit', `"${kind}";r=${verdict.remaining};t=${seconds}`);
-  }
+  tellRest(response, kind, { perMinute, ...verdict });
   if (verdict.isAllowed) return;
   api.engine.metrics.limitedRequests.inc({ limit: kind });
   throw new EngineError(
@@ -56,7 +53,41 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
   );
 }
 
-function perMinuteOf({ api, principal }: TenantCall, kind: RateClass): number {
+/**
+ * Says in the reply's headers what is left of a limit. A request that spends several times, such as a batch of MCP
+ * messages, tells of each limit once: by what was left when least was.
+ */
+function tellRest(
+  response: Response,
+  kind: RateClass,
+  { perMinute, remaining, resetMs }: { perMinute: number; remaining: number; resetMs: number },
+): void {
+  if (response.headersSent) return;
+  const told = (localsOf(response).limits ??= new Map());
+  if (remaining >= (told.get(kind)?.remaining ?? Infinity)) return;
+  const unit = kind === 'upload_bytes' ? ';qu="content-bytes"' : '';
+  const rest = `"${kind}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
+  told.set(kind, { remaining, policy: `"${kind}";q=${perMinute};w=60${unit}`, rest });
+  const all = [...told.values()];
+  response.setHeader('ratelimit-policy', all.map((limit) => limit.policy).join(', '));
+  response.setHeader('ratelimit', all.map((limit) => limit.rest).join(', '));
+}
+
+/**
+ * Takes one token for a further tenant that a request asks, by the limits of the key there. It says nothing in the
+ * reply's headers, which are about the request's own tenant.
+ * @returns whether there was one to take
+ */
+export function isWithinRate({ api, principal }: TenantCall, kind: RateClass, tenantId: string): boolean {
+  const perMinute = perMinuteOf({ api, principal: { ...principal, tenantId } }, kind);
+  if (perMinute === 0) return true;
+  const bucket = { key: principal.keyId, kind };
+  const { isAllowed } = api.engine.rates.take(bucket, { cost: 1, perMinute, mustFit: true });
+  if (!isAllowed) api.engine.metrics.limitedRequests.inc({ limit: kind });
+  return isAllowed;
+}
+
+function perMinuteOf({ api, principal }: Pick<TenantCall, 'api' | 'principal'>, kind: RateClass): number {
   const limits = api.engine.control.limits.inForce(principal);
   return kind === 'upload_bytes' ? limits.upload_mb * MB : limits[kind];
 }

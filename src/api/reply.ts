@@ -1,4 +1,5 @@
 import type { Response } from 'express';
+import type { RateClass } from '../engine/index.ts';
 
 /** Data of a request that middleware and handlers share, in Express's `response.locals`. */
 export interface Locals {
@@ -16,6 +17,8 @@ export interface Locals {
   onAdmissionLost?: () => void;
   /** Id of the request's trace, if it is traced. */
   traceId?: string;
+  /** What the reply's headers say of each limit of rates, with what was left of it. */
+  limits?: Map<RateClass, { readonly remaining: number; readonly policy: string; readonly rest: string }>;
 }
 
 /** Returns the data of a response's request, set by `recordRequests` before any handler runs. */

@@ -137,6 +137,11 @@ interface Description<Path extends string, Query extends z.ZodType, Json extends
   readonly body?: Body<Json>;
   readonly headers?: readonly RequestHeader[];
   readonly replies: Answers;
+  /**
+   * Whether a second request has no second effect, so that a client may send a request again whose reply got lost. Left
+   * out, every method but POST may be repeated.
+   */
+  readonly repeatable?: boolean;
   /** What the request spends of its key's rate limits. */
   readonly limited?: readonly RateClass[];
   /** Meaning of errors that are specific to this route, by code. */

@@ -11,6 +11,7 @@ import { graphRoutes } from './routes/graph.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { evalRoutes } from './routes/evals.ts';
 import { eventRoutes } from './routes/events.ts';
+import { federationRoutes } from './routes/federation.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -29,6 +30,7 @@ import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { recallRoutes } from './routes/recalls.ts';
+import { receiptRoutes } from './routes/receipts.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
@@ -45,7 +47,7 @@ import { webhookRoutes } from './routes/webhooks.ts';
  * must stand before a path with a parameter in its place.
  */
 export const ROUTE_GROUPS: readonly RouteGroup[] = [
-  { name: 'Adding', description: 'Storing memories.', routes: addRoutes },
+  { name: 'Adding', description: 'Storing memories.', routes: [...addRoutes, ...receiptRoutes] },
   {
     name: 'Documents',
     description: 'Files and pages that are too large for one memory: each is read into chunks, which are memories.',
@@ -55,6 +57,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Querying',
     description: 'Finding the memories that answer a query, and explaining why they were found.',
     routes: [...queryRoutes, ...diffRoutes, ...recallRoutes],
+  },
+  {
+    name: 'Federation',
+    description: 'One question to several tenants and to other Cairn servers.',
+    routes: federationRoutes,
   },
   { name: 'Links', description: 'Relations between memories.', routes: linkRoutes },
   {

@@ -1,6 +1,15 @@
 /** Declarations that commands share, and parsers of their arguments. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { CUTS, DAY_MS, INCLUDED, PROFILES, QUEUE_NAMES, type QueueName, SIMILARITIES } from '../engine/index.ts';
+import {
+  CUTS,
+  DAY_MS,
+  INCLUDED,
+  PROFILES,
+  QUEUE_NAMES,
+  type QueueName,
+  SECTORS,
+  SIMILARITIES,
+} from '../engine/index.ts';
 
 /** Declares a command that talks to a running server. */
 export function overHttp(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {
@@ -34,6 +43,13 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
+/** Parses names that are separated by commas. */
+export function names(text: string): readonly string[] {
+  const named = text.split(',').map((name) => name.trim());
+  if (named.every((name) => name !== '')) return named;
+  throw new InvalidArgumentError('expected names such as a,b');
+}
+
 /** Makes the parser of a whole number from `min` to `max`. */
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -48,6 +64,25 @@ export function fraction(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError('expected a number in 0..1');
+}
+
+/** Parses rates of decay per day: one for all sectors, such as 0.01, or some by sector, as in `episodic=0.03`. */
+export function parseRates(text: string): number | Record<string, number> {
+  if (!text.includes('=')) return rate(text);
+  return Object.fromEntries(
+    text.split(',').map((entry) => {
+      const [sector = '', value = ''] = entry.split('=').map((part) => part.trim());
+      if (!(SECTORS as readonly string[]).includes(sector))
+        throw new InvalidArgumentError(`expected some of ${SECTORS.join(', ')}, each with its rate`);
+      return [sector, rate(value)];
+    }),
+  );
+}
+
+function rate(text: string): number {
+  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 10) return value;
+  throw new InvalidArgumentError('expected a rate per day in 0..10');
 }
 
 /** Parses a time; the server checks it. Unix milliseconds become a number. */

@@ -57,10 +57,24 @@ export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
   return matches.length === 0 || lines.length === 0 ? lines : ['', ...lines];
 }
 
-function describeHit(match: MatchItem, { rank, query, now }: { rank: number; query: string; now: number }): string[] {
+/** What is shown of a hit. */
+type ShownHit = Pick<
+  MatchItem,
+  'user_id' | 'primary_sector' | 'event_time' | 'title' | 'content' | 'score' | 'explain'
+>;
+
+/**
+ * Makes the lines that show one hit, without its explanation.
+ * @param origin where the hit is from, if not all are from one store
+ */
+export function describeHit(
+  match: ShownHit,
+  { rank, query, now, origin }: { rank: number; query: string; now: number; origin?: string },
+): string[] {
   const width = widthOfTerminal();
   const user = match.user_id === '' ? '' : ` · ${cut(match.user_id, 20)}`;
-  const facts = `${match.primary_sector} · ${age(match.event_time, now)}${user}`;
+  const from = origin === undefined ? '' : ` · ${cut(origin, 40)}`;
+  const facts = `${match.primary_sector} · ${age(match.event_time, now)}${user}${from}`;
   const title = cut(match.title, width - 12 - facts.length);
   const shownTitle = title === '' ? '' : `${bold(title)}  `;
   const lines = showExcerpt(match.content, match.explain?.terms ?? wordsOf(query), width - INDENT.length);

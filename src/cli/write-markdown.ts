@@ -47,6 +47,11 @@ export async function writeMarkdown(
   return { notes };
 }
 
+/** Fields of a line that stand in front matter under their own names, if they are there. */
+const PICKED = ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'value'];
+/** Keys of front matter that are not of the metadata. */
+const RESERVED = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified', 'metadata', ...PICKED]);
+
 /** A note with its front matter. Every value is written as JSON, which is YAML. */
 function noteOf(line: Line, content: string): string {
   const title = (line['title'] as string | undefined) || content.split('\n', 1)[0]!.slice(0, 80);
@@ -57,10 +62,16 @@ function noteOf(line: Line, content: string): string {
     permalink: line['id'],
     created: line['created_at'],
     modified: line['updated_at'],
-    ...pick(line, ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'value']),
-    ...pick((line['metadata'] ?? {}) as Line, Object.keys(line['metadata'] ?? {})),
+    ...pick(line, PICKED),
   };
-  const matter = Object.entries(fields)
+  // Metadata with the name of a field above stands below a key of its own.
+  const metadata = Object.entries((line['metadata'] ?? {}) as Line);
+  const [others, alike] = [false, true].map((isAlike) =>
+    Object.fromEntries(metadata.filter(([name]) => RESERVED.has(name) === isAlike)),
+  );
+  const all = { ...fields, ...others, ...(Object.keys(alike!).length === 0 ? {} : { metadata: alike }) };
+  const matter = Object.entries(all)
+    .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${/^[A-Za-z_][\w-]*$/.test(key) ? key : JSON.stringify(key)}: ${JSON.stringify(value)}`)
     .join('\n');
   return `---\n${matter}\n---\n\n${content}${content === '' ? '' : '\n\n'}`;

@@ -3,7 +3,7 @@ import type { BatchReply, NewMemory } from './generated/types.ts';
 import type { CallOptions } from './reply.ts';
 
 export interface AddAllOptions extends Pick<CallOptions, 'signal'> {
-  /** Memories in one request, 100 by default; the server takes 1 000 at most, and 1 MiB. */
+  /** Most memories in one request, 1 to 100; 100 by default. A request also has at most 1 MB of them. */
   readonly batchSize?: number;
   /** Requests at once, 4 by default. */
   readonly concurrency?: number;
@@ -11,6 +11,9 @@ export interface AddAllOptions extends Pick<CallOptions, 'signal'> {
 
 /** The result of one memory, and its place among all that were given, from 0. */
 export type AddedMemory = BatchReply['results'][number] & { readonly index: number };
+
+/** Most bytes of memories in one request; the server takes 1 MiB with everything around them. */
+const MAX_BYTES = 1_000_000;
 
 /**
  * Adds any number of memories, some requests at a time, and yields the result of each in the order that they were given
@@ -23,28 +26,52 @@ export async function* addAll(
   memories: Iterable<NewMemory> | AsyncIterable<NewMemory>,
   { batchSize = 100, concurrency = 4, signal }: AddAllOptions = {},
 ): AsyncGenerator<AddedMemory> {
-  const running: Promise<BatchReply>[] = [];
+  const running: Promise<BatchReply['results']>[] = [];
   let index = 0;
   const next = async function* () {
-    for (const result of (await running.shift()!).results) yield { ...result, index: index++ };
+    for (const result of await running.shift()!) yield { ...result, index: index++ };
   };
   for await (const items of batchesOf(memories, batchSize)) {
     if (running.length >= concurrency) yield* next();
-    const reply = client.addMemories({ items }, { signal });
-    reply.catch(() => {}); // Awaited in its turn.
-    running.push(reply);
+    const results = addBatch(client, items, signal);
+    results.catch(() => {}); // Awaited in its turn.
+    running.push(results);
   }
   while (running.length > 0) yield* next();
 }
 
-async function* batchesOf<Item>(items: Iterable<Item> | AsyncIterable<Item>, size: number): AsyncGenerator<Item[]> {
-  let batch: Item[] = [];
+async function addBatch(
+  client: Pick<Client, 'addMemories'>,
+  items: readonly NewMemory[],
+  signal: AbortSignal | undefined,
+): Promise<BatchReply['results']> {
+  // The server would end the connection in the middle of such a request.
+  if (items.length === 1 && bytesOf(items[0]!) > MAX_BYTES) return [{ error: TOO_LARGE }];
+  return (await client.addMemories({ items }, { signal })).results;
+}
+
+const TOO_LARGE = { code: 'too_large', message: 'a memory of over 1 MB' } as const;
+
+/** Divides memories into requests that the server takes; one that is too large stands alone. */
+async function* batchesOf(
+  items: Iterable<NewMemory> | AsyncIterable<NewMemory>,
+  most: number,
+): AsyncGenerator<NewMemory[]> {
+  let batch: NewMemory[] = [];
+  let bytes = 0;
   for await (const item of items) {
-    batch.push(item);
-    if (batch.length >= size) {
+    const size = bytesOf(item) + 1;
+    if (batch.length > 0 && (batch.length >= most || bytes + size > MAX_BYTES)) {
       yield batch;
-      batch = [];
+      [batch, bytes] = [[], 0];
     }
+    batch.push(item);
+    bytes += size;
   }
   if (batch.length > 0) yield batch;
+}
+
+/** Length of a memory in bytes of JSON. */
+function bytesOf(memory: NewMemory): number {
+  return new TextEncoder().encode(JSON.stringify(memory)).length;
 }

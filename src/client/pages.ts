@@ -13,25 +13,66 @@ interface AnyPage {
   readonly total?: number;
 }
 
-/** Returns the input that asks for the next page, or undefined after the last page. */
-function nextInput({ page: by }: Operation, input: Input, { items, total, ...page }: AnyPage): Input | undefined {
-  if (by !== 'offset') {
-    const next = page.next ?? page.next_cursor ?? (page.has_more === true ? page.cursor : undefined);
-    return next === undefined ? undefined : { ...input, [by!]: next };
-  }
-  const next = Number(input.u ?? 0) + items.length;
-  return items.length === 0 || next === total ? undefined : { ...input, u: next };
-}
+type Ask = (input: Input) => PromiseLike<unknown>;
 
 /** Yields the entries of a list, page by page. */
-export async function* eachEntry(
-  operation: Operation,
-  input: Input,
-  ask: (input: Input) => PromiseLike<unknown>,
-): AsyncGenerator<unknown> {
+export async function* eachEntry(operation: Operation, input: Input, ask: Ask): AsyncGenerator<unknown> {
+  const { page: by } = operation;
+  if (by === 'u' || by === 'offset') return void (yield* eachByOffset(input, ask, by));
   for (let next: Input | undefined = input; next !== undefined;) {
     const page = (await ask(next)) as AnyPage;
     yield* page.items;
-    next = nextInput(operation, next, page);
+    const place = page.next ?? page.next_cursor ?? (page.has_more === true ? page.cursor : undefined);
+    next = place === undefined || place === null ? undefined : { ...input, [by!]: place };
   }
+}
+
+/**
+ * Yields the entries of a list whose pages are counted from its beginning. Entries that are deleted meanwhile move the
+ * others towards the beginning, so each page begins with the last entry of the page before, and where it does not, the
+ * walk goes back until a page begins with an entry that was yielded. So an entry that is there all the time is yielded,
+ * and yielded once. Keeps the id of every entry; entries without one are read by their count alone.
+ */
+async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncGenerator<unknown> {
+  const start = Number(input.u ?? 0);
+  const size = Math.max(2, Number(input.l ?? 100));
+  const yielded = new Set<string>();
+  let page = (await ask(input)) as AnyPage;
+  let place = start;
+  let step = size;
+  /** Whether nothing that was not yielded can stand before `place`. */
+  let isSure = true;
+  for (;;) {
+    const { items } = page;
+    const first = keyOf(items[0]);
+    if (!isSure && place > start && (first === undefined || !yielded.has(first))) {
+      place = Math.max(start, place - step);
+      step *= 2;
+    } else {
+      step = size;
+      let isNews = false;
+      for (const entry of items) {
+        const key = keyOf(entry);
+        if (key !== undefined && yielded.has(key)) continue;
+        if (key !== undefined) yielded.add(key);
+        isNews = true;
+        yield entry;
+      }
+      const end = place + items.length;
+      const isLast = by === 'u' ? page.next === undefined : items.length === 0 || end >= (page.total ?? Infinity);
+      // A page that holds one entry of many megabytes cannot bring the next one as well.
+      const isStuck = !isNews && items.length < 2;
+      if (isLast || (by === 'offset' && isStuck && page.total === undefined)) return;
+      isSure = first === undefined || isStuck;
+      place = isSure ? end : end - 1;
+    }
+    page = (await ask({ ...input, l: size, u: place })) as AnyPage;
+  }
+}
+
+/** What tells an entry from all others of its list; undefined for one that has neither id nor name. */
+function keyOf(entry: unknown): string | undefined {
+  const { id, memory_id: memory, name } = Object(entry) as Readonly<Record<string, unknown>>;
+  const key = id ?? memory ?? name;
+  return typeof key === 'string' ? key : undefined;
 }

@@ -1,5 +1,7 @@
 import type { Client, QueryMemoriesInput } from '../client/index.ts';
 import { checkUser } from './check-user.ts';
+import { queryText } from './query-text.ts';
+import { warn } from './warn.ts';
 
 /** What the adapters of agent frameworks take, whichever the framework. */
 export interface TurnMemoryOptions {
@@ -20,19 +22,23 @@ export interface TurnMemoryOptions {
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /**
    * Told of a recall or a store that failed; the agent goes on without it. By default it becomes a warning of the
-   * process.
+   * process, or of the console where there is no process, as in edge runtimes.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /** Who speaks, and in which conversation. */
-interface Speaker {
+export interface Speaker {
   readonly userId: string;
   readonly sessionId?: string | undefined;
 }
 
+/** The speaker of a turn, or how it follows from the caller's own code, which may fail. */
+type SpeakerOf = Speaker | (() => Speaker);
+
 /** What was said in one turn; texts without words are not stored. */
-interface Turn extends Speaker {
+interface Turn {
+  readonly speaker: SpeakerOf;
   readonly asked: string;
   readonly answer: string;
 }
@@ -42,26 +48,24 @@ export interface TurnMemory {
    * Recalls what belongs to a message of the user, as a text for a language model: quoted, with its sources, and marked
    * as no instructions. '' if nothing does, or if the recall failed, which `onError` is told. Never rejects.
    */
-  recall(asked: string, speaker: Speaker, signal?: AbortSignal): Promise<string>;
+  recall(asked: string, speaker: SpeakerOf, signal?: AbortSignal): Promise<string>;
   /** Stores a turn in the background. Returns at once and never throws. */
   capture(turn: Turn): void;
 }
 
 const DEFAULT_TOKENS = 1_000;
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** Longest query that Cairn takes, in UTF-16 code units. */
-const MAX_QUERY = 8_192;
 
 export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
   const { client, onError = warn } = options;
   const { recallTokens = DEFAULT_TOKENS, recallTimeoutMs = DEFAULT_TIMEOUT_MS, query } = options;
   return {
-    async recall(asked, { userId }, signal) {
+    async recall(asked, speaker, signal) {
       if (recallTokens === 0 || asked.trim() === '') return '';
       try {
-        checkUser(userId);
+        const { userId } = resolved(speaker);
         const fields = { ...query, user_id: userId, token_budget: recallTokens, format: 'prompt' as const };
-        const input = { ...fields, query: asked.slice(0, MAX_QUERY) };
+        const input = { ...fields, query: queryText(asked) };
         // One attempt: the user waits for it, and the next turn recalls again.
         const { text, ids } = await client.queryMemories(input, { signal, timeoutMs: recallTimeoutMs, retries: 0 });
         return ids.length === 0 ? '' : text;
@@ -71,12 +75,23 @@ export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
       }
     },
     capture(turn) {
-      const items = memoriesOf(turn, options.capture ?? 'user');
-      if (items.length === 0) return;
-      const work = store(client, items).catch(onError);
-      options.waitUntil?.(work);
+      try {
+        const items = memoriesOf(turn, options.capture ?? 'user');
+        if (items.length === 0) return;
+        const work = store(client, items).catch(onError);
+        options.waitUntil?.(work);
+      } catch (error) {
+        onError(error);
+      }
     },
   };
+}
+
+/** @throws TypeError for a user that is no text; what the caller's own code throws */
+function resolved(speaker: SpeakerOf): Speaker {
+  const found = typeof speaker === 'function' ? speaker() : speaker;
+  checkUser(found.userId);
+  return found;
 }
 
 /** Reasons for which a model stops in the midst of a turn, by the names of the AI SDK and Mastra. */
@@ -95,23 +110,20 @@ interface CapturedMessage {
 }
 
 function memoriesOf(turn: Turn, capture: 'user' | 'both' | 'none'): CapturedMessage[] {
-  const { asked, answer, userId, sessionId } = turn;
+  const { asked, answer } = turn;
+  const texts = [asked, answer].slice(0, { none: 0, user: 1, both: 2 }[capture]);
+  if (texts.every((text) => text.trim() === '')) return [];
+  const { userId, sessionId } = resolved(turn.speaker);
   const owner = { user_id: userId, ...(sessionId === undefined ? {} : { session_id: sessionId }) };
   const said: CapturedMessage[] = [
     { content: asked, type: 'user_message', ...owner },
     { content: answer, type: 'assistant_message', ...owner },
   ];
-  const kept = { none: 0, user: 1, both: 2 }[capture];
-  return said.slice(0, kept).filter(({ content }) => content.trim() !== '');
+  return said.slice(0, texts.length).filter(({ content }) => content.trim() !== '');
 }
 
 async function store(client: Pick<Client, 'addMemories'>, items: readonly CapturedMessage[]): Promise<void> {
-  checkUser(items[0]!.user_id);
   const { results } = await client.addMemories({ items });
   const refused = results.find((result) => 'error' in result);
   if (refused !== undefined) throw new Error(`a message was not stored: ${refused.error.code}`);
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: 'CAIRN_MEMORY' });
 }

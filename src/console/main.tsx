@@ -8,7 +8,7 @@ import { SignIn } from './pages/sign-in.tsx';
 import { Empty, Failed, Waiting } from './parts/basics.tsx';
 import { type Refusal, returns } from './client.ts';
 import { loadSession, session, takeRememberedView } from './session.ts';
-import { applyTheme, Shell } from './shell.tsx';
+import { applyTheme, Frame, Shell } from './shell.tsx';
 import { texts } from './texts.ts';
 
 /** The pages by the first segment of their address. All but the first are loaded when they are opened. */
@@ -22,6 +22,7 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   recall: page(async () => (await import('./pages/recalls/recall.tsx')).RecallPage),
   decay: page(async () => (await import('./pages/decay/decay.tsx')).Decay),
   evals: page(async () => (await import('./pages/evals/evals.tsx')).Evals),
+  standing: page(async () => (await import('./pages/standing/standing.tsx')).Standing),
   graph: page(async () => (await import('./pages/graph/graph.tsx')).Graph),
   admin: page(async () => (await import('./pages/admin/admin.tsx')).Admin),
   name: page(async () => (await import('./pages/graph/name.tsx')).NamePage),
@@ -64,11 +65,7 @@ function Console() {
 }
 
 function Start() {
-  return (
-    <main class="main">
-      {failure.value === undefined ? <Waiting /> : <Failed error={failure.value} retry={load} />}
-    </main>
-  );
+  return <Frame>{failure.value === undefined ? <Waiting /> : <Failed error={failure.value} retry={load} />}</Frame>;
 }
 
 function NoPage() {
@@ -90,4 +87,6 @@ returns.subscribe((times) => times > 0 && load());
 address.subscribe(
   ({ page }) => (document.title = `${(texts.shell.names as Record<string, string>)[page] ?? 'Console'} · Cairn`),
 );
-render(<Console />, document.getElementById('console')!);
+const root = document.getElementById('console')!;
+root.replaceChildren();
+render(<Console />, root);

@@ -18,6 +18,7 @@ const PLACES: readonly Place[] = [
   { page: 'browse', access: 'read' },
   { page: 'documents', access: 'read' },
   { page: 'graph', access: 'read' },
+  { page: 'standing', access: 'read' },
   { page: 'decay', access: 'admin' },
   { page: 'evals', access: 'admin' },
   { page: 'work', access: 'read' },
@@ -37,6 +38,21 @@ function chooseTheme(next: string): void {
   theme.value = next;
   localStorage.setItem(THEME, next);
   applyTheme();
+}
+
+/** The page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
+export function Frame({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="shell">
+      <header class="side">
+        <span class="brand">
+          <img src={logo} alt="" />
+          Cairn
+        </span>
+      </header>
+      <main class="main">{children}</main>
+    </div>
+  );
 }
 
 /** The frame around every page: where one can go, who one is, and whether the service answers. */

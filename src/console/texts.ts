@@ -5,9 +5,12 @@ import { browse, graph, name } from './texts/browse.ts';
 import { decay } from './texts/decay.ts';
 import { documents } from './texts/documents.ts';
 import { evals } from './texts/evals.ts';
+import { learned } from './texts/learned.ts';
 import { memory } from './texts/memory.ts';
+import { receipts } from './texts/receipts.ts';
 import { recalls } from './texts/recalls.ts';
 import { fields, shell, signIn } from './texts/shell.ts';
+import { standing } from './texts/standing.ts';
 import { work } from './texts/work.ts';
 
 export const texts = {
@@ -39,6 +42,9 @@ export const texts = {
   admin,
   decay,
   evals,
+  learned,
+  receipts,
   recalls,
+  standing,
   work,
 } as const;

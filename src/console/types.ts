@@ -2,17 +2,19 @@
 import type { z } from 'zod';
 import type { activityReply, backupsReply, decayReply, settingsReply, tenantPage } from '../api/schemas/admin.ts';
 import type { sessionReply, signedOutReply } from '../api/schemas/console.ts';
-import type { documentPage } from '../api/schemas/document-replies.ts';
+import type { documentPage, receiptReply } from '../api/schemas/document-replies.ts';
 import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
 import type { jobPage } from '../api/schemas/jobs.ts';
 import type { deletedReply, historyReply, timelineReply } from '../api/schemas/memory-replies.ts';
 import type { evalList, evalRunReply, evalRuns, evalSet } from '../api/schemas/evals.ts';
 import type { graphReply } from '../api/schemas/graph.ts';
 import type { madeKey } from '../api/schemas/keys.ts';
+import type { learningReply } from '../api/schemas/learned.ts';
 import type { linkList, nearDuplicateList, proposalList } from '../api/schemas/links.ts';
 import type { memoryListReply, nameListReply } from '../api/schemas/lists.ts';
 import type { providerCallPage, providerUsageReply } from '../api/schemas/providers.ts';
 import type { recallListReply, recallReply, replayReply } from '../api/schemas/recalls.ts';
+import type { createdStanding } from '../api/schemas/standing.ts';
 import type { QueryReplyBody } from '../api/schemas/query-replies.ts';
 import type { querySchema } from '../api/schemas/query.ts';
 import type { sectorsReply, statsReply } from '../api/schemas/service.ts';
@@ -24,6 +26,16 @@ export type { JobItem } from '../api/schemas/jobs.ts';
 export type { KeyItem } from '../api/schemas/keys.ts';
 export type { LinkItem, MemoryItem, RevisionItem } from '../api/schemas/memory-replies.ts';
 export type { Problem } from '../api/schemas/problem.ts';
+export type { ErasureItem, ErasureReply } from '../api/schemas/erasures.ts';
+export type { LearnedItem } from '../api/schemas/learned.ts';
+export type {
+  CreatedWebhookItem,
+  DeliveryItem,
+  NewWebhookInput,
+  StandingAnswerItem,
+  StandingItem,
+  WebhookItem,
+} from '../api/schemas/standing.ts';
 export type { ProviderCallItem, ReembedItem } from '../api/schemas/providers.ts';
 export type { ExplanationItem, MatchItem } from '../api/schemas/query-replies.ts';
 
@@ -60,6 +72,9 @@ export type EvalOutcomes = Wire<typeof evalRunReply>;
 export type Proposals = Wire<typeof proposalList>;
 export type NearDuplicates = Wire<typeof nearDuplicateList>;
 export type RecallList = Wire<typeof recallListReply>;
+export type TextReceipt = Wire<typeof receiptReply>;
+export type Learning = Wire<typeof learningReply>;
+export type CreatedStanding = Wire<typeof createdStanding>;
 export type Recall = Wire<typeof recallReply>;
 export type Replay = Wire<typeof replayReply>;
 export type SectorConfigs = Wire<typeof sectorsReply>['configs'];

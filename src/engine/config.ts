@@ -64,6 +64,8 @@ export interface Config extends Readonly<Settings> {
   readonly deniedNetworks: readonly Network[];
   /** Networks of `OM_WEBHOOK_ALLOW`, that webhooks are delivered to although they are not public. */
   readonly webhookNetworks: readonly Network[];
+  /** Networks of `OM_FEDERATION_ALLOW`, in which servers are asked although they are not public. */
+  readonly federationNetworks: readonly Network[];
   /** Types of entities and relations that the graph of names has; null if no graph is built. */
   readonly entityMode: EntityMode | null;
 }
@@ -118,6 +120,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     masterKey,
     deniedNetworks: parseNetworks(settings.OM_FETCH_DENY)!,
     webhookNetworks: parseNetworks(settings.OM_WEBHOOK_ALLOW)!,
+    federationNetworks: parseNetworks(settings.OM_FEDERATION_ALLOW)!,
     entityMode,
   });
 }

@@ -14,6 +14,7 @@ import type {
   AddDocumentOptions,
   AddOptions,
   AddReply,
+  BatchReceipts,
   NewLink,
   Proposal,
   TimelineOptions,
@@ -123,6 +124,7 @@ export interface Tenant
     Evals,
     Standing,
     Erasures,
+    BatchReceipts,
     Learning {
   readonly id: string;
   /**

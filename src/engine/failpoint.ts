@@ -16,6 +16,8 @@ export type FailpointName =
   | 'after-dispatch'
   | 'before-ack'
   | 'before-read'
+  | 'before-defaults'
+  | 'after-defaults'
   | 'before-reseal'
   | 'after-reseal';
 

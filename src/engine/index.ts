@@ -42,6 +42,8 @@ export type {
 export { isFromHere, readCredential } from './control/credential.ts';
 export { LIMIT_NAMES, MAX_LIMIT, type LimitChanges, type LimitName, type LimitScope } from './control/limits.ts';
 export type { RateClass } from './control/rate-limits.ts';
+export { FEDERATION_LIMITS } from './control/federation.ts';
+export type { FederationAccess, FederationRecord } from './control/federation.ts';
 export { networkOf } from './control/network-of.ts';
 export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
@@ -54,6 +56,7 @@ export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
+export { fuseMembers } from './retrieve/fuse-members.ts';
 export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/score-patterns.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';

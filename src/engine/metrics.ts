@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import type { Census } from './census.ts';
 import { createDocumentMetrics } from './metrics/documents.ts';
 import { createEmbeddingMetrics } from './metrics/embeddings.ts';
+import { createFederationMetrics } from './metrics/federation.ts';
 import { createDiskMetrics, createFileMetrics } from './metrics/files.ts';
 import { createHttpMetrics } from './metrics/http.ts';
 import { createJobMetrics, createLedgerMetrics } from './metrics/jobs.ts';
@@ -82,6 +83,7 @@ export function createMetrics(registry = new Registry()) {
     ...createScheduleMetrics(registers, sources),
     ...createEvalMetrics(registers, sources),
     ...createStandingMetrics(registers),
+    ...createFederationMetrics(registers),
     ...createQueueMetrics(registers, sources),
     ...createEmbeddingMetrics(registers),
     ...createProviderMetrics(registers, sources),

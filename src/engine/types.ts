@@ -12,6 +12,7 @@ export * from './types/learned.ts';
 export * from './types/upkeep.ts';
 export * from './types/evals.ts';
 export * from './types/standing.ts';
+export * from './types/federation.ts';
 export * from './types/erasures.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';

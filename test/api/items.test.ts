@@ -74,6 +74,27 @@ test('queries find an item by the text of its value, and one with an empty text 
   expect(matches).toMatchObject([{ external_id: 'seen', value }]);
 });
 
+test.each(['superseded', 'contradicted'])('a put makes an item that was %s active again', async (status) => {
+  const place = { user_id: status, namespace: 'facts', key: 'office' };
+  const made = await put({ ...place, value: 'The office is in Bonn.' });
+  const winner = (await api.add({ content: 'The office is in Kiel.', user_id: status })).id;
+  const [path, body] =
+    status === 'superseded'
+      ? ['/memory/supersede', { old_id: made.body.id, new_id: winner }]
+      : ['/memory/contradict', { a: made.body.id, b: winner, winner }];
+  await api.request('POST', path, { body });
+  const shown = async () => (await api.request('GET', `/memory/${made.body.id}`)).body;
+  expect((await shown())['status']).toBe(status);
+  const again = await put({ ...place, value: 'The office is in Bonn.' });
+  expect([again.status, again.body['changed']]).toEqual([200, true]);
+  expect(await shown()).toMatchObject({ status: 'active', valid_to: null });
+  expect((await api.request('GET', `/memory/${winner}`)).body['status']).toBe('active');
+  const listed = await api.request('POST', '/memory/query', {
+    body: { query: 'Where is the office?', user_id: status, min_score: 0, relative_floor: 0 },
+  });
+  expect(listed.body.matches.map(({ id }) => id)).toContain(made.body.id);
+});
+
 test('If-Match guards a put, and an expired item is stored anew', async () => {
   const place = { key: 'counter', namespace: 'guarded' };
   const first = await put({ ...place, value: 1 });

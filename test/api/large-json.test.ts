@@ -127,6 +127,37 @@ describe('a body of JSON', () => {
     fc.assert(fc.property(fc.json(), (text) => checkJson(text)));
   });
 
+  test('holds only whole numbers that come back as they were sent', () => {
+    const kept = [
+      '0',
+      '-0.5',
+      '1e21',
+      '9007199254740991',
+      '-9007199254740992',
+      '123456789012345680000',
+      '1e308',
+      '0.1',
+    ];
+    for (const number of kept) checkJson(`{"n":[${number}]}`);
+    for (const number of [
+      '9007199254740993',
+      '-9007199254740993',
+      '1234567890123456789',
+      '1e309',
+      `1${'0'.repeat(400)}`,
+    ])
+      expect(() => checkJson(`{"n":[${number}]}`), number).toThrow('number at character 7 of the body cannot be kept');
+    checkJson('{"n":"9007199254740993"}');
+    const whole = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
+    fc.assert(
+      fc.property(whole, (number) => {
+        const isKept = BigInt(JSON.stringify(JSON.parse(String(number)))) === number;
+        if (isKept) checkJson(String(number));
+        else expect(() => checkJson(String(number))).toThrow('cannot be kept exactly');
+      }),
+    );
+  });
+
   test('of too many values is refused', () => {
     const list = (count: number) => `[${'0,'.repeat(count - 2)}0]`;
     expect(() => checkJson(list(MAX_JSON_VALUES))).not.toThrow();

@@ -1,35 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { runCairn } from '../cli/run-cairn.ts';
 import { createManualClock, START } from '../support/engine-fixture.ts';
-import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
+import { ADMIN_KEY, startApi } from '../support/start-api.ts';
+import { teachRecency } from '../support/teach-weights.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-
-const DAY = 86_400_000;
 
 interface Proposal {
   readonly id: string;
   readonly state: string;
   readonly before: { readonly weights: Record<string, number> };
   readonly after: { readonly weights: Record<string, number>; readonly min_score: number };
-}
-
-/** Asks a question with ten matches as old as their number, and says that the younger half was used. */
-async function askAndJudge(api: TestApi, turn: number, settle: () => void): Promise<void> {
-  const asked = await api.request('POST', '/memory/query', {
-    body: { query: `harbour ferry notice ${turn}`, k: 10, min_score: 0, reinforce: false, collapse_similar: false },
-  });
-  const { matches } = asked.body as unknown as { matches: { id: string; content: string; event_time?: number }[] };
-  const recallId = asked.body['recall_id'] as string;
-  const ageOf = (content: string) => Number(/number (\d+)/.exec(content)![1]);
-  const byAge = matches.toSorted((a, b) => ageOf(b.content) - ageOf(a.content)).map(({ id }) => id);
-  settle();
-  for (const [verdict, memory_ids] of [
-    ['used', byAge.slice(0, 3)],
-    ['useless', byAge.slice(3)],
-  ]) {
-    const told = await api.request('POST', `/recalls/${recallId}/feedback`, { body: { verdict, memory_ids } });
-    expect(told.status, told.text).toBe(200);
-  }
 }
 
 test('weights are learned from feedback, accepted and reverted by a person, and never applied before', async () => {
@@ -39,12 +19,7 @@ test('weights are learned from feedback, accepted and reverted by a person, and 
   const none = await api.request('POST', '/learned');
   expect(none.body).toEqual({ learned: null, reason: expect.stringMatching(/at least 40 recalls.*there are 0$/) });
 
-  const padding = ['', ' and a crossing', ' and crossings for the week', ''];
-  for (let number = 0; number < 10; number++) {
-    await api.add({ content: `A harbour ferry notice of number ${number}${padding[number % 4]}.` });
-    clock.advance(5 * DAY);
-  }
-  for (let turn = 0; turn < 44; turn++) await askAndJudge(api, turn, () => clock.advance(60_000));
+  await teachRecency(api, clock);
 
   const proposed = await api.request('POST', '/learned');
   const { learned, reason } = proposed.body as unknown as { learned: Proposal; reason: string | null };

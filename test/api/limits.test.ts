@@ -197,7 +197,7 @@ describe('a limit elsewhere', () => {
   });
 
   test.each([
-    ['/memory/all?l=1000', '/memory/all?l=1001'],
+    ['/memory/all?l=10000', '/memory/all?l=10001'],
     ['/memory/all?l=1', '/memory/all?l=0'],
     ['/memory/all?u=100000000', '/memory/all?u=100000001'],
     ['/memory/all?sector=semantic', '/memory/all?sector=other'],

@@ -163,6 +163,65 @@ describe('POST /memory/contradict', () => {
   });
 });
 
+describe('POST /memory/add with supersedes', () => {
+  test('stores a memory and puts it in the place of another in one step; of several at once one does', async () => {
+    const old = await add({ user_id: 'sue' });
+    const contents = ['one', 'two', 'three'].map((word) => `The new fact is ${word}.`);
+    const replies = await Promise.all(
+      contents.map((content) => post('/memory/add', { content, user_id: 'sue', supersedes: old })),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+    expect(await statusOf(old)).toBe('superseded');
+    const living = await api.request('GET', '/memory/all?user_id=sue');
+    expect(living.body.items).toHaveLength(1);
+    const refused = replies.find(({ status }) => status === 409)!.body.detail;
+    expect(refused).toMatch(/^supersedes: already superseded by /);
+
+    // The same again is the answer to a retry, and a text that is there already can take the place, too.
+    const won = contents[replies.findIndex(({ status }) => status === 202)]!;
+    const again = await post('/memory/add', { content: won, user_id: 'sue', supersedes: old });
+    expect([again.status, again.body['deduplicated']]).toEqual([200, true]);
+    const [other, heir] = [await add({ user_id: 'sue' }), 'It is known.'];
+    await add({ content: heir, user_id: 'sue' });
+    expect((await post('/memory/add', { content: heir, user_id: 'sue', supersedes: other })).status).toBe(200);
+    expect(await statusOf(other)).toBe('superseded');
+  });
+
+  test('refuses one of another user, an unknown one and the same text, and stores nothing then', async () => {
+    const old = await add({ user_id: 'tom', content: 'Tom rows.' });
+    const tries: [object, number, RegExp][] = [
+      [{ user_id: 'tim', supersedes: old }, 400, /^supersedes: .*another user/],
+      [{ user_id: 'tom', supersedes: 'nobody' }, 404, /^supersedes: no memory/],
+      [{ user_id: 'tom', supersedes: old, content: 'Tom rows.' }, 409, /^supersedes: .*says the same/],
+    ];
+    for (const [fields, status, message] of tries) {
+      const reply = await post('/memory/add', { content: 'Refused.', ...fields });
+      expect([reply.status, reply.body.detail]).toEqual([status, expect.stringMatching(message)]);
+    }
+    expect((await api.request('GET', '/memory/all?user_id=tom')).body.items).toHaveLength(1);
+    expect((await api.request('GET', '/users?prefix=tim')).body.items).toEqual([]);
+
+    const items = [
+      { content: 'Kept.', user_id: 'tom' },
+      { content: 'Refused.', user_id: 'tom', supersedes: 'nobody' },
+    ];
+    const batch = await post('/memory/add/batch', { items });
+    expect(batch.body['results']).toMatchObject([{ state: 'queued' }, { error: { code: 'not_found' } }]);
+  });
+
+  test('is not for keys that only add, and reaches nothing beyond the bounds of a key', async () => {
+    const old = await add({ user_id: 'una' });
+    const keyOf = (key: object) =>
+      api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
+    const withKey = (key: string) =>
+      api.request('POST', '/memory/add', { body: { content: 'Taken over.', supersedes: old }, key });
+    expect((await withKey(keyOf({ role: 'add' }))).status).toBe(403);
+    expect((await withKey(keyOf({ userId: 'vic' }))).status).toBe(404);
+    expect(await statusOf(old)).toBe('active');
+    expect((await withKey(keyOf({ userId: 'una' }))).status).toBe(202);
+  });
+});
+
 test('a look back to no time at all is refused', async () => {
   const reply = await post('/memory/query', { query: 'x', as_of: {} });
   expect([reply.status, reply.body.detail]).toEqual([400, expect.stringContaining('as_of')]);

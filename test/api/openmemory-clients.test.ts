@@ -20,6 +20,23 @@ test("an add as OpenMemory's Python client sends it is stored, with a warning fo
   expect((await post('/memory/add', { content: 'Plain.' })).body).not.toHaveProperty('warnings');
 });
 
+test("filters that openmemory-js's types have hold, and so does its longest page", async () => {
+  for (const [content, importance] of [
+    ['The kite is red.', 0.9],
+    ['The kite is torn.', 0.1],
+  ] as const)
+    await post('/memory/add?wait=20000', { content, importance, user_id: 'filters', tags: ['toy'] });
+  const ask = async (filters: object) =>
+    (await post('/memory/query', { query: 'kite', filters: { user_id: 'filters', min_score: 0, ...filters } })).body
+      .matches;
+  expect(await ask({ tags: ['toy'] })).toHaveLength(2);
+  expect(await ask({ tags: ['toy'], min_salience: 0.5 })).toMatchObject([{ content: 'The kite is red.' }]);
+  const listed = await post('/memory/list', { user_id: 'filters', filters: { min_salience: 0.5 } });
+  expect(listed.body.items).toHaveLength(1);
+  expect((await api.request('GET', '/memory/all?l=5000&user_id=filters')).body.items).toHaveLength(2);
+  expect((await api.request('GET', '/users/filters/memories?l=10000')).body.items).toHaveLength(2);
+});
+
 test('an idempotency key counts on both names of an add', async () => {
   const headers = { 'idempotency-key': 'both-names' };
   const body = { content: 'Said once.', user_id: 'idem' };

@@ -99,6 +99,63 @@ test('only an admin exports and imports; a bound key never does', async () => {
   expect(items.map(({ detail }) => detail)).toEqual([{ by: ['user_id'] }]);
 });
 
+test('what was changed here since an import is kept when the same archive comes again', async () => {
+  const [from, to] = [await start(), await start()];
+  const add = async (content: string, more = {}) => (await from.add({ content, user_id: 'ana', ...more })).id;
+  const ids = [await add('The quince stands by the pond.'), await add('Deploys happen on Tuesday.')];
+  await from.request('PUT', '/items', { body: { user_id: 'ana', key: 'k', value: { size: 14 } } });
+  await from.request('PUT', '/settings/retrieval', { body: { max_hops: 1 } });
+  await from.request('POST', '/memory/link', { body: { src: ids[0], dst: ids[1], type: 'supports' } });
+  const { text } = await from.request('GET', '/export');
+  await post(to, [text.trimEnd()]);
+
+  await to.request('PATCH', `/memory/${ids[0]}`, { body: { content: 'The quince was felled.', tags: ['garden'] } });
+  await to.request('PUT', '/items', { body: { user_id: 'ana', key: 'k', value: { size: 15 } } });
+  await to.request('PUT', '/settings/retrieval', { body: { max_hops: 0 } });
+  const expected = {
+    stored: {},
+    known: { memory: 1, link: 1 },
+    kept: { memory: 2, setting: 1 },
+    refused: {},
+    complete: true,
+  };
+  for (const query of ['?dry_run=true', '', '']) {
+    const again = await post(to, [text.trimEnd()], query);
+    expect(jsonLines(again.text).at(-1)).toMatchObject(expected);
+  }
+  expect((await to.request('GET', `/memory/${ids[0]}`)).body).toMatchObject({ content: 'The quince was felled.' });
+  expect((await to.request('GET', '/items?user_id=ana&key=k')).body).toMatchObject({ value: { size: 15 } });
+
+  // What was changed there since has another version than the memory here, and both cannot stand.
+  await from.request('PATCH', `/memory/${ids[1]}`, { body: { content: 'Deploys happen on Friday.' } });
+  const later = await post(to, [(await from.request('GET', '/export')).text.trimEnd()]);
+  expect(jsonLines(later.text).at(-1)).toMatchObject({ refused: { memory: 1 }, kept: { memory: 2, setting: 1 } });
+  expect((await to.request('GET', `/memory/${ids[1]}`)).body).toMatchObject({ content: 'Deploys happen on Tuesday.' });
+});
+
+test('a version that a later line of the same file has, too, is kept in a dry run and in an import', async () => {
+  const line = (version: number, content: string) => ({ type: 'memory', id: ID, user_id: 'ana', version, content });
+  const lines = [line(2, 'the second'), line(1, 'the first'), { ...line(1, 'the first'), user_id: 'ben' }];
+  const api = await start();
+  const dry = await post(api, lines, '?dry_run=true');
+  const real = await post(api, lines);
+  const expected = { stored: { memory: 1 }, kept: { memory: 1 }, refused: { memory: 1 } };
+  expect([dry, real].map(({ text }) => jsonLines(text).at(-1))).toMatchObject([expected, expected]);
+});
+
+test.each([
+  ['no pair', 'map_user=ana'],
+  ['a control character', 'map_user=ana%3Danna%0A'],
+  ['a name that is too long', `map_user=ana%3D${'x'.repeat(257)}`],
+  ['a name of the file that is too long', `map_user=${'x'.repeat(257)}%3Dana`],
+  ['two targets', 'map_user=ana%3Danna&map_user=ana%3Dbob'],
+])('a map of users is refused before anything is stored: %s', async (_name, query) => {
+  const api = await start();
+  const reply = await post(api, [{ type: 'memory', id: ID, user_id: 'ben', content: 'stays out' }], `?${query}`);
+  expect([reply.status, reply.body.detail]).toEqual([400, expect.stringContaining('map_user')]);
+  expect((await api.request('GET', '/memory/all')).body.items).toEqual([]);
+});
+
 test('an export counts what is not in it', async () => {
   const api = await start();
   const [item, set] = [

@@ -136,6 +136,21 @@ describe('a conversation', () => {
     expect(await ask({ ...nothing, format: 'text' })).toMatchObject({ text: '', tokens: 0, ids: [] });
   });
 
+  test('says what the best match needs where it does not fit the budget, and nothing where it does', async () => {
+    const asked = { query: 'boathouse', user_id: 'ann' };
+    const short = await ask({ ...asked, token_budget: 1 });
+    expect(short.matches).toEqual([]);
+    const needed = Number(short['best_needs']);
+    const enough = await ask({ ...asked, token_budget: needed });
+    expect(enough.matches).toHaveLength(1);
+    expect(enough).not.toHaveProperty('best_needs');
+    const none = await ask({ ...asked, format: 'prompt', token_budget: 1 });
+    expect(none).toMatchObject({ ids: [], text: '', best_needs: expect.any(Number) as unknown });
+    const text = (await ask({ ...asked, format: 'prompt', token_budget: 40 })) as unknown as Rendered;
+    expect(text).toMatchObject({ ids: [], best_needs: expect.any(Number) as unknown });
+    expect(text.text).toMatch(/^Memories match, but none fits the token budget: the best needs \d+ tokens\.$/);
+  });
+
   test('keeps its shape where nothing of this is asked for', async () => {
     const body = await ask({ query: 'boathouse', user_id: 'ann' });
     expect(Object.keys(body)).toEqual(['query', 'matches', 'degraded', 'recall_id']);

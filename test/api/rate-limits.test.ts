@@ -43,6 +43,32 @@ describe('rate limits', () => {
     expect((await api.request('GET', '/metrics')).text).toContain('cairn_limited_requests_total{limit="queries"} 1');
   });
 
+  test('what spends several times tells of each limit once, by the least that was left', async () => {
+    await using api = await start({ OM_RATE_QUERIES: '30', OM_RATE_ADDS: '30', OM_RATE_BATCH_ITEMS: '1000' });
+    const calls = [
+      ['recall', { query: 'x' }],
+      ['remember', { content: 'a' }],
+      ['recall', { query: 'y' }],
+      ['recall', { query: 'z' }],
+    ].map(([name, values], id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: values } }));
+    const headers = { accept: 'application/json, text/event-stream' };
+    const { status, headers: told } = await api.request('POST', '/mcp', { body: calls, headers });
+    expect(status).toBe(200);
+    expect(told.get('ratelimit-policy')?.split(', ').sort()).toEqual(['"adds";q=30;w=60', '"queries";q=30;w=60']);
+    const rest = told
+      .get('ratelimit')
+      ?.split(', ')
+      .sort()
+      .map((limit) => limit.replace(/;t=\d+$/, ''));
+    expect(rest).toEqual(['"adds";r=29', '"queries";r=27']);
+
+    const lines = Array.from({ length: 250 }, (_, at) => `{"content":"line ${at}"}`).join('\n');
+    const upload = { body: lines, headers: { 'content-type': 'application/x-ndjson' } };
+    const stored = await api.request('POST', '/memory/add/batch', upload);
+    expect(stored.headers.get('ratelimit-policy')).toBe('"batch_items";q=1000;w=60');
+    expect(stored.headers.get('ratelimit')).toMatch(/^"batch_items";r=\d+;t=\d+$/);
+  });
+
   test('two processes on the same files share the buckets', async () => {
     const folder = tempFolder();
     await using one = await start({ OM_RATE_QUERIES: '4' }, folder);

@@ -32,6 +32,18 @@ test('items come back as they were, in their order, equal ones too', async () =>
   expect(await itemsOf('s/1 ü', '?user_id=ana')).toEqual([]);
 });
 
+test('a number that would come back as another one is refused, in logs and in values of items', async () => {
+  const body = '{"items":[{"id":9007199254740993}]}';
+  const reply = await api.request('POST', log('counted'), { body });
+  expect([reply.status, reply.body.detail], reply.text).toEqual([
+    400,
+    expect.stringContaining('send a larger one as a string'),
+  ]);
+  expect((await read('counted')).items).toEqual([]);
+  const item = await api.request('PUT', '/items', { body: '{"key":"counted","value":[-9007199254740993]}' });
+  expect(item.status).toBe(400);
+});
+
 test('the newest items are read first, and next leads to the older ones', async () => {
   await append('paged', { items: Array.from({ length: 25 }, (_, index) => index) });
   const newest = await read('paged', '?limit=10');

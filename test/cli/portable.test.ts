@@ -45,6 +45,9 @@ test('an export that is compressed and encrypted is imported with its passphrase
   const cut = write('cut.jsonl', fs.readFileSync(plain, 'utf8').split('\n').slice(0, -2).join('\n'));
   expect(await cairn(['import', cut])).toMatchObject({ code: 1, stdout: expect.stringContaining('was cut') as string });
   const notes = path.join(folder, 'notes-out');
+  const refused = await cairn(['export', '--markdown', notes], { CAIRN_PASSPHRASE: 'seven quinces' });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be encrypted') as string });
+  expect(fs.existsSync(notes)).toBe(false);
   expect((await cairn(['export', '--markdown', notes])).code).toBe(0);
   const [note] = fs.readdirSync(path.join(notes, 'memories')).sort();
   expect(fs.readFileSync(path.join(notes, 'memories', note!), 'utf8')).toMatch(
@@ -56,7 +59,7 @@ test('an export that is compressed and encrypted is imported with its passphrase
     title: odd.title,
     content: expect.stringMatching(/^The otter likes\n\ntrout\.\s*$/) as string,
     tags: ['a, "b"'],
-    metadata: expect.objectContaining({ 'odd key': '1', 'a\\b': '"' }) as object,
+    metadata: expect.objectContaining({ 'odd key': 1, 'a\\b': '"' }) as object,
   }) as object;
   expect(items).toContainEqual(found);
 }, 240_000);
@@ -87,6 +90,16 @@ test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const stored = await cairn(['import', 'chatgpt', file, '--user', 'ana']);
   expect(stored.stdout).toMatch(/memory +2 +0 +0[^]*chatgpt: 5 read, 3 skipped/);
   expect((await cairn(['import', file, '--user', 'ana'])).stdout).toMatch(/memory +0 +2 +0/);
+  const { items } = (await api.request('GET', '/memory/all?user_id=ana')).body;
+  const { id } = items.find(({ content }) => content === 'Where is the heron?')!;
+  await api.request('PATCH', `/memory/${id}`, { body: { tags: ['birds'] } });
+  const again = await cairn(['import', file, '--user', 'ana']);
+  expect(again.code).toBe(0);
+  expect(again.stdout).toMatch(/kept: changed here +refused\nmemory +0 +1 +1 +0/);
+  expect(await cairn(['import', file, '--user', 'a\nb'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--user') as string,
+  });
   // Both lines are made again, and the first is passed over.
   expect((await cairn(['import', file, '--user', 'ana', '--from-line', '2'])).stdout).toMatch(/memory +0 +1 +0/);
   const all = await contents();

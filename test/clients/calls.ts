@@ -35,6 +35,12 @@ export const CALLS: readonly Call[] = [
     with: { items: [{ content: 'Ben prefers tabs to spaces.', user_id: 'ben' }, { content: '' }] },
     gives: { accepted: 1, rejected: 1 },
   },
+  {
+    call: 'addMemories',
+    with: { items: [{ content: 'Ben prefers tabs to spaces.', user_id: 'ben' }], receipt: true },
+    keep: { receipt: 'receipt_id' },
+  },
+  { call: 'getBatchReceipt', with: { id: '$receipt' }, gives: { merged: 1, complete: true } },
   { call: 'addMemory', with: { content: 'The job of this one is watched.', user_id: 'job' }, keep: { job: 'job_id' } },
   { call: 'addMemory', with: { content: '' }, fails: 'invalid' },
   {
@@ -262,6 +268,15 @@ export const CALLS: readonly Call[] = [
   { call: 'listDeliveries', with: { id: '$hook', l: 1 } },
   { call: 'retryDeliveries', with: { id: '$hook' } },
   { call: 'deleteWebhook', with: { id: '$hook' } },
+  // Several stores
+  {
+    call: 'queryFederation',
+    with: { query: 'When does the rollback job run?', tenants: ['default'], k: 1 },
+    gives: { members: [{ tenant: 'default', server: null, outcome: 'answered' }], degraded: false },
+  },
+  { call: 'addServer', with: { name: 'berlin', url: 'https://memory.example.com' }, gives: { has_key: false } },
+  { call: 'listServers', gives: { items: [{ name: 'berlin', tenant: null }], total: 1 } },
+  { call: 'removeServer', with: { name: 'berlin' }, gives: { removed: true } },
   { call: 'listRecalls', with: { user_id: 'ana', limit: 1 } },
   { call: 'listNearDuplicates', with: { user_id: 'ana', limit: 1 } },
   { call: 'listSettings' },

@@ -117,6 +117,7 @@ export function textRow(memoryNo: number, columns: Partial<Record<(typeof TEXT_C
     title: '',
     content: '',
     gist: '',
+    files: [],
     context: '',
     ...columns,
     entities: (columns.entities ?? '').split(' '),

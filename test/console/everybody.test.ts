@@ -33,9 +33,14 @@ beforeAll(async () => {
   const { recall_id: recall } = await post('/memory/query', { query: 'engine in London', user_id: 'fay' });
   await post('/evals', { name: 'engines', items: [{ query: 'engine', user_id: 'fay', expected: ['london'] }] });
   await post('/evals/engines/run', {});
+  const { id: standing } = await post('/standing', { query: 'Who wrote notes?', user_id: 'fay' });
+  const { id: webhook } = await post('/webhooks', { url: 'https://example.com/hook' });
+  const { id: erased } = await post('/memory/add?wait=60000', { content: 'This is forgotten.', user_id: 'gil' });
+  await api.request('DELETE', `/memory/${erased}`);
+  const receipts = (await api.request('GET', '/erasures')).body.items;
   api.engine.control.createKey({ tenantId: 'default', role: 'read', label: 'Telephone' });
   const asked = 'ask?query=engine%20in%20London&user_id=fay';
-  const tabs = ['', 'tenants', 'limits', 'settings', 'service', 'model', 'backups', 'audit'];
+  const tabs = ['', 'tenants', 'limits', 'settings', 'service', 'model', 'backups', 'receipts', 'audit'];
   views = [
     'ask',
     `${asked}&why=${id}&profile=activation`,
@@ -44,7 +49,12 @@ beforeAll(async () => {
     ...['all', 'contradictions', 'duplicates', 'fading'].map((view) => `browse?view=${view}&least=0.1&below=0.9`),
     'documents',
     `document/${String(ingested['document_id'])}`,
+    `document/${String(ingested['document_id'])}?tab=receipt`,
     'graph?user_id=fay',
+    'standing',
+    `standing/${String(standing)}`,
+    'standing?tab=webhooks',
+    `standing/${String(webhook)}?tab=webhooks`,
     'name/london?user_id=fay',
     'recalls',
     `recall/${String(recall)}`,
@@ -52,8 +62,10 @@ beforeAll(async () => {
     'decay?lambda=0.05&below=0.2',
     'evals',
     'evals/engines',
+    'evals?tab=learned',
     'work',
     ...tabs.map((tab) => `admin?tab=${tab}`),
+    `admin?tab=receipts&receipt=${receipts[0]!.id}`,
   ];
 }, 120_000);
 afterAll(() => api.stop());
@@ -111,7 +123,17 @@ browserTest(
     await page.getByRole('heading', { name: 'Ask', exact: true }).waitFor();
     for (const view of views) {
       await show(page, api.url, view.replace(/^(decay|evals|admin).*/, 'ask'));
-      for (const name of ['Edit', 'Forget', 'Delete', 'Revoke', 'Make a key', 'Keep the later', 'Remove'])
+      for (const name of [
+        'Edit',
+        'Sector',
+        'Forget',
+        'Delete',
+        'Revoke',
+        'Make a key',
+        'Keep the later',
+        'Remove',
+        'Ask from now on',
+      ])
         expect(await page.getByRole('button', { name, exact: true }).count(), `${view} ${name}`).toBe(0);
     }
     expect(refused).toEqual([]);

@@ -42,7 +42,8 @@ browserTest('a PDF that is dropped is followed until a question finds it, and de
     .click();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await page.getByText(/Deleted with/).waitFor();
+  await page.getByRole('heading', { name: /Deleted with/ }).waitFor();
+  await page.getByRole('link', { name: 'Documents' }).last().click();
 
   await page.locator('input[type=file]').setInputFiles({ ...file, name: 'fake.pdf', buffer: Buffer.from('MZ no pdf') });
   await page.getByRole('alert').filter({ hasText: 'fake.pdf' }).waitFor();

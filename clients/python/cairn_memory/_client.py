@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import itertools
 import json
 import random
 import secrets
@@ -12,10 +11,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 MAX_WAIT_S = 60.0
 """Longest wait that a server may ask for; a longer one is left to the caller."""
+MAX_BATCH_BYTES = 1_000_000
+"""Most bytes of memories in one request; the server takes 1 MiB with everything around them."""
 EVENT_STREAM = "text/event-stream"
 
 
@@ -101,7 +102,8 @@ class BaseClient:
     :param timeout: longest silence of the server, in seconds
     :param retries: most attempts after the first; only what may be repeated is sent again
 
-    Every method takes these options, too: `idempotency_key`, `if_match`, `request_id`, `headers`, `timeout`, `retries`.
+    Every method takes these options, too: `idempotency_key` (False for none), `if_match`, `request_id`, `headers`,
+    `timeout`, `retries`.
     """
 
     def __init__(
@@ -126,24 +128,60 @@ class BaseClient:
             self._headers["x-cairn-tenant"] = tenant
 
     def each(self, method: Any, **fields: Any) -> Iterator[Any]:
-        """Yields every entry of a list, page by page: `client.each(client.list_memories, user_id="ana")`."""
+        """Yields every entry of a list, page by page: `client.each(client.list_memories, user_id="ana")`. An entry that
+        is there all the time is yielded once, whatever is added and deleted meanwhile."""
         from ._generated import OPERATIONS
 
         by = OPERATIONS[method.__name__].page
         if by is None:
             raise CairnError("invalid", f"{method.__name__} does not list pages")
+        if by in ("u", "offset"):
+            yield from self._each_by_offset(method, fields, by)
+            return
         while True:
             page = method(**fields)
             yield from page["items"]
             following = page.get("next", page.get("next_cursor"))
             if following is None and page.get("has_more"):
                 following = page.get("cursor")
-            if by == "offset":
-                place = (fields.get("u") or 0) + len(page["items"])
-                following = None if not page["items"] or place == page.get("total") else place
             if following is None:
                 return
-            fields = {**fields, "u" if by == "offset" else by: following}
+            fields = {**fields, by: following}
+
+    def _each_by_offset(self, method: Any, fields: Dict[str, Any], by: str) -> Iterator[Any]:
+        """Yields the entries of a list whose pages are counted from its beginning. Entries that are deleted meanwhile
+        move the others towards the beginning, so each page begins with the last entry of the page before, and where it
+        does not, the walk goes back until a page begins with an entry that was yielded. Keeps the id of every entry;
+        entries without one are read by their count alone."""
+        start = fields.get("u") or 0
+        size = max(2, fields.get("l") or 100)
+        yielded: Set[str] = set()
+        page = method(**fields)
+        place, step, is_sure = start, size, True
+        while True:
+            items = page["items"]
+            first = _key_of(items[0]) if items else None
+            if not is_sure and place > start and (first is None or first not in yielded):
+                place, step = max(start, place - step), step * 2
+            else:
+                step, is_news = size, False
+                for entry in items:
+                    key = _key_of(entry)
+                    if key is not None:
+                        if key in yielded:
+                            continue
+                        yielded.add(key)
+                    is_news = True
+                    yield entry
+                end = place + len(items)
+                is_last = page.get("next") is None if by == "u" else not items or end >= page.get("total", end + 1)
+                # A page that holds one entry of many megabytes cannot bring the next one as well.
+                is_stuck = not is_news and len(items) < 2
+                if is_last or (by == "offset" and is_stuck and page.get("total") is None):
+                    return
+                is_sure = first is None or is_stuck
+                place = end if is_sure else end - 1
+            page = method(**{**fields, "l": size, "u": place})
 
     def ready(self, reply: Any, *, timeout: float = 600.0) -> Any:
         """Waits until all work that a reply names is done, and returns the reply.
@@ -173,11 +211,18 @@ class BaseClient:
 
     def add_all(self, memories: Iterable[Dict[str, Any]], *, batch_size: int = 100) -> Iterator[Dict[str, Any]]:
         """Adds any number of memories, some in each request, and yields the result of each with its `index`. One that
-        the server refuses has an `error` in its result, and the others are stored."""
-        waiting = iter(memories)
+        the server refuses has an `error` in its result, and the others are stored.
+
+        :param batch_size: most memories in one request, 1 to 100; a request also has at most 1 MB of them
+        """
         index = 0
-        while items := list(itertools.islice(waiting, batch_size)):
-            for result in self.add_memories(items=items)["results"]:  # type: ignore[attr-defined]
+        for items in _batches_of(memories, batch_size):
+            if len(items) == 1 and _bytes_of(items[0]) > MAX_BATCH_BYTES:
+                # The server would end the connection in the middle of such a request.
+                results = [{"error": {"code": "too_large", "message": "a memory of over 1 MB"}}]
+            else:
+                results = self.add_memories(items=items)["results"]  # type: ignore[attr-defined]
+            for result in results:
                 yield {**result, "index": index}
                 index += 1
 
@@ -212,8 +257,9 @@ class BaseClient:
         more = {name: options[name] for name in options if name not in known}
         if more and not operation.takes_more:
             raise TypeError(f"unknown fields: {', '.join(sorted(more))}")
-        key = options.get("idempotency_key")
-        if key is None and operation.takes_idempotency_key:
+        # Elsewhere a key would promise what no server keeps.
+        key = options.get("idempotency_key") if operation.takes_idempotency_key else False
+        if key is None:
             key = secrets.token_hex(16)
         request, may_repeat = self._request(operation, {**fields, **more}, {**options, "idempotency_key": key})
         retries = options.get("retries", self._retries)
@@ -250,7 +296,7 @@ class BaseClient:
         ]
         headers = {**self._headers, **(options.get("headers") or {})}
         named = {"idempotency-key": "idempotency_key", "if-match": "if_match", "x-request-id": "request_id"}
-        headers.update({name: options[option] for name, option in named.items() if options.get(option) is not None})
+        headers.update({name: options[option] for name, option in named.items() if options.get(option)})
         if operation.has_events:
             headers["accept"] = EVENT_STREAM
         elif not operation.is_text:
@@ -262,10 +308,35 @@ class BaseClient:
         elif operation.query is not None and (in_body or operation.method != "DELETE"):
             data, headers["content-type"] = json.dumps(in_body).encode(), "application/json"
         url = self._base + path + ("?" + urllib.parse.urlencode(query) if query else "")
-        may_repeat = options["idempotency_key"] is not None or (
+        may_repeat = options["idempotency_key"] is not False or (
             operation.is_repeatable and options.get("if_match") is None
         )
         return urllib.request.Request(url, data=data, headers=headers, method=operation.method), may_repeat
+
+
+def _key_of(entry: Any) -> Optional[str]:
+    """What tells an entry from all others of its list; None for one that has neither id nor name."""
+    key = next((entry[name] for name in ("id", "memory_id", "name") if entry.get(name) is not None), None)
+    return key if isinstance(key, str) else None
+
+
+def _bytes_of(memory: Dict[str, Any]) -> int:
+    return len(json.dumps(memory).encode())
+
+
+def _batches_of(memories: Iterable[Dict[str, Any]], most: int) -> Iterator[List[Dict[str, Any]]]:
+    """Divides memories into requests that the server takes; one that is too large stands alone."""
+    batch: List[Dict[str, Any]] = []
+    size = 0
+    for memory in memories:
+        own = _bytes_of(memory) + 2
+        if batch and (len(batch) >= most or size + own > MAX_BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(memory)
+        size += own
+    if batch:
+        yield batch
 
 
 def _read_text(response: Any) -> str:

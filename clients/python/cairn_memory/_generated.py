@@ -78,6 +78,7 @@ Add = TypedDict("Add", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
     "salience": "NotRequired[Any]",
     "decay_lambda": "NotRequired[Any]",
 })
@@ -99,11 +100,36 @@ AuditRecord = TypedDict("AuditRecord", {
 })
 
 
+BatchReceipt = TypedDict("BatchReceipt", {
+    "id": "str",
+    "created_at": "Timestamp",
+    "stored": "int",
+    "merged": "int",
+    "refused": "int",
+    "characters": "int",
+    "held": "int",
+    "complete": "bool",
+    "items": "List[BatchReceiptItem]",
+    "total": "int",
+})
+
+
+BatchReceiptItem = TypedDict("BatchReceiptItem", {
+    "item": "int",
+    "fate": "Literal['stored', 'merged', 'refused']",
+    "memory_id": "Union[str, None]",
+    "characters": "int",
+    "held": "Union[bool, None]",
+    "error": "Union[Failure, None]",
+})
+
+
 BatchReply = TypedDict("BatchReply", {
     "results": "List[Union[Union[AcceptedItem, DuplicateMemory, ItemError], Union[AcceptedLine, DuplicateLine, RejectedLine]]]",
     "accepted": "int",
     "rejected": "int",
     "token": "Union[str, None]",
+    "receipt_id": "NotRequired[str]",
     "error": "NotRequired[Failure]",
 })
 
@@ -112,6 +138,7 @@ BatchSummary = TypedDict("BatchSummary", {
     "accepted": "int",
     "rejected": "int",
     "token": "Union[str, None]",
+    "receipt_id": "NotRequired[str]",
     "error": "NotRequired[Failure]",
 })
 
@@ -384,6 +411,67 @@ Failure = TypedDict("Failure", {
 })
 
 
+FederatedAnswer = TypedDict("FederatedAnswer", {
+    "query": "str",
+    "matches": "List[FederatedMatch]",
+    "members": "List[FederationMember]",
+    "degraded": "bool",
+})
+
+
+FederatedMatch = TypedDict("FederatedMatch", {
+    "origin": "Origin",
+    "id": "str",
+    "user_id": "str",
+    "session_id": "str",
+    "external_id": "Union[str, None]",
+    "content": "str",
+    "title": "str",
+    "type": "Union[str, None]",
+    "tags": "List[str]",
+    "metadata": "Dict[str, Any]",
+    "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
+    "created_at": "Timestamp",
+    "event_time": "Timestamp",
+    "score": "float",
+})
+
+
+FederatedQuery = TypedDict("FederatedQuery", {
+    "query": "str",
+    "k": "NotRequired[Union[int, None]]",
+    "user_id": "NotRequired[Union[str, None]]",
+    "filters": "NotRequired[Union[Filters, None]]",
+    "min_score": "NotRequired[Union[float, None]]",
+    "cut": "NotRequired[Union[Literal['none', 'relative', 'exact'], None]]",
+    "as_of": "NotRequired[Union[Union[Time, AsOf], None]]",
+    "deep_recall": "NotRequired[Union[bool, None]]",
+    "tenants": "NotRequired[List[str]]",
+    "servers": "NotRequired[List[str]]",
+})
+
+
+FederationMember = TypedDict("FederationMember", {
+    "tenant": "Union[str, None]",
+    "server": "Union[str, None]",
+    "outcome": "Literal['answered', 'timeout', 'unreachable', 'refused', 'invalid', 'failed']",
+    "detail": "Union[str, None]",
+    "matches": "int",
+    "degraded": "bool",
+    "recall_id": "Union[str, None]",
+    "ms": "float",
+})
+
+
+FederationServer = TypedDict("FederationServer", {
+    "name": "str",
+    "url": "str",
+    "tenant": "Union[str, None]",
+    "has_key": "bool",
+    "created_at": "Timestamp",
+})
+
+
 FeedEvent = TypedDict("FeedEvent", {
     "cursor": "str",
     "kind": "Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished', 'standing.answered']",
@@ -416,6 +504,7 @@ Filters = TypedDict("Filters", {
     "created_at": "NotRequired[Dict[str, Any]]",
     "metadata": "NotRequired[Dict[str, Any]]",
     "namespace": "NotRequired[Union[Union[Literal[''], str], None]]",
+    "min_salience": "NotRequired[Union[float, None]]",
     "sector": "NotRequired[Union[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective'], None]]",
     "user_id": "NotRequired[Union[str, None]]",
     "min_score": "NotRequired[Union[float, None]]",
@@ -807,6 +896,7 @@ Matches = TypedDict("Matches", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -824,6 +914,7 @@ MatchesAsText = TypedDict("MatchesAsText", {
     "token_satisfied": "NotRequired[bool]",
     "trace": "NotRequired[List[StageTrace]]",
     "truncated": "NotRequired[Literal[True]]",
+    "best_needs": "NotRequired[int]",
 })
 
 
@@ -891,6 +982,7 @@ MovedMatch = TypedDict("MovedMatch", {
 Name = TypedDict("Name", {
     "name": "str",
     "memories": "int",
+    "log_items": "NotRequired[int]",
     "last_used_at": "Timestamp",
 })
 
@@ -970,6 +1062,7 @@ NewMemory = TypedDict("NewMemory", {
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
     "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "supersedes": "NotRequired[Union[str, None]]",
 })
 
 
@@ -998,6 +1091,12 @@ Omission = TypedDict("Omission", {
     "reason": "Literal['running_head', 'boilerplate', 'hidden_text', 'front_matter', 'control_characters', 'redacted', 'no_text']",
     "count": "int",
     "characters": "int",
+})
+
+
+Origin = TypedDict("Origin", {
+    "tenant": "Union[str, None]",
+    "server": "Union[str, None]",
 })
 
 
@@ -1469,7 +1568,8 @@ Webhook = TypedDict("Webhook", {
 OPERATIONS: Dict[str, Operation] = {
     "add_memory": Operation("POST", "/memory/add", ["wait"], None, False, True, False, False, False),
     "add_memory_again": Operation("POST", "/memories", ["wait"], None, False, True, False, False, False),
-    "add_memories": Operation("POST", "/memory/add/batch", [], None, False, True, False, False, False),
+    "add_memories": Operation("POST", "/memory/add/batch", ["receipt"], None, False, True, False, False, False),
+    "get_batch_receipt": Operation("GET", "/receipts/{id}", None, "offset", True, False, False, False, False),
     "ingest_document": Operation("POST", "/memory/ingest", ["wait"], None, False, False, False, False, False),
     "ingest_page": Operation("POST", "/memory/ingest/url", ["wait"], None, False, False, False, False, False),
     "ingest_documents": Operation("POST", "/documents/batch", [], None, False, False, False, False, False),
@@ -1489,6 +1589,10 @@ OPERATIONS: Dict[str, Operation] = {
     "get_recall": Operation("GET", "/recalls/{id}", None, None, True, False, False, False, False),
     "replay_recall": Operation("POST", "/recalls/{id}/replay", [], None, True, False, False, False, False),
     "give_recall_feedback": Operation("POST", "/recalls/{id}/feedback", [], None, True, False, False, False, False),
+    "query_federation": Operation("POST", "/federation/query", [], None, True, False, False, False, False),
+    "add_server": Operation("POST", "/federation/servers", [], None, False, False, False, False, False),
+    "list_servers": Operation("GET", "/federation/servers", None, None, True, False, False, False, False),
+    "remove_server": Operation("DELETE", "/federation/servers/{name}", None, None, True, False, False, False, False),
     "link_memories": Operation("POST", "/memory/link", [], None, False, False, False, False, False),
     "unlink_memories": Operation("DELETE", "/memory/link", [], None, True, False, False, False, False),
     "supersede_memory": Operation("POST", "/memory/supersede", [], None, False, False, False, False, False),
@@ -1566,8 +1670,8 @@ OPERATIONS: Dict[str, Operation] = {
     "list_learned": Operation("GET", "/learned", None, None, True, False, False, False, False),
     "accept_learned": Operation("POST", "/learned/{id}/accept", None, None, False, False, False, False, False),
     "revert_learned": Operation("POST", "/learned/{id}/revert", None, None, False, False, False, False, False),
-    "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False, True),
-    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False, True),
+    "call_mcp": Operation("POST", "/mcp", ["tools"], None, False, False, False, False, True),
+    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, False, False, False, False, True),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False, False),
     "get_mcp_resource": Operation("GET", "/.well-known/oauth-protected-resource/mcp", None, None, True, False, False, False, False),
     "get_mcp_resource_of_user": Operation("GET", "/.well-known/oauth-protected-resource/mcp/users/{user_id}", None, None, True, False, False, False, False),
@@ -1592,7 +1696,7 @@ OPERATIONS: Dict[str, Operation] = {
     "list_keys": Operation("GET", "/admin/keys", None, "offset", True, False, False, False, False),
     "create_key": Operation("POST", "/admin/keys", [], None, False, False, False, False, False),
     "revoke_key": Operation("DELETE", "/admin/keys/{id}", None, None, True, False, False, False, False),
-    "preview_decay": Operation("POST", "/admin/decay/preview", [], None, False, False, False, False, False),
+    "preview_decay": Operation("POST", "/admin/decay/preview", [], None, True, False, False, False, False),
     "list_backups": Operation("GET", "/admin/backups", None, "offset", True, False, False, False, False),
     "request_backup": Operation("POST", "/admin/backups", [], None, False, False, False, False, False),
     "list_settings": Operation("GET", "/admin/settings", None, None, True, False, False, False, False),
@@ -1605,7 +1709,7 @@ OPERATIONS: Dict[str, Operation] = {
     "sum_provider_calls": Operation("GET", "/embeddings/stats", None, None, True, False, False, False, False),
     "get_console": Operation("GET", "/console", None, None, True, False, False, True, False),
     "get_console_session": Operation("GET", "/console/session", None, None, True, False, False, False, False),
-    "open_console_session": Operation("POST", "/console/session", [], None, True, False, False, False, False),
+    "open_console_session": Operation("POST", "/console/session", [], None, False, False, False, False, False),
     "close_console_session": Operation("DELETE", "/console/session", None, None, True, False, False, False, False),
     "begin_provider_sign_in": Operation("GET", "/console/oidc", None, None, True, False, False, True, False),
     "end_provider_sign_in": Operation("GET", "/console/oidc/callback", None, None, True, False, False, True, False),
@@ -1624,17 +1728,21 @@ OPERATIONS: Dict[str, Operation] = {
 class Client(BaseClient):
     """One method for each operation of the API."""
 
-    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: `POST /memory/add`."""
-        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
-    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`."""
-        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
-    def add_memories(self, *, items: List[NewMemory], **options: Any) -> BatchReply:
+    def add_memories(self, *, items: List[NewMemory], receipt: Optional[bool] = None, **options: Any) -> BatchReply:
         """Stores many memories: `POST /memory/add/batch`."""
-        return self._call(OPERATIONS["add_memories"], {"items": items}, options)
+        return self._call(OPERATIONS["add_memories"], {"items": items, "receipt": receipt}, options)
+
+    def get_batch_receipt(self, *, id: str, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> BatchReceipt:
+        """Accounts for every item of a batch: `GET /receipts/{id}`."""
+        return self._call(OPERATIONS["get_batch_receipt"], {"id": id, "l": l, "u": u}, options)
 
     def ingest_document(self, *, wait: Optional[int] = None, content_type: Optional[Union[str, None]] = None, file_name: Optional[Union[str, None]] = None, data: Optional[Union[str, None]] = None, text: Optional[Union[str, None]] = None, encoding: Optional[Union[Literal['base64', 'utf8'], None]] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, external_id: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, type: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, event_time: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, config: Optional[Union[Dict[str, Any], None]] = None, file: Optional[Any] = None, **options: Any) -> Union[IngestedDocument, AcceptedDocument]:
         """Stores a file or a text that is too large for one memory: `POST /memory/ingest`."""
@@ -1711,6 +1819,22 @@ class Client(BaseClient):
     def give_recall_feedback(self, *, id: str, verdict: Literal['used', 'useless', 'wrong'], memory_ids: List[str], **options: Any) -> Dict[str, Any]:
         """Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`."""
         return self._call(OPERATIONS["give_recall_feedback"], {"id": id, "verdict": verdict, "memory_ids": memory_ids}, options)
+
+    def query_federation(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, min_score: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, deep_recall: Optional[Union[bool, None]] = None, tenants: Optional[List[str]] = None, servers: Optional[List[str]] = None, **options: Any) -> FederatedAnswer:
+        """Asks several tenants and servers at once: `POST /federation/query`."""
+        return self._call(OPERATIONS["query_federation"], {"query": query, "k": k, "user_id": user_id, "filters": filters, "min_score": min_score, "cut": cut, "as_of": as_of, "deep_recall": deep_recall, "tenants": tenants, "servers": servers}, options)
+
+    def add_server(self, *, name: str, url: str, key: Optional[str] = None, tenant: Optional[str] = None, **options: Any) -> FederationServer:
+        """Registers another Cairn server, which questions of the tenant may name: `POST /federation/servers`."""
+        return self._call(OPERATIONS["add_server"], {"name": name, "url": url, "key": key, "tenant": tenant}, options)
+
+    def list_servers(self, **options: Any) -> Dict[str, Any]:
+        """Lists the servers that questions of the tenant may name, without their keys: `GET /federation/servers`."""
+        return self._call(OPERATIONS["list_servers"], {}, options)
+
+    def remove_server(self, *, name: str, **options: Any) -> Dict[str, Any]:
+        """Forgets a server and its key: `DELETE /federation/servers/{name}`."""
+        return self._call(OPERATIONS["remove_server"], {"name": name}, options)
 
     def link_memories(self, *, src: str, dst: str, type: Literal['waypoint', 'mentions', 'supports', 'depends_on', 'same_as', 'derived_from'], user_id: Optional[Union[str, None]] = None, weight: Optional[Union[float, None]] = None, **options: Any) -> Dict[str, Any]:
         """States a link between two memories, or changes its weight: `POST /memory/link`."""

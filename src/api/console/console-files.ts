@@ -50,6 +50,12 @@ export async function getConsolePage(): Promise<ConsoleFile> {
   throw new EngineError('not_found', 'the console comes with a built package, or with `npm ci` (`npm run prepare`)');
 }
 
+/** Reads and compresses what the page is going to ask for, so that no request has to wait for that. */
+export async function readAhead(): Promise<void> {
+  const names = await fs.promises.readdir(path.join(FOLDER, 'console')).catch(() => []);
+  await Promise.all(names.map((name) => findConsoleFile(name)));
+}
+
 /** Finds a file of the page by its name; undefined for any other name. */
 export async function findConsoleFile(name: string): Promise<ConsoleFile | undefined> {
   return NAME.test(name) ? find(path.join('console', name)) : undefined;

@@ -7,10 +7,12 @@ import { type CallToolResult, createMcpHandler, McpServer, type ServerContext } 
 import type { Response } from 'express';
 import { mayDo } from '../doorkeeper.ts';
 import { takeTokens } from '../rate-limits.ts';
+import { sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import type { Extra } from './extras.ts';
 import { DEADLINE_MS, wordsFor } from './failures.ts';
+import { malformedRequest } from './malformed-request.ts';
 import { registerPrompts } from './prompts.ts';
 import { registerResources, type Run } from './resources.ts';
 import type { Tool, ToolRun } from './tool.ts';
@@ -48,6 +50,8 @@ const serveNode = toNodeHandler(handler);
 /** Answers one message, or a batch of them, by its parsed body. */
 export async function serveMessage(mcp: McpCall, body: unknown): Promise<void> {
   const { request, response, principal } = mcp.call;
+  const refusal = malformedRequest(body, request.headers['mcp-method'] !== undefined);
+  if (refusal !== undefined) return sendJson(response, 400, refusal);
   const auth = { token: '', clientId: principal.keyId, scopes: [principal.role], extra: { mcp } };
   await serveNode(Object.assign(request, { auth }), response, body);
 }

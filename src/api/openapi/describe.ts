@@ -122,12 +122,13 @@ function translateAll(routes: readonly Route[]): Shown {
 // ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function describeRoute(route: Route, tag: string, shown: Shown): Operation {
-  const { name, summary, description, body } = route;
+  const { name, summary, description, body, repeatable } = route;
   return {
     operationId: name,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
+    ...(repeatable === undefined ? {} : { 'x-repeatable': repeatable }),
     security: securityOf(route),
     parameters: describeParameters(route, shown),
     ...(body === undefined ? {} : { requestBody: describeBody(body, shown) }),

@@ -36,6 +36,8 @@ export interface Operation {
   readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+  /** Whether a request may be sent again whose reply got lost; left out for what the method itself says. */
+  readonly 'x-repeatable'?: boolean;
 }
 
 export interface Parameter {

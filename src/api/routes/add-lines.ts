@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { EngineError, type NewMemory } from '../../engine/index.ts';
+import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
 import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
@@ -8,7 +8,15 @@ import { takeTokens } from '../rate-limits.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
-import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
+import {
+  isItemError,
+  itemError,
+  notedItems,
+  orItemError,
+  parseItem,
+  spanningToken,
+  wantsLines,
+} from './batch-items.ts';
 
 /** Lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between. */
 const GROUP_LINES = 64;
@@ -20,8 +28,9 @@ const MAX_JSON_RESULTS = 100_000;
  * group is read only when the previous one is on disk and its results are on their way, so a fast sender is slowed down
  * rather than buffered. A failure of the storage, or a revoked key, ends the stream: the summary then has an `error`,
  * and every line that has a result is stored.
+ * @param options.withReceipt whether a receipt is kept; it names the lines that are stored, also of a broken upload
  */
-export async function addLines(call: TenantCall): Promise<void> {
+export async function addLines(call: TenantCall, { withReceipt }: { readonly withReceipt: boolean }): Promise<void> {
   const { api, principal, tenant, request, response } = call;
   if (request.headers['idempotency-key'] !== undefined) {
     throw new EngineError(
@@ -35,22 +44,31 @@ export async function addLines(call: TenantCall): Promise<void> {
   const results = wantsLines(request)
     ? streamedResults(response, 202, api.engine.config.OM_READER_TIMEOUT_MS)
     : collectedResults(response);
-  const summary = { accepted: 0, rejected: 0, token: null as string | null };
+  const summary: { accepted: number; rejected: number; token: string | null; receipt_id?: string } = {
+    ...{ accepted: 0, rejected: 0, token: null },
+  };
   try {
     for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }), GROUP_LINES)) {
       // The key may be revoked during the upload; from then on nothing more is written.
       if (!api.engine.control.isHolderValid(principal))
         throw new EngineError('unauthenticated', 'this key has expired or was revoked');
+      if (withReceipt && summary.accepted + summary.rejected + group.length > MAX_RECEIPT_ITEMS)
+        throw new EngineError('too_large', `a receipt holds ${MAX_RECEIPT_ITEMS} items; send the rest by itself`);
       takeTokens(call, 'batch_items', group.length);
       const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
       summary.token = spanningToken(summary.token, reply.token);
       const outcomes = reply.outcomes.values();
-      for (const { number, item } of items) {
-        const result = isItemError(item) ? item : outcomeItem(outcomes.next().value!);
+      const answers = items.map(({ item }) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
+      if (withReceipt) {
+        const sent = items.map(({ item }) => item);
+        const noted = notedItems(sent, answers, summary.accepted + summary.rejected);
+        summary.receipt_id = await tenant.noteBatch(noted, summary.receipt_id);
+      }
+      for (const [place, result] of answers.entries()) {
         summary[isItemError(result) ? 'rejected' : 'accepted']++;
-        results.push({ line: number, ...result });
+        results.push({ line: items[place]!.number, ...result });
       }
       await results.flush();
     }

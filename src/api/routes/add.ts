@@ -17,11 +17,11 @@ import {
   finishedMemory,
 } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
-import { noQueryOnBatch, waitQuery } from '../schemas/values.ts';
+import { batchQuery, waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, screenedItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
-import { isItemError, parseItem, wantsLines } from './batch-items.ts';
+import { isItemError, notedItems, parseItem, wantsLines } from './batch-items.ts';
 import { warningsAbout } from './warnings.ts';
 
 /** Fields that OpenMemory's Python client sends with every add. */
@@ -29,6 +29,10 @@ const MEANINGLESS = {
   salience: 'not read; the initial salience is `importance`',
   decay_lambda: 'not read; the decay follows from the sector, or from OM_DECAY_LAMBDA',
 };
+
+const CONFLICT =
+  'The `external_id` belongs to another text, the memory that `supersedes` names has another successor, or the ' +
+  'memory that the idempotency key made was deleted.';
 
 const REPLY_LINES = {
   type: 'application/x-ndjson',
@@ -79,7 +83,7 @@ export const addRoutes: readonly Route[] = [
       'result while you are still sending, so read results while you send. `Idempotency-Key` works with JSON only: ' +
       'in NDJSON, give each line an `external_id`. The last line of the reply is the summary. If it has an `error`, ' +
       'the upload ended early, and every line that has a result with an `id` is stored.',
-    query: noQueryOnBatch,
+    query: batchQuery,
     headers: ['idempotency-key'],
     body: {
       json: batchSchema,
@@ -118,8 +122,8 @@ export const addRoutes: readonly Route[] = [
       unprocessable: 'The idempotency key came with another body.',
     },
     handle: async (call) => {
-      const { tenant, request, response, send } = call;
-      if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call);
+      const { tenant, request, response, query, send } = call;
+      if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call, { withReceipt: query.receipt });
       const body = await readJson(request);
       const items = parse(batchSchema, body.value).items.map(parseItem);
       takeTokens(call, 'batch_items', items.length);
@@ -130,7 +134,12 @@ export const addRoutes: readonly Route[] = [
       const outcomes = reply.outcomes.values();
       const results = items.map((item) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
       const accepted = results.filter((result) => !isItemError(result)).length;
-      const counts = { accepted, rejected: results.length - accepted, token: reply.token };
+      const counts = {
+        accepted,
+        rejected: results.length - accepted,
+        token: reply.token,
+        ...(query.receipt ? { receipt_id: await tenant.noteBatch(notedItems(items, results)) } : {}),
+      };
       const status = reply.token === null ? 200 : 202;
       if (!wantsLines(request)) return send(status, { results, ...counts });
       response.statusCode = status;
@@ -182,7 +191,8 @@ function addRoute(path: string, { name, summary }: { readonly name: string; read
       },
     },
     errors: {
-      conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
+      conflict: CONFLICT,
+      not_found: 'There is no memory that `supersedes` names.',
       too_large: 'The content is over 256 KiB: send it as a document.',
       unprocessable:
         "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",

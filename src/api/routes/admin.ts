@@ -24,6 +24,7 @@ export const adminRoutes: readonly Route[] = [
     path: '/admin/decay/preview',
     name: 'previewDecay',
     access: 'admin',
+    repeatable: true,
     limited: ['queries'],
     summary: 'Shows how memories will have faded at a date, under the rates of decay that are set or under others',
     description:

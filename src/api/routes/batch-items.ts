@@ -1,8 +1,8 @@
 import type { Request } from 'express';
-import { decodeReceipt, encodeReceipt, EngineError, type NewMemory } from '../../engine/index.ts';
+import { decodeReceipt, encodeReceipt, EngineError, type NewMemory, type NotedItem } from '../../engine/index.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema } from '../schemas/memories.ts';
-import type { itemError as itemErrorSchema } from '../schemas/memory-replies.ts';
+import type { BatchOutcome, itemError as itemErrorSchema } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import type { Wire } from '../schemas/values.ts';
 import { toNewMemory } from '../wire/memories.ts';
@@ -33,6 +33,26 @@ export function orItemError<Value>(work: () => Value): Value | ItemError {
 export function itemError(thrown: unknown): ItemError {
   const error = toEngineError(thrown);
   return { error: { code: error.code, message: detailOf(error) } };
+}
+
+/**
+ * Makes the entries of a receipt from items and their results, which are in the same order.
+ * @param before number of items that the batch had before them
+ */
+export function notedItems(
+  items: readonly (NewMemory | ItemError)[],
+  results: readonly (BatchOutcome | ItemError)[],
+  before = 0,
+): NotedItem[] {
+  return results.map((result, place): NotedItem => {
+    const item = before + place + 1;
+    if (isItemError(result)) {
+      const { code, message } = result.error;
+      return { item, fate: 'refused', memoryId: null, content: null, error: { code, message } };
+    }
+    const fate = 'deduplicated' in result ? 'merged' : 'stored';
+    return { item, fate, memoryId: result.id, content: (items[place] as NewMemory).content, error: null };
+  });
 }
 
 /** True if the client asks for a reply in NDJSON. */

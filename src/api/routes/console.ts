@@ -1,7 +1,13 @@
 import type { Response } from 'express';
 import { z } from 'zod';
 import { EngineError, type Holder, isEngineError } from '../../engine/index.ts';
-import { CONSOLE_HEADERS, type ConsoleFile, findConsoleFile, getConsolePage } from '../console/console-files.ts';
+import {
+  CONSOLE_HEADERS,
+  type ConsoleFile,
+  findConsoleFile,
+  getConsolePage,
+  readAhead,
+} from '../console/console-files.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
 import { publicUrl } from '../public-url.ts';
@@ -27,6 +33,7 @@ export const consoleRoutes: readonly Route[] = [
       const page = await getConsolePage();
       response.setHeaders(CONSOLE_HEADERS);
       sendFile(response, page);
+      void readAhead();
     },
   }),
   openRoute({

@@ -88,7 +88,13 @@ class ImportSession {
   readonly #asked: ImportRequest;
   readonly #target: Pick<TenantCall['tenant'], 'importLines'>;
   readonly #hash: Hash = createHash('sha256');
-  readonly #counts = { stored: new Counter(), known: new Counter(), refused: new Counter(), unknown: new Counter() };
+  readonly #counts = {
+    stored: new Counter(),
+    known: new Counter(),
+    kept: new Counter(),
+    refused: new Counter(),
+    unknown: new Counter(),
+  };
   #isComplete = false;
   #checksum: 'match' | 'differs' | 'absent' = 'absent';
 
@@ -119,12 +125,13 @@ class ImportSession {
         if (outcome.kind === 'refused') refusals.push({ line: number, error: outcome.error });
       }
     }
-    const progress = this.#counts.stored.total + this.#counts.known.total;
+    const { stored, known, kept } = this.#counts;
+    const progress = stored.total + known.total + kept.total;
     return [...refusals, { line: group.at(-1)!.number, progress }];
   }
 
   summary(isDone: boolean): object {
-    const { stored, known, refused, unknown } = this.#counts;
+    const { stored, known, kept, refused, unknown } = this.#counts;
     return {
       done: isDone,
       dry_run: this.#asked.dryRun,
@@ -132,6 +139,7 @@ class ImportSession {
       checksum: this.#checksum,
       stored: stored.toObject(),
       known: known.toObject(),
+      kept: kept.toObject(),
       refused: refused.toObject(),
       unknown_fields: unknown.toObject(),
     };
@@ -192,14 +200,13 @@ class ImportSession {
     const wanted = toRetrievalOptions(value);
     const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));
     if (present === JSON.stringify(retrievalItem(wanted))) return { kind: 'known' };
-    const refuse = (code: string, message: string): ImportOutcome => ({ kind: 'refused', error: { code, message } });
-    if (present !== '{}') return refuse('conflict', 'the tenant has other defaults of its queries');
+    if (present !== '{}') return { kind: 'kept' };
     try {
       if (!this.#asked.dryRun) await tenant.putRetrievalDefaults(wanted);
       return { kind: 'stored' };
     } catch (error) {
-      if (isEngineError(error, 'invalid')) return refuse(error.code, error.message);
-      throw error;
+      if (!isEngineError(error, 'invalid')) throw error;
+      return { kind: 'refused', error: { code: error.code, message: error.message } };
     }
   }
 }

@@ -14,6 +14,7 @@ export const memoryPageRoutes: readonly Route[] = [
     name: 'pageMemories',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     summary: 'Lists memories by filters, page by page, in either direction',
     description:
       'The filters are those of `POST /memory/query`, and as there only active memories are listed without ' +

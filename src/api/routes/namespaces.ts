@@ -28,6 +28,7 @@ export const namespaceRoutes: readonly Route[] = [
     name: 'listItems',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     summary: "Lists a user's items by namespace and key",
     description:
       `Items in no namespace are not listed. ${CURSOR_END}\n\nA page ends early after some 4 MiB of text and values, ` +

@@ -17,6 +17,7 @@ import {
   type ExportQuery,
   importQuery,
   importReply,
+  namesOf,
   portableLine,
 } from '../schemas/portable.ts';
 import { retrievalItem } from '../wire/query.ts';
@@ -68,9 +69,10 @@ export const portableRoutes: readonly Route[] = [
     summary: 'Imports the lines of an export, exactly: ids, times, versions, links and salience',
     description:
       'The body is read and answered line by line, whatever its length. A line that is stored already is passed ' +
-      'over, so an import that was broken off can be sent again. A line with the id of something else that is stored ' +
-      'is refused as a `conflict`, and nothing that is there is changed. A memory needs only `id` and `content`; one ' +
-      'without `state` is classified and linked as a new one. Settings are taken over only where the tenant has none.',
+      'over, so an import that was broken off can be sent again. What was changed here since is kept, and counted. ' +
+      'A line with the id of something else that is stored is refused as a `conflict`. Nothing that is there is ' +
+      'changed. A memory needs only `id` and `content`; one without `state` is classified and linked as a new one. ' +
+      'Settings are taken over only where the tenant has none.',
     query: importQuery,
     body: {
       json: portableLine,
@@ -93,6 +95,7 @@ export const portableRoutes: readonly Route[] = [
               checksum: 'match',
               stored: { memory: 1 },
               known: {},
+              kept: {},
               refused: {},
               unknown_fields: {},
             },
@@ -105,9 +108,7 @@ export const portableRoutes: readonly Route[] = [
       if (!isOneLine && mediaTypeOf(call.request) !== NDJSON)
         throw new EngineError('unsupported', `expected a body of type ${NDJSON}, or one line as application/json`);
       const { dry_run: dryRun, from_line: fromLine, map_user: mapped = [] } = call.query;
-      const users = new Map(
-        mapped.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const),
-      );
+      const users = new Map(mapped.map(namesOf));
       const line = isOneLine ? Buffer.from(JSON.stringify((await readJson(call.request)).value)) : null;
       const body = line === null ? call.request : Readable.from([line]);
       await importLines(call, body, { dryRun, fromLine, users });

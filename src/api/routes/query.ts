@@ -17,6 +17,7 @@ export const queryRoutes: readonly Route[] = [
     name: 'queryMemories',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     limited: ['queries'],
     summary: 'Finds memories by words, vectors and links',
     description:
@@ -50,6 +51,7 @@ export const queryRoutes: readonly Route[] = [
     name: 'explainMemory',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     limited: ['queries'],
     summary: 'Explains why a query does or does not return a memory',
     description:

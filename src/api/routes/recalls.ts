@@ -65,6 +65,7 @@ export const recallRoutes: readonly Route[] = [
     name: 'replayRecall',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     limited: ['queries'],
     summary: 'Asks a question again: of the state of then, or of today, with the same or other weights',
     description:
@@ -94,6 +95,7 @@ export const recallRoutes: readonly Route[] = [
     name: 'giveRecallFeedback',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     summary: 'Keeps what matches of an answer were good for',
     description: 'A later verdict on a match replaces the earlier one. It changes no memory and no ranking.',
     params,

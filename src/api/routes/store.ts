@@ -92,6 +92,7 @@ export const storeRoutes: readonly Route[] = [
     name: 'searchStoreItems',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     limited: ['queries'],
     summary: 'Lists items in namespaces, or ranks them by a query',
     description:
@@ -122,6 +123,7 @@ export const storeRoutes: readonly Route[] = [
     name: 'listStoreNamespaces',
     access: 'read',
     forBoundKeys: true,
+    repeatable: true,
     limited: ['queries'],
     summary: 'Lists namespaces that hold items',
     query: noQuery,

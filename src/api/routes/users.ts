@@ -1,8 +1,7 @@
 import { route, type Route } from '../route.ts';
-import { userIdSchema } from '../schemas/memories.ts';
+import { userIdSchema, userPageQuery } from '../schemas/memories.ts';
 import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
-import { pageQuery } from '../schemas/values.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { PAGE_END, sendMemories } from './memory-list.ts';
 
@@ -19,7 +18,7 @@ export const userRoutes: readonly Route[] = [
     summary: "Lists one user's memories, the newest first",
     description: `An unknown user has an empty list. ${PAGE_END}`,
     params: { id: USER_ID },
-    query: pageQuery,
+    query: userPageQuery,
     replies: { 200: { description: 'A page of memories.', json: userMemoryPage } },
     async handle(call) {
       const userId = parse(userIdSchema, call.params.id);

@@ -36,7 +36,7 @@ const place = {
   graph_id: id.nullish().describe('One run or thread of a graph: the `session_id` of its memories.'),
   user_id: id.nullish().describe('The user who owns the memories; `""`, the default, means no particular user.'),
 };
-const limit = (what: string) => integer(1, LIMITS.k).nullish().describe(what);
+const limit = (what: string) => integer(1, LIMITS.longPage).nullish().describe(what);
 const ignored = (what: string) => z.unknown().optional().describe(what);
 
 const namesNode = {

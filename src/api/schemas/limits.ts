@@ -29,7 +29,10 @@ export const LIMITS = {
   columnWeight: 10,
   filterValues: 100,
   batchItems: 100,
+  federationMembers: 32,
   page: 1_000,
+  /** Page of a list that OpenMemory's clients read, too. */
+  longPage: 10_000,
   cursorCharacters: MAX_CURSOR_CHARACTERS,
   offset: 100_000_000,
   timeline: 100,

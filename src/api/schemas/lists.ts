@@ -116,7 +116,10 @@ export const nameListReply = z
         .strictObject({
           name: z.string(),
           memories: count.describe('Number of memories, whatever their status, that have not expired and are valid.'),
-          last_used_at: timestamp.describe('When the newest of them was added.'),
+          log_items: count
+            .exactOptional()
+            .describe('Number of items in session logs, of users and sessions; absent for a key bound to tags.'),
+          last_used_at: timestamp.describe('When the newest of them was added, or a session log was changed.'),
         })
         .meta({ id: 'Name' }),
     ),

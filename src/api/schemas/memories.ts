@@ -14,9 +14,9 @@ import {
   label,
   labels,
   metadata,
+  longPage,
   numberUpTo,
   ownerFilter,
-  page,
   sector,
   SHOWN_AS,
   tags,
@@ -89,6 +89,12 @@ export const newMemorySchema = z
         .describe(
           '`merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. ' +
             'An `external_id` stays unique with both.',
+        ),
+      supersedes: givenId
+        .nullish()
+        .describe(
+          'Id of a memory of the same user that this one supersedes, as `POST /memory/supersede` does. Both happen ' +
+            'in one commit, or neither.',
         ),
     },
     BODY_EXPECTED,
@@ -218,11 +224,13 @@ export const deleteSchema = z.strictObject(
 );
 
 export const listQuery = z.strictObject({
-  ...page,
+  ...longPage,
   sector: sector.optional().describe('Only memories of this sector, primary or additional.'),
   user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
   written_by: givenId.optional().describe('Only memories that the key with this public id wrote.'),
 });
+
+export const userPageQuery = z.strictObject(longPage);
 
 export const historyQuery = z.strictObject({
   l: digits(1, LIMITS.page, '; page with before').default(100).describe('Most revisions on the page.'),

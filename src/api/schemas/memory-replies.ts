@@ -203,6 +203,7 @@ const summary = {
   accepted: count.describe('Items that were stored, duplicates included.'),
   rejected: count,
   token,
+  receipt_id: uuid.exactOptional().describe('The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`.'),
 };
 const line = { line: z.int().min(1).describe('Line of the item in the upload, counted from 1.') };
 const lineOutcome = z.union([

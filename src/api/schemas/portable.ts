@@ -65,6 +65,14 @@ export const exportQuery = z.strictObject({
 });
 export type ExportQuery = z.output<typeof exportQuery>;
 
+/** The two users of `old=new`; the name in the file ends at the first `=`. */
+export function namesOf(pair: string): readonly [old: string, wanted: string] {
+  const at = pair.indexOf('=');
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+const USERS = `expected old=new, two users of at most ${LIMITS.idCharacters} characters without control characters`;
+const ONE_TARGET = 'a user of the file can become one user only';
+
 export const importQuery = z.strictObject({
   dry_run: flagText.default(false).describe('Stores nothing, and counts what an import would do.'),
   from_line: z
@@ -78,10 +86,11 @@ export const importQuery = z.strictObject({
     z
       .array(
         text(2 * LIMITS.idCharacters + 1)
-          .regex(/=/, 'expected old=new')
+          .refine((pair) => namesOf(pair).every((name) => id.safeParse(name).success) && pair.includes('='), USERS)
           .meta({ examples: ['ana=anna'] }),
       )
-      .max(64),
+      .max(64)
+      .refine((pairs) => new Set(pairs.map((pair) => namesOf(pair)[0])).size === pairs.length, ONE_TARGET),
   )
     .optional()
     .describe('Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated.'),
@@ -360,7 +369,10 @@ const byType = z.record(z.string(), z.int().min(0)).describe('Number of lines by
 export const importReply = z
   .union([
     z.strictObject({ line: z.int().min(1).describe('Number of the line, from 1.'), error: failure }),
-    z.strictObject({ line: z.int().min(1), progress: z.int().min(0).describe('Lines that were stored or known.') }),
+    z.strictObject({
+      line: z.int().min(1),
+      progress: z.int().min(0).describe('Lines that were stored, known or kept.'),
+    }),
     z.strictObject({
       done: z.boolean().describe('Whether all lines were read.'),
       dry_run: z.boolean(),
@@ -368,6 +380,7 @@ export const importReply = z
       checksum: z.enum(['match', 'differs', 'absent']),
       stored: byType,
       known: byType,
+      kept: byType.describe('Lines of what is there and was changed here since, which stays; number by type.'),
       refused: byType,
       unknown_fields: byType.describe('Fields that were passed over, by type and name.'),
       error: failure.exactOptional().describe('Why the import ended early; what was answered before is stored.'),

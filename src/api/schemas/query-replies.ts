@@ -205,6 +205,9 @@ const answer = {
     .literal(true)
     .exactOptional()
     .describe('Matches that do not fit into the reply were left out; absent otherwise.'),
+  best_needs: count
+    .exactOptional()
+    .describe('The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise.'),
 };
 
 /** Reply to a query that asks for data. */

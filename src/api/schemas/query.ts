@@ -108,6 +108,9 @@ export const filtersSchema = z
         .union([z.literal(''), namespace], expected('labels joined by dots, such as a.b'))
         .nullish()
         .describe('Only items of this namespace and of those below it; `""` for items in any namespace.'),
+      min_salience: fraction
+        .nullish()
+        .describe('Memories whose salience is at least this at the time of the request.'),
       sector: sector.nullish().describe("One sector, under OpenMemory's name."),
       user_id: id.nullish().describe("One user, under OpenMemory's name."),
       min_score: fraction.nullish().describe('Lowest score, if the query itself has no `min_score`.'),
@@ -249,7 +252,8 @@ export const querySchema = z
         .nullish()
         .describe(
           "Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A " +
-            'match that does not fit is skipped; a shorter one further down may take its place.',
+            'match that does not fit is skipped; a shorter one further down may take its place. Where the best one does ' +
+            'not fit, the reply says in `best_needs` what would be enough.',
         ),
       deep_recall: flag
         .nullish()

@@ -205,6 +205,11 @@ export const page = {
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
 };
 export const pageQuery = z.strictObject(page);
+/** Page of a list that is sent in pieces, as long as OpenMemory's clients may ask for. */
+export const longPage = {
+  ...page,
+  l: digits(1, LIMITS.longPage, '; page with u, the offset').default(100).describe('Most items on the page.'),
+};
 
 export const ownerFilter = userId
   .optional()
@@ -230,3 +235,18 @@ export const noQueryOnBatch = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed on a batch; to wait for it, use the token of its reply',
 );
+
+/** Schema of the query string of a batch of memories. */
+export const batchQuery = z
+  .looseObject({
+    receipt: z
+      .enum(['true', 'false'], expected('true or false'))
+      .transform((value) => value === 'true')
+      .register(SHOWN_AS, { type: 'boolean' })
+      .default(false)
+      .describe('If true, a receipt of the batch is kept, and the reply names it in `receipt_id`.'),
+  })
+  .refine(
+    (query) => Object.keys(query).every((name) => name === 'receipt'),
+    'query parameters: none are allowed on a batch but receipt; to wait for it, use the token of its reply',
+  );

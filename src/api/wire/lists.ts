@@ -15,6 +15,7 @@ export function namespaceItem({ path, items, lastUsedAt }: NamespaceSummary): Na
   return { namespace: path, items, last_used_at: lastUsedAt };
 }
 
-export function nameItem({ name, memories, lastUsedAt }: NameSummary): NameListItem {
-  return { name, memories, last_used_at: lastUsedAt };
+export function nameItem({ name, memories, lastUsedAt, logItems }: NameSummary): NameListItem {
+  const logged = logItems === undefined ? {} : { log_items: logItems };
+  return { name, memories, ...logged, last_used_at: lastUsedAt };
 }

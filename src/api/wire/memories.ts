@@ -77,6 +77,7 @@ export function toNewMemory(body: NewMemoryBody): NewMemory {
     ...toDescription(body),
     externalId: body.external_id ?? null,
     onDuplicate: body.on_duplicate ?? undefined,
+    supersedes: body.supersedes ?? undefined,
   };
 }
 

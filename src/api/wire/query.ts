@@ -15,7 +15,8 @@ import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.t
 import { provenanceItem } from './documents.ts';
 import { storedMemoryItem } from './memories.ts';
 
-const DEFAULT_K = 8;
+/** Most matches of an answer if the query says nothing. */
+export const DEFAULT_K = 8;
 
 export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   return {
@@ -91,6 +92,7 @@ export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTim
     writtenBy: filters.written_by,
     documentIds: filters.documents,
     files: filters.files,
+    minSalience: filters.min_salience ?? undefined,
     eventFrom: filters.event_time?.from,
     eventTo: filters.event_time?.to,
     createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
@@ -151,7 +153,7 @@ export function queryItem(
   result: QueryResult,
   tokenSatisfied?: boolean,
 ): QueryReplyBody {
-  const { hits, isCut, episodes, rendered, floor, cut, trace } = result;
+  const { hits, isCut, bestNeeds, episodes, rendered, floor, cut, trace } = result;
   return {
     query,
     ...(rendered === undefined || format === undefined || format === 'json'
@@ -164,6 +166,7 @@ export function queryItem(
     ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
     ...(trace === undefined ? {} : { trace }),
     ...(isCut === undefined ? {} : { truncated: isCut }),
+    ...(bestNeeds === undefined ? {} : { best_needs: bestNeeds }),
   };
 }
 

@@ -97,6 +97,7 @@ function filterItem(filter: MemoryFilter): object {
     written_by: filter.writtenBy,
     documents: filter.documentIds,
     files: filter.files,
+    min_salience: filter.minSalience,
     event_time: range(eventFrom, eventTo),
     created_at: range(createdFrom, createdTo),
     metadata: filter.metadata,

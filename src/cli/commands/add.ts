@@ -12,6 +12,7 @@ export interface AddCommandOptions extends ConnectionOptions {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly wait?: boolean;
   readonly keepDuplicates?: boolean;
+  readonly supersedes?: string;
 }
 
 type AddReply = AcceptedItem | DuplicateItem | FinishedItem;
@@ -37,6 +38,7 @@ export async function add(words: readonly string[], options: AddCommandOptions):
     title: options.title,
     metadata: options.metadata,
     on_duplicate: options.keepDuplicates ? 'keep' : undefined,
+    supersedes: options.supersedes,
   });
   print(describe(reply, options.wait ?? false));
 }

@@ -33,12 +33,17 @@ export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'pas
 /**
  * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends with `.gz`, and encrypted
  * with a passphrase. The file appears under its name once it is complete. `-` stands for standard output.
+ * @throws CliError for a passphrase with `--markdown`, whose notes are plain text
  */
 export async function exportData(target: string, options: ExportCommandOptions): Promise<void> {
+  const passphrase = passphraseOf(options);
+  if (options.markdown && passphrase !== undefined) {
+    const named = options.passphraseFile === undefined ? 'CAIRN_PASSPHRASE is set' : '--passphrase-file';
+    throw new CliError(`${named}: notes of --markdown cannot be encrypted; nothing was exported`, { exitCode: 2 });
+  }
   const lines = connect(options).receive(`/export?${queryOf(options).toString()}`);
   const watched = watchEnd(lines);
   if (options.markdown) return printCounts(await writeMarkdown(target, watched.bytes), watched.end());
-  const passphrase = passphraseOf(options);
   const isZipped = target.endsWith('.gz');
   const plain = isZipped ? zipped(watched.bytes) : watched.bytes;
   const bytes = passphrase === undefined ? plain : seal(plain, passphrase);

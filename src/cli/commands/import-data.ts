@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import type { ImportResult } from '../../api/schemas/portable.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, ConnectionError, type Client, type ConnectionOptions } from '../client.ts';
-import type { ForeignLine, ImportFormat, ImportSource } from '../importers/format.ts';
+import type { ImportFormat, ImportSource } from '../importers/format.ts';
 import { formatNamed, formatOf } from '../importers/formats.ts';
 import { openBytes, openSource } from '../open-source.ts';
 import { startProgress } from '../progress.ts';
@@ -22,6 +22,8 @@ export interface ImportCommandOptions extends ConnectionOptions {
 type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
+/** Lines are sent in pieces of this size: the server stores together what arrives together. */
+const PIECE_CHARACTERS = 64 * 1024;
 const FIELDS_SHOWN = 100;
 const HEAD = '{"type":"cairn.export"';
 
@@ -67,6 +69,13 @@ function refuseOptions({ dryRun, fromLine, mapUser }: ImportCommandOptions, kind
   if (given.length > 0) throw new CliError(`${given.join(', ')}: not for ${kind}; nothing was stored`, { exitCode: 2 });
 }
 
+/** Refuses a user that the server would refuse in every line. */
+function requireUser(user: string | undefined): void {
+  if (user === undefined || (user.length <= 256 && !/\p{Cc}/u.test(user) && user.isWellFormed())) return;
+  const expected = 'expected at most 256 characters without control characters';
+  throw new CliError(`--user: ${expected}; nothing was stored`, { exitCode: 2 });
+}
+
 /** True for a file whose lines are memories as `POST /memory/add` takes them. */
 function isPlainLines({ head }: ImportSource): boolean {
   try {
@@ -89,6 +98,8 @@ async function importExport(
   passphrase: string | undefined,
   options: ImportCommandOptions,
 ): Promise<void> {
+  if (options.user !== undefined)
+    throw new CliError('--user: an export names its users; use --map-user old=new', { exitCode: 2 });
   const { summary } = await send(connect(options), openBytes(target, passphrase), options);
   if (summary.complete && summary.checksum !== 'differs') return;
   process.exitCode = 1;
@@ -106,6 +117,7 @@ async function importForeign(
   { source, target }: { readonly source: ImportSource; readonly target: string },
   options: ImportCommandOptions,
 ): Promise<void> {
+  requireUser(options.user);
   const skipped = new Map<string, number>();
   const passedOver = new Map<string, number>();
   const damages: string[] = [];
@@ -115,7 +127,10 @@ async function importForeign(
     source,
     userId: options.user,
     read: () => void (read += 1),
-    skip: (reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1),
+    skip(reason) {
+      const shown = skipped.has(reason) || skipped.size < FIELDS_SHOWN ? reason : 'other reasons';
+      skipped.set(shown, (skipped.get(shown) ?? 0) + 1);
+    },
     passOver(field) {
       const before = passedOver.get(field);
       if (before !== undefined || passedOver.size < FIELDS_SHOWN) passedOver.set(field, (before ?? 0) + 1);
@@ -128,12 +143,19 @@ async function importForeign(
   // A file that was cut fails at its end; what stands before is imported, and then the failure told.
   let failure: unknown;
   const texts = (async function* () {
+    let piece = '';
     try {
-      for await (const line of lines) yield textOf(line);
+      for await (const line of lines) {
+        piece += `${JSON.stringify(line)}\n`;
+        if (piece.length < PIECE_CHARACTERS) continue;
+        yield piece;
+        piece = '';
+      }
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       failure = error;
     }
+    yield piece;
   })();
   await send(connect(options), texts, options);
   const rows = [...skipped].map(([reason, number]) => [count(number), reason]);
@@ -144,10 +166,6 @@ async function importForeign(
   if (damaged > 0) printReasons(damages, damaged);
   if (failure !== undefined) throw failure as Error;
   if (read === 0 && damaged === 0) throw new CliError(`nothing of the format ${format.name} was found in ${target}`);
-}
-
-function textOf(line: ForeignLine): string {
-  return `${JSON.stringify(line)}\n`;
 }
 
 /** Sends lines to `POST /import`, shows the progress, and prints what became of them. */
@@ -187,10 +205,13 @@ async function send(
 }
 
 function printSummary(summary: Summary, reasons: readonly string[], ms: number): void {
-  const { stored, known, refused, unknown_fields: unknown, dry_run: dryRun } = summary;
-  const types = [...new Set([...Object.keys(stored), ...Object.keys(known), ...Object.keys(refused)])];
-  const rows = types.map((type) => [type, ...[stored, known, refused].map((counts) => count(counts[type] ?? 0))]);
-  print(...table([['', dryRun ? 'would be stored' : 'stored', 'known already', 'refused'], ...rows], '<>>>'));
+  const { stored, known, kept, refused, unknown_fields: unknown, dry_run: dryRun } = summary;
+  const isKept = sumOf(Object.values(kept)) > 0;
+  const columns = [stored, known, ...(isKept ? [kept] : []), refused];
+  const types = [...new Set(columns.flatMap((counts) => Object.keys(counts)))];
+  const rows = types.map((type) => [type, ...columns.map((counts) => count(counts[type] ?? 0))]);
+  const names = ['known already', ...(isKept ? ['kept: changed here'] : []), 'refused'];
+  print(...table([['', dryRun ? 'would be stored' : 'stored', ...names], ...rows], `<${'>'.repeat(columns.length)}`));
   print(`${dryRun ? 'nothing was stored; ' : ''}${span(ms)}`);
   printPassedOver(Object.entries(unknown));
   const total = sumOf(Object.values(refused));

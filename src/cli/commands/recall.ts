@@ -1,7 +1,7 @@
 import type { RecalledItem, RecallItem, ReplayReplyItem } from '../../api/schemas/recalls.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeHits } from '../show-hits.ts';
-import { bold, counted, dim, green, print, table, yellow } from '../terminal.ts';
+import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
 
 export interface RecallOptions extends ConnectionOptions {
   /** The state to ask again of; left out, the recall is only shown. */
@@ -18,6 +18,27 @@ export async function recall(id: string, { replay, json, ...connection }: Recall
   }
   const reply = await client.replayRecall({ id, state: replay === true ? 'then' : replay });
   print(...(json ? [JSON.stringify(reply, null, 2)] : describeReplay(reply)));
+}
+
+export interface RecallsOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly memory?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+/** Runs `cairn recalls`: prints which answers were given, newest first. */
+export async function recalls({ user, memory, limit, json, ...connection }: RecallsOptions): Promise<void> {
+  const reply = await connect(connection).listRecalls({ user_id: user, memory_id: memory, limit });
+  if (json) return print(JSON.stringify(reply, null, 2));
+  if (reply.items.length === 0) return print('No answer is kept.');
+  const rows = reply.items.map(({ recall_id: id, at, query, matches }) => [
+    id,
+    dim(new Date(at).toISOString()),
+    counted(matches, 'match', 'matches'),
+    cut(query ?? 'a question that is not kept', Math.max(20, widthOfTerminal() - 78)),
+  ]);
+  print(...table(rows, '<<><'));
 }
 
 function describeRecall({ at, query, profile, weights, matches, left_out, missing, feedback }: RecallItem): string[] {

@@ -7,6 +7,8 @@ import { bold, counted, dim, green, print, red, table, yellow } from '../termina
 export interface ReceiptOptions extends ConnectionOptions {
   /** Whether the whole text is fetched and compared with the receipt. */
   readonly verify?: boolean;
+  /** Whether the receipt is one of a batch of memories. */
+  readonly batch?: boolean;
   readonly json?: boolean;
 }
 

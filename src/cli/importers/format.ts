@@ -58,6 +58,26 @@ export function idOf(...names: readonly string[]): string {
   return uuidv5(names.join('\n'), NAMESPACE);
 }
 
+/** Counts a part of something that is imported without it. */
+export function lose(context: ImportContext, part: string): void {
+  context.read();
+  context.skip(`${part} (what it belongs to is imported)`);
+}
+
+/** A time as `timeOf` reads it; one that cannot be read is counted, and none at all is not. */
+export function timeIn(context: ImportContext, value: unknown): number | undefined {
+  const time = timeOf(value);
+  if (time === undefined && value !== undefined && value !== null && value !== '') lose(context, 'a date that is none');
+  return time;
+}
+
+/** A text on one line as `lineOf` makes it; one that is cut because it is too long is counted. */
+export function lineIn(context: ImportContext, value: unknown, most: number): string {
+  const line = lineOf(value, most);
+  if (line.length === most && textOf(value).trim().length > most) lose(context, 'the end of a name that is too long');
+  return line;
+}
+
 /** Tells why a text cannot be a memory; undefined if it can. */
 export function problemOf(content: string): string | undefined {
   if (content.trim() === '') return 'without text';
@@ -81,16 +101,43 @@ export function timeOf(value: unknown): number | undefined {
   return Number.isFinite(ms) && ms > -62_135_596_800_000 && ms < 253_402_300_800_000 ? ms : undefined;
 }
 
-/** Names of a list that can be tags: at most 64, each once and of at most 128 characters. */
-export function tagsOf(value: unknown): string[] {
-  const names = (Array.isArray(value) ? value : []).map((name) =>
+/** Most tags of a memory, and the most characters of each. */
+const MOST_TAGS = 64;
+const TAG_CHARACTERS = 128;
+
+/** Names of a list that can be tags: at most 64, each once and of at most 128 characters; others are counted. */
+export function tagsIn(context: ImportContext, value: unknown): string[] {
+  const whole = (Array.isArray(value) ? value : []).map((name) =>
     textOf(name)
       .replaceAll(/\p{Cc}/gu, ' ')
-      .trim()
-      .slice(0, 128)
-      .toWellFormed(),
+      .trim(),
   );
-  return [...new Set(names)].filter((name) => name !== '').slice(0, 64);
+  const names = [...new Set(whole)].filter((name) => name !== '');
+  const tags = [...new Set(names.map((name) => name.slice(0, TAG_CHARACTERS).toWellFormed()))].slice(0, MOST_TAGS);
+  names.slice(MOST_TAGS).forEach(() => lose(context, `a tag beyond the first ${MOST_TAGS}`));
+  if (names.some((name) => name.length > TAG_CHARACTERS)) lose(context, 'the end of a tag that is too long');
+  return tags;
+}
+
+/** Longest metadata, in bytes of JSON, and its deepest nesting. */
+const METADATA_BYTES = 16_000;
+const METADATA_DEPTH = 60;
+
+/** What can be metadata. Cairn has a meaning of its own for `sector`, so that of the source has another name. */
+export function metadataOf(context: ImportContext, value: unknown): Readonly<Record<string, unknown>> {
+  const renamed = Object.entries(fieldsOf(value)).map(
+    ([name, one]) => [name === 'sector' ? 'source_sector' : name, one] as const,
+  );
+  const metadata = Object.fromEntries(renamed);
+  const isDeep = depthOf(metadata) > METADATA_DEPTH;
+  if (!isDeep && Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES) return metadata;
+  lose(context, isDeep ? 'metadata that is nested too deeply' : 'metadata over 16 KiB');
+  return {};
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one)), 0);
 }
 
 /** A text on one line and not too long, such as a title or the id of a session. */

@@ -1,5 +1,6 @@
 import { CliError } from '../cli-error.ts';
-import { chatgpt, claude } from './chats.ts';
+import { chatgpt } from './chatgpt.ts';
+import { claude } from './claude.ts';
 import type { ImportFormat, ImportSource } from './format.ts';
 import { notes } from './notes.ts';
 import { langgraph, mem0, serverMemory, zep } from './records.ts';

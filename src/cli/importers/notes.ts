@@ -1,14 +1,20 @@
 /** Folders of Markdown notes: Obsidian and basic-memory. */
+import { parseDocument } from 'yaml';
 import { splitFrontMatter } from '../../engine/index.ts';
 import {
   type ForeignLine,
   idOf,
   type ImportContext,
   type ImportFormat,
+  lineIn,
   lineOf,
+  lose,
+  metadataOf,
   problemOf,
   type SourceFile,
-  tagsOf,
+  tagsIn,
+  textOf,
+  timeIn,
   timeOf,
 } from './format.ts';
 
@@ -17,6 +23,8 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
   depends_on: 'depends_on',
   requires: 'depends_on',
   supports: 'supports',
+  supersedes: 'supersedes',
+  contradicts: 'contradicts',
   derived_from: 'derived_from',
   same_as: 'same_as',
 };
@@ -51,7 +59,7 @@ export const notes: ImportFormat = {
     for await (const file of context.source.files(isNote)) yield* noteLines(context, file, noteOf, links);
     const known = new Set<string>();
     for (const { src, to, type } of links) {
-      const dst = noteOf.get(to.trim().toLowerCase());
+      const dst = noteOf.get(to.trim().toLowerCase().replace(/\.md$/, ''));
       if (dst === undefined) context.skip('a link to a note that is not there');
       else if (dst !== src && !known.has(`${src} ${dst} ${type}`)) {
         known.add(`${src} ${dst} ${type}`);
@@ -77,21 +85,24 @@ async function* noteLines(
     text += piece;
     if (text.length > 4 * 1024 * 1024) break;
   }
-  const { matter, body } = splitFrontMatter(text.replaceAll('\r\n', '\n'));
+  if (text.includes('\ufffd')) lose(context, 'bytes that are no UTF-8');
+  const { fields, body, block } = frontMatterOf(context, text.replaceAll('\r\n', '\n'));
   const problem = problemOf(body);
   if (problem !== undefined) return context.skip(problem);
 
   const userId = context.userId ?? '';
-  const one = (key: string) => matter.get(key)?.[0] ?? '';
+  const one = (key: string) => plainOf(fields[key]);
   const path = file.name.replace(/\.md$/, '');
   const base = path.slice(path.lastIndexOf('/') + 1);
-  const title = lineOf(one('title') || base, 1_024);
+  const title = lineIn(context, one('title') || base, 1_024);
   const externalId = lineOf(one('permalink') || path, 240);
   const id = idOf('notes', userId, externalId);
-  for (const name of [path, base, title, one('permalink'), ...(matter.get('aliases') ?? [])])
+  const aliases = listOf(fields['aliases']).map(plainOf);
+  for (const name of [path, base, title, one('permalink'), ...aliases])
     if (name !== '' && !noteOf.has(name.toLowerCase())) noteOf.set(name.toLowerCase(), id);
-  const created = timeOf(one('created')) ?? null;
-  const own = [...matter].filter(([key]) => !OWN_KEYS.has(key)).slice(0, 50);
+  const created = timeIn(context, fields['created']) ?? null;
+  const updated = timeIn(context, fields['modified']) ?? created;
+  const own = Object.entries(fields).filter(([key, value]) => !OWN_KEYS.has(key) || isOddDate(key, value));
   const shared = { type: 'memory', user_id: userId, created_at: created } as const;
   yield {
     ...shared,
@@ -99,16 +110,20 @@ async function* noteLines(
     content: body.toWellFormed(),
     title,
     external_id: externalId,
-    memory_type: lineOf(one('type'), 128) || 'note',
-    tags: tagsOf((matter.get('tags') ?? []).map((tag) => tag.replace(/^#/, ''))),
-    metadata: Object.fromEntries(own.map(([key, values]) => [key, lineOf(values.join(', '), 200)])),
-    updated_at: timeOf(one('modified')) ?? created,
+    memory_type: lineIn(context, one('type'), 128) || 'note',
+    tags: tagsIn(
+      context,
+      listOf(fields['tags']).map((tag) => plainOf(tag).replace(/^#/, '')),
+    ),
+    metadata: metadataOf(context, Object.fromEntries(own)),
+    updated_at: updated,
   };
+  for (const [, to] of block.matchAll(WIKILINK)) links.push({ src: id, to: to!, type: 'mentions' });
   for (const line of body.split('\n')) {
     const [, category, fact] = OBSERVATION.exec(line) ?? [];
     if (category !== undefined && fact !== undefined && !/^[ xX-]$/.test(category)) {
       const factId = idOf('notes', userId, externalId, fact);
-      const tags = tagsOf(fact.match(/(?<=\s)#[\w/-]+/g)?.map((tag) => tag.slice(1)) ?? []);
+      const tags = tagsIn(context, fact.match(/(?<=\s)#[\w/-]+/g)?.map((tag) => tag.slice(1)) ?? []);
       yield { ...shared, id: factId, content: fact.toWellFormed(), title, memory_type: lineOf(category, 128), tags };
       links.push({ src: factId, to: path, type: 'derived_from' });
     }
@@ -116,9 +131,46 @@ async function* noteLines(
     if (relation !== null) {
       const word = relation[1]!.trim().toLowerCase().replaceAll(/[ -]/g, '_');
       links.push({ src: id, to: relation[2]!, type: LINK_TYPES[word] ?? 'mentions' });
-    } else for (const [, to] of line.matchAll(WIKILINK)) links.push({ src: id, to: to!, type: 'mentions' });
+    }
+    for (const [, to] of line.slice(relation?.[0].length ?? 0).matchAll(WIKILINK))
+      links.push({ src: id, to: to!, type: 'mentions' });
   }
 }
 
 /** Keys of front matter that have fields of their own. */
-const OWN_KEYS = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified', 'aliases']);
+const OWN_KEYS = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified']);
+
+/** A date that cannot be read stays as it is written. */
+function isOddDate(key: string, value: unknown): boolean {
+  return ['created', 'modified'].includes(key) && value !== null && timeOf(value) === undefined;
+}
+
+/** The fields of a note's front matter, nested ones too. One that is no YAML is read line by line, which is told. */
+function frontMatterOf(context: ImportContext, text: string) {
+  const { matter, body, block } = splitFrontMatter(text);
+  try {
+    const document = parseDocument(block, { uniqueKeys: false, logLevel: 'silent' });
+    const fields: unknown = document.toJS();
+    const isObject = typeof fields === 'object' && fields !== null && !Array.isArray(fields);
+    if (document.errors.length === 0 && (isObject || block.trim() === ''))
+      return { fields: (fields ?? {}) as Readonly<Record<string, unknown>>, body, block };
+  } catch {
+    // It refers to too many other parts of itself.
+  }
+  lose(context, 'front matter that is no YAML, of which plain lines are read');
+  const values = [...matter].map(([key, found]) => [key, found.length < 2 ? (found[0] ?? '') : found] as const);
+  return { fields: Object.fromEntries(values) as Readonly<Record<string, unknown>>, body, block };
+}
+
+/** A value as a text; '' for a list and an object. */
+function plainOf(value: unknown): string {
+  return ['string', 'number', 'boolean'].includes(typeof value) ? textOf(String(value)) : '';
+}
+
+/** The values of a list; a text has its values between commas. */
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return plainOf(value)
+    .split(',')
+    .map((one) => one.trim());
+}

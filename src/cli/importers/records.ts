@@ -6,11 +6,14 @@ import {
   idOf,
   type ImportContext,
   type ImportFormat,
+  lineIn,
   lineOf,
+  lose,
+  metadataOf,
   problemOf,
-  tagsOf,
+  tagsIn,
   textOf,
-  timeOf,
+  timeIn,
 } from './format.ts';
 
 /** Fields of an outer object that hold records, in replies of APIs. */
@@ -18,19 +21,23 @@ const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
 /** An outer object with such a field, behind fields that are neither lists nor objects. */
 const OUTER_OBJECT = new RegExp(`^\\s*\\{(?:[^[{]*,)?\\s*"(?:${LISTS.join('|')})"\\s*:\\s*\\[`);
 
-/** Counts the fields of a record that its format does not know. */
-function passOverOthers(context: ImportContext, record: object, known: readonly string[]): void {
-  for (const field of Object.keys(record)) if (!known.includes(field)) context.passOver(field);
+type ForeignRecord = Readonly<Record<string, unknown>>;
+
+/** Counts the fields of a record that are not imported. */
+function passOverOthers(context: ImportContext, record: ForeignRecord, known: readonly string[]): void {
+  const isEmpty = (value: unknown) => value === null || value === undefined || value === '';
+  for (const [field, value] of Object.entries(record))
+    if (!known.includes(field) && !isEmpty(value)) context.passOver(field);
 }
 
 /**
  * The records of all files: lines of JSON, a list, or an object with a list.
- * @param known names of the fields that the format knows
+ * @param knownOf names of the fields of a record that are imported
  */
 async function* recordsOf(
   context: ImportContext,
-  known: readonly string[],
-): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  knownOf: (record: ForeignRecord) => readonly string[],
+): AsyncGenerator<ForeignRecord> {
   const { source } = context;
   for await (const { name, texts } of source.files((one) => RECORDS.test(one) || source.names.length === 1)) {
     const pieces = texts()[Symbol.asyncIterator]();
@@ -43,8 +50,9 @@ async function* recordsOf(
     const place = head.trimStart().startsWith('[') ? 'list' : OUTER_OBJECT.test(head) ? LISTS : 'sequence';
     const onDamage = (message: string) => context.damaged(message);
     for await (const item of jsonItems(whole, { name, place, onDamage })) {
-      passOverOthers(context, item, known);
-      yield fieldsOf(item);
+      const record = fieldsOf(item);
+      passOverOthers(context, record, knownOf(record));
+      yield record;
     }
   }
 }
@@ -58,94 +66,109 @@ function* memoryOf(context: ImportContext, line: ForeignLine & { readonly conten
   else context.skip(problem);
 }
 
-/** What of a record's metadata fits. */
-function metadataOf(context: ImportContext, value: unknown): object {
-  const metadata = fieldsOf(value);
-  const rest = Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== 'sector'));
-  if (Buffer.byteLength(JSON.stringify(rest)) <= 16_000) return rest;
-  context.skip('metadata over 16 KiB (the memory is imported without it)');
-  return {};
-}
+const MEM0_FIELDS = [...['id', 'user_id', 'run_id', 'categories', 'metadata', 'state', 'created_at', 'updated_at']];
 
-const MEM0_FIELDS = [
-  ...['id', 'memory', 'text', 'content', 'user_id', 'run_id', 'agent_id', 'app', 'categories', 'metadata', 'state'],
-  ...['created_at', 'updated_at'],
-];
+/** The first of several fields that a record has: services renamed them, and some replies have both. */
+function firstOf(record: ForeignRecord, names: readonly string[]): string {
+  return names.find((name) => textOf(record[name]) !== '') ?? names[0]!;
+}
 
 export const mem0: ImportFormat = {
   name: 'mem0',
   title: 'records of mem0, as its API lists them, or memories.jsonl',
   detect: ({ head }) => /"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head),
   async *lines(context) {
-    for await (const record of recordsOf(context, MEM0_FIELDS)) {
+    const textField = (record: ForeignRecord) => firstOf(record, ['memory', 'text', 'content']);
+    const agentField = (record: ForeignRecord) => firstOf(record, ['agent_id', 'app']);
+    for await (const record of recordsOf(context, (one) => [...MEM0_FIELDS, textField(one), agentField(one)])) {
       context.read();
-      if (record['state'] === 'deleted') {
+      const state = lineOf(record['state'], 64);
+      if (state === 'deleted') {
         context.skip('deleted');
         continue;
       }
       const id = lineOf(record['id'], 200);
-      const userId = context.userId ?? lineOf(record['user_id'], 256);
-      const content = textOf(record['memory'] ?? record['text'] ?? record['content']);
-      const agent = lineOf(record['agent_id'] ?? record['app'], 128);
+      const userId = context.userId ?? lineIn(context, record['user_id'], 256);
+      const content = textOf(record[textField(record)]);
+      const agent = lineIn(context, record[agentField(record)], 128);
       yield* memoryOf(context, {
         type: 'memory',
         id: idOf('mem0', userId, id || content),
         user_id: userId,
-        session_id: lineOf(record['run_id'], 256),
+        session_id: lineIn(context, record['run_id'], 256),
         content,
-        tags: tagsOf(record['categories']),
-        metadata: { ...metadataOf(context, record['metadata']), ...(agent === '' ? {} : { agent_id: agent }) },
+        tags: tagsIn(context, record['categories']),
+        metadata: {
+          ...metadataOf(context, record['metadata']),
+          ...(agent === '' ? {} : { agent_id: agent }),
+          ...(['', 'active'].includes(state) ? {} : { state }),
+        },
         external_id: id === '' ? null : `mem0:${id}`,
-        created_at: timeOf(record['created_at']) ?? null,
-        updated_at: timeOf(record['updated_at']) ?? null,
+        created_at: timeIn(context, record['created_at']) ?? null,
+        updated_at: timeIn(context, record['updated_at']) ?? null,
+        ...(state === 'archived' ? { status: 'archived' } : {}),
       });
     }
   },
 };
 
 const ZEP_MESSAGE_FIELDS = ['uuid', 'uuid_', 'role', 'role_type', 'content', 'created_at', 'metadata'];
-const ZEP_FIELDS = ['session_id', 'user_id', 'messages', ...ZEP_MESSAGE_FIELDS];
+const ZEP_SESSION_FIELDS = ['session_id', 'user_id', 'messages'];
 
 export const zep: ImportFormat = {
   name: 'zep',
   title: 'sessions of Zep with their messages, as its API returns them',
   detect: ({ head }) => /"messages"\s*:/.test(head) && /"(session_id|role_type)"\s*:/.test(head),
   async *lines(context) {
-    for await (const session of recordsOf(context, ZEP_FIELDS)) {
-      const sessionId = lineOf(session['session_id'] ?? session['uuid'], 256);
-      const userId = context.userId ?? lineOf(session['user_id'], 256);
-      const messages: readonly unknown[] | undefined = Array.isArray(session['messages'])
-        ? session['messages']
-        : undefined;
-      for (const one of messages ?? [session]) {
+    const isSession = (record: ForeignRecord) => Array.isArray(record['messages']);
+    const knownOf = (record: ForeignRecord) => [
+      ...ZEP_SESSION_FIELDS,
+      ...(!isSession(record) ? ZEP_MESSAGE_FIELDS : 'session_id' in record ? [] : ['uuid']),
+    ];
+    for await (const session of recordsOf(context, knownOf)) {
+      const sessionId = lineIn(context, session['session_id'] ?? session['uuid'], 256);
+      const userId = context.userId ?? lineIn(context, session['user_id'], 256);
+      for (const one of isSession(session) ? (session['messages'] as readonly unknown[]) : [session]) {
         const message = fieldsOf(one);
-        if (messages !== undefined) passOverOthers(context, message, ZEP_MESSAGE_FIELDS);
+        if (one !== session) passOverOthers(context, message, ZEP_MESSAGE_FIELDS);
         context.read();
-        const id = lineOf(message['uuid'] ?? message['uuid_'], 200);
-        const content = textOf(message['content']);
-        yield* memoryOf(context, {
-          type: 'memory',
-          id: idOf('zep', userId, id || `${sessionId}\n${content}`),
-          user_id: userId,
-          session_id: sessionId,
-          content,
-          metadata: { ...metadataOf(context, message['metadata']), role: lineOf(message['role'], 128) },
-          external_id: id === '' ? null : `zep:${id}`,
-          event_time: timeOf(message['created_at']) ?? null,
-        });
+        yield* zepMessage(context, { message, sessionId, userId });
       }
     }
   },
 };
 
-const LANGGRAPH_FIELDS = ['namespace', 'key', 'value', 'created_at', 'createdAt', 'updated_at', 'updatedAt', 'score'];
+function* zepMessage(
+  context: ImportContext,
+  { message, sessionId, userId }: { message: ForeignRecord; sessionId: string; userId: string },
+): Generator<ForeignLine> {
+  const id = lineOf(message['uuid'] ?? message['uuid_'], 200);
+  const content = textOf(message['content']);
+  const [role, roleType] = [lineIn(context, message['role'], 128), lineIn(context, message['role_type'], 128)];
+  yield* memoryOf(context, {
+    type: 'memory',
+    id: idOf('zep', userId, id || `${sessionId}\n${content}`),
+    user_id: userId,
+    session_id: sessionId,
+    content,
+    metadata: {
+      ...metadataOf(context, message['metadata']),
+      role: role || roleType,
+      ...(['', role].includes(roleType) || role === '' ? {} : { role_type: roleType }),
+    },
+    external_id: id === '' ? null : `zep:${id}`,
+    event_time: timeIn(context, message['created_at']) ?? null,
+  });
+}
+
+const LANGGRAPH_FIELDS = ['namespace', 'key', 'value', 'created_at', 'createdAt', 'updated_at', 'updatedAt'];
 
 export const langgraph: ImportFormat = {
   name: 'langgraph',
   title: 'items of a LangGraph store: namespace, key, value',
   detect: ({ head }) => /"namespace"\s*:\s*\[/.test(head) && /"key"\s*:/.test(head),
   async *lines(context) {
-    for await (const record of recordsOf(context, LANGGRAPH_FIELDS)) {
+    for await (const record of recordsOf(context, () => LANGGRAPH_FIELDS)) {
       context.read();
       const labels = Array.isArray(record['namespace']) ? record['namespace'].map((label) => lineOf(label, 256)) : [];
       const [key, value] = [lineOf(record['key'], 256), record['value'] ?? null];
@@ -158,6 +181,7 @@ export const langgraph: ImportFormat = {
         context.skip('a value over 256 KiB');
         continue;
       }
+      if (labels.some((label) => label.includes('.'))) lose(context, 'the dots in the labels of a namespace');
       const userId = context.userId ?? '';
       const content = textsOf(value).join('\n').slice(0, 60_000).toWellFormed();
       yield {
@@ -168,8 +192,8 @@ export const langgraph: ImportFormat = {
         external_id: namespace === '' ? key : null,
         item: { namespace, key },
         value,
-        created_at: timeOf(record['created_at'] ?? record['createdAt']) ?? null,
-        updated_at: timeOf(record['updated_at'] ?? record['updatedAt']) ?? null,
+        created_at: timeIn(context, record['created_at'] ?? record['createdAt']) ?? null,
+        updated_at: timeIn(context, record['updated_at'] ?? record['updatedAt']) ?? null,
       };
     }
   },
@@ -195,7 +219,7 @@ export const serverMemory: ImportFormat = {
     // A relation may stand before its entities, so relations come last.
     const relations: ForeignLine[] = [];
     const names = new Set<string>();
-    for await (const record of recordsOf(context, GRAPH_FIELDS)) {
+    for await (const record of recordsOf(context, () => GRAPH_FIELDS)) {
       context.read();
       const name = lineOf(record['name'], 128);
       if (record['type'] === 'relation') {

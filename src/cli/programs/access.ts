@@ -116,6 +116,11 @@ function addAudit(program: Command): void {
 }
 
 function addErasures(program: Command): void {
+  overHttp(program, 'erasures')
+    .description('list the receipts of deletes, newest first; needs an admin key')
+    .option('--limit <count>', 'most receipts to list', integer(1, 1000), 50)
+    .option('--json', 'print the reply of the server')
+    .action(async (options: { limit: number }) => (await import('../commands/erasures.ts')).listErasures(options));
   onTenant(program, 'verify-erasure')
     .description('look for what was erased in the files, in Redis and in paths that you name; the server may run')
     .argument('[receipt...]', 'receipts as the deletes told them (id.salt)')

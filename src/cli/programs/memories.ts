@@ -1,12 +1,14 @@
 import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
+import type { FederatedQueryOptions } from '../commands/federation.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { LearnOptions } from '../commands/learn.ts';
-import type { RecallOptions } from '../commands/recall.ts';
+import type { RecallOptions, RecallsOptions } from '../commands/recall.ts';
 import type { ReceiptOptions } from '../commands/receipt.ts';
 import type { EvalOptions } from '../commands/eval.ts';
-import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
+import { addReviewCommands } from './review.ts';
+import { asking, collect, integer, names, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
 export function addMemoryCommands(program: Command): void {
@@ -15,6 +17,7 @@ export function addMemoryCommands(program: Command): void {
   addHistory(program);
   addRecalls(program);
   addLearning(program);
+  addReviewCommands(program);
   addBulk(program);
 }
 
@@ -29,6 +32,7 @@ function addReading(program: Command): void {
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
     .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
+    .option('--supersedes <id>', 'put it in the place of a memory of the same user, which stays as superseded')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
@@ -39,7 +43,13 @@ function addReading(program: Command): void {
       new Option('--format <format>', 'format of the answer; prompt and text are for language models').choices(FORMATS),
     )
     .option('--json', 'same as --format json: the reply of the server')
-    .action(async (words: string[], options: object) => (await import('../commands/query.ts')).query(words, options));
+    .option('--tenants <ids>', 'ask these tenants of the key at once, separated by commas', names)
+    .option('--servers <names>', 'ask these servers, too, separated by commas (see federation)', names)
+    .action(async (words: string[], options: FederatedQueryOptions) =>
+      options.tenants === undefined && options.servers === undefined
+        ? (await import('../commands/query.ts')).query(words, options)
+        : (await import('../commands/federation.ts')).queryFederation(words, options),
+    );
   asking(program, 'explain')
     .description('explain why a query does or does not return a memory, and what would return it')
     .argument('<query>', 'the text of the query')
@@ -96,6 +106,13 @@ function addHistory(program: Command): void {
 
 /** Answers that were given, and what is learned from them. */
 function addRecalls(program: Command): void {
+  overHttp(program, 'recalls')
+    .description('list answers that were given, newest first')
+    .option('--user <id>', 'only questions about this user')
+    .option('--memory <id>', 'only answers that had this memory')
+    .option('--limit <count>', 'most answers to list', integer(1, 100), 20)
+    .option('--json', 'print the reply of the server')
+    .action(async (options: RecallsOptions) => (await import('../commands/recall.ts')).recalls(options));
   overHttp(program, 'recall')
     .description('show how an answer came about, or ask it again')
     .argument('<id>', 'recall_id of the answer, as query --json shows it')
@@ -161,11 +178,14 @@ function addBulk(program: Command): void {
 
   overHttp(program, 'receipt')
     .description('tell which memory holds which characters of a document, and what was left out')
-    .argument('<id>', 'id of the document, as ingest shows it')
+    .argument('<id>', 'id of the document, as ingest shows it; with --batch receipt_id of a batch of memories')
+    .option('--batch', 'tell which memory holds each item of a batch, and which were refused and why')
     .option('--verify', 'fetch the whole text and compare it with the receipt')
     .option('--json', 'print the receipt as JSON')
     .action(async (id: string, options: ReceiptOptions) =>
-      (await import('../commands/receipt.ts')).receipt(id, options),
+      options.batch
+        ? (await import('../commands/batch-receipt.ts')).batchReceipt(id, options)
+        : (await import('../commands/receipt.ts')).receipt(id, options),
     );
   overHttp(program, 'reflect')
     .description('let the language model write down conclusions from the latest memories')

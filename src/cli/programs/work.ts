@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { JOB_STATES } from '../../engine/index.ts';
 import { integer, overHttp } from '../options.ts';
+import { addFederationCommands } from './federation.ts';
 import { addStandingCommands } from './standing.ts';
 
 /** Adds the commands on the background work of a running server. */
@@ -27,6 +28,19 @@ export function addWorkCommands(program: Command): void {
       (await import('../commands/embeddings.ts')).embeddingFailures(options),
     );
 
+  overHttp(program, 'activity')
+    .description('show requests, times, jobs and cost of the last hour; needs an admin key of the default tenant')
+    .option('--json', 'print the reply of the server')
+    .action(async (options: object) => (await import('../commands/activity.ts')).activity(options));
+  overHttp(program, 'settings')
+    .description('show what the server was started with; needs an admin key of the default tenant')
+    .argument('[words...]', 'words of the name or the description of a setting')
+    .option('--set', 'only what is not the default')
+    .option('--json', 'print the settings as JSON')
+    .action(async (words: string[], options: object) =>
+      (await import('../commands/settings.ts')).settings(words, options),
+    );
+
   overHttp(program, 'events')
     .description('print what happened to memories, documents and jobs, oldest first')
     .option('--follow', 'print what happens from now on, until it is ended')
@@ -37,6 +51,7 @@ export function addWorkCommands(program: Command): void {
     .action(async (options: object) => (await import('../commands/events.ts')).events(options));
 
   addStandingCommands(program);
+  addFederationCommands(program);
 
   const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
   overHttp(jobs, 'list', { isDefault: true })

@@ -393,6 +393,8 @@ export type Add = {
   readonly external_id?: string | null | undefined;
   /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
   readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
+  /** Id of a memory of the same user that this one supersedes, as `POST /memory/supersede` does. Both happen in one commit, or neither. */
+  readonly supersedes?: string | null | undefined;
   /** Sent by OpenMemory's Python client; it changes nothing. Use `importance`. */
   readonly salience?: unknown;
   /** Sent by OpenMemory's Python client; it changes nothing. It follows from the sector, or `OM_DECAY_LAMBDA`. */
@@ -418,6 +420,36 @@ export type AuditRecord = {
   /** SHA-256 of the hash before it and of this record. */
   readonly hash: string;
 };
+export type BatchReceipt = {
+  readonly id: string;
+  readonly created_at: Timestamp;
+  readonly stored: number;
+  readonly merged: number;
+  readonly refused: number;
+  /** Length of the texts that were not refused, in UTF-16 code units. */
+  readonly characters: number;
+  /** How much of it memories hold now. */
+  readonly held: number;
+  /** Whether every item is held, or was refused with a reason. */
+  readonly complete: boolean;
+  /** In the order of the batch. */
+  readonly items: readonly BatchReceiptItem[];
+  readonly total: number;
+};
+export type BatchReceiptItem = {
+  /** Number of the item in the batch, from 1; of NDJSON, blank lines are not counted. */
+  readonly item: number;
+  /** `stored` as a memory of its own, `merged` into one that said the same, or `refused`. */
+  readonly fate: 'stored' | 'merged' | 'refused';
+  /** The memory that holds it; null if it was refused, or the memory is gone. */
+  readonly memory_id: string | null;
+  /** Length of the text, in UTF-16 code units; 0 if it was refused. */
+  readonly characters: number;
+  /** Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy settings replaced a part; null if the item was refused. */
+  readonly held: boolean | null;
+  /** Why it was refused; null for others. */
+  readonly error: Failure | null;
+};
 export type BatchReply = {
   /** In the order of the items. */
   readonly results: readonly (
@@ -428,6 +460,8 @@ export type BatchReply = {
   readonly rejected: number;
   /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
   readonly token: string | null;
+  /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
+  readonly receipt_id?: string;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
@@ -437,6 +471,8 @@ export type BatchSummary = {
   readonly rejected: number;
   /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
   readonly token: string | null;
+  /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
+  readonly receipt_id?: string;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
@@ -1015,7 +1051,7 @@ export type ExplainQuery = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -1108,6 +1144,84 @@ export type Failure = {
   readonly code: string;
   readonly message: string;
 };
+export type FederatedAnswer = {
+  readonly query: string;
+  /** Best first. */
+  readonly matches: readonly FederatedMatch[];
+  /** What came of each tenant and server, in the order in which they were named. */
+  readonly members: readonly FederationMember[];
+  /** Whether a member did not answer, or answered worse than it should. */
+  readonly degraded: boolean;
+};
+export type FederatedMatch = {
+  readonly origin: Origin;
+  /** Ids are sorted by the time of adding. */
+  readonly id: string;
+  /** `""` means no particular user. */
+  readonly user_id: string;
+  readonly session_id: string;
+  readonly external_id: string | null;
+  readonly content: string;
+  readonly title: string;
+  readonly type: string | null;
+  readonly tags: readonly string[];
+  readonly metadata: {
+    readonly [field: string]: Json;
+  };
+  readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+  readonly created_at: Timestamp;
+  readonly event_time: Timestamp;
+  /** Score that is comparable between queries; `min_score` applies to it. */
+  readonly score: number;
+};
+export type FederatedQuery = {
+  /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
+  readonly query: string;
+  /** Most matches; 8 by default. */
+  readonly k?: number | null | undefined;
+  /** Only memories of this user; `""` for no particular user. All users by default. */
+  readonly user_id?: string | null | undefined;
+  /** Filters of memories. */
+  readonly filters?: Filters | null | undefined;
+  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  readonly min_score?: number | null | undefined;
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
+  /** An earlier time to answer for; a bare time means `valid`. */
+  readonly as_of?: Time | AsOf | null | undefined;
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  readonly deep_recall?: boolean | null | undefined;
+  /** Tenants that are asked, of those of the key; all of them if left out. */
+  readonly tenants?: readonly string[] | undefined;
+  /** Names of registered servers that are asked; none if left out. */
+  readonly servers?: readonly string[] | undefined;
+};
+export type FederationMember = {
+  /** The tenant, on this server or the other one; null for the first of the key there. */
+  readonly tenant: string | null;
+  /** Name of the server; null for this one. */
+  readonly server: string | null;
+  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read. */
+  readonly outcome: 'answered' | 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed';
+  /** Why there is no answer; null for an answer. */
+  readonly detail: string | null;
+  /** Matches that it answered with, of which those that are among the best are returned. */
+  readonly matches: number;
+  /** Whether its answer may be worse than it should, or is missing. */
+  readonly degraded: boolean;
+  /** Id of its answer, as its own recall log knows it; null without one. */
+  readonly recall_id: string | null;
+  /** Time until it answered. */
+  readonly ms: number;
+};
+export type FederationServer = {
+  readonly name: string;
+  readonly url: string;
+  /** Tenant that is asked there; null for the first of the key. */
+  readonly tenant: string | null;
+  readonly has_key: boolean;
+  readonly created_at: Timestamp;
+};
 export type FeedEvent = {
   /** The place just behind this event. */
   readonly cursor: string;
@@ -1192,6 +1306,8 @@ export type Filters = {
     | undefined;
   /** Only items of this namespace and of those below it; `""` for items in any namespace. */
   readonly namespace?: string | null | undefined;
+  /** Memories whose salience is at least this at the time of the request. */
+  readonly min_salience?: number | null | undefined;
   /** One sector, under OpenMemory's name. */
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
   /** One user, under OpenMemory's name. */
@@ -1468,7 +1584,7 @@ export type ImportResult =
     }
   | {
       readonly line: number;
-      /** Lines that were stored or known. */
+      /** Lines that were stored, known or kept. */
       readonly progress: number;
     }
   | {
@@ -1482,6 +1598,8 @@ export type ImportResult =
       readonly stored: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly known: Readonly<Record<string, number>>;
+      /** Lines of what is there and was changed here since, which stays; number by type. */
+      readonly kept: Readonly<Record<string, number>>;
       /** Number of lines by type. */
       readonly refused: Readonly<Record<string, number>>;
       /** Fields that were passed over, by type and name. */
@@ -1995,6 +2113,8 @@ export type Matches = {
   readonly trace?: readonly StageTrace[];
   /** Matches that do not fit into the reply were left out; absent otherwise. */
   readonly truncated?: true;
+  /** The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise. */
+  readonly best_needs?: number;
 };
 export type MatchesAsText = {
   readonly query: string;
@@ -2021,6 +2141,8 @@ export type MatchesAsText = {
   readonly trace?: readonly StageTrace[];
   /** Matches that do not fit into the reply were left out; absent otherwise. */
   readonly truncated?: true;
+  /** The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise. */
+  readonly best_needs?: number;
 };
 export type Memory = {
   /** Ids are sorted by the time of adding. */
@@ -2112,7 +2234,9 @@ export type Name = {
   readonly name: string;
   /** Number of memories, whatever their status, that have not expired and are valid. */
   readonly memories: number;
-  /** When the newest of them was added. */
+  /** Number of items in session logs, of users and sessions; absent for a key bound to tags. */
+  readonly log_items?: number;
+  /** When the newest of them was added, or a session log was changed. */
   readonly last_used_at: Timestamp;
 };
 export type Namespace = {
@@ -2263,6 +2387,8 @@ export type NewMemory = {
   readonly external_id?: string | null | undefined;
   /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
   readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
+  /** Id of a memory of the same user that this one supersedes, as `POST /memory/supersede` does. Both happen in one commit, or neither. */
+  readonly supersedes?: string | null | undefined;
 };
 export type NewPage = {
   /** Address of the page. It begins with http:// or https:// and has no user name and password; `#…` is dropped. */
@@ -2313,6 +2439,12 @@ export type Omission = {
   readonly count: number;
   /** In UTF-16 code units; without blanks for parts of web pages. */
   readonly characters: number;
+};
+export type Origin = {
+  /** The tenant, on this server or the other one; null for the first of the key there. */
+  readonly tenant: string | null;
+  /** Name of the server; null for this one. */
+  readonly server: string | null;
 };
 export type PortableLine = {
   /** What the line holds. */
@@ -2533,7 +2665,7 @@ export type Query = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -2893,7 +3025,7 @@ export type Replay = {
   readonly collapse_similar?: boolean | null | undefined;
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
@@ -3249,8 +3381,19 @@ export type AddMemoryAgainInput = {
   readonly wait?: number | undefined;
 } & Add;
 export type AddMemoriesInput = {
+  /** If true, a receipt of the batch is kept, and the reply names it in `receipt_id`. */
+  readonly receipt?: boolean | undefined;
+} & {
   /** Memories in the form of `POST /memory/add`. An invalid item does not affect the others. */
   readonly items: readonly NewMemory[];
+};
+export type GetBatchReceiptInput = {
+  /** Id of the receipt. */
+  readonly id: string;
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
 };
 export type IngestDocumentInput = {
   /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
@@ -3388,6 +3531,22 @@ export type GiveRecallFeedbackInput = {
   /** The `recall_id` of an answer. */
   readonly id: string;
 } & NewRecallFeedback;
+export type QueryFederationInput = FederatedQuery;
+export type AddServerInput = {
+  /** Name by which questions name it. */
+  readonly name: string;
+  /** Its address. Only https at public addresses, unless `OM_FEDERATION_ALLOW`. */
+  readonly url: string;
+  /** Key that it is asked with; the role `read` is enough. It is stored in a sealed data folder only, and never shown. */
+  readonly key?: string | undefined;
+  /** Tenant that is asked there, of those of the key; its first if left out. */
+  readonly tenant?: string | undefined;
+};
+export type ListServersInput = Readonly<Record<string, never>>;
+export type RemoveServerInput = {
+  /** Name of the server. */
+  readonly name: string;
+};
 export type LinkMemoriesInput = {
   /** The user who must own the memories: another user's memory is a 404. The field is not stored. */
   readonly user_id?: string | null | undefined;
@@ -3991,6 +4150,8 @@ export type CreateStandingQueryInput = {
           | undefined;
         /** Only items of this namespace and of those below it; `""` for items in any namespace. */
         readonly namespace?: string | null | undefined;
+        /** Memories whose salience is at least this at the time of the request. */
+        readonly min_salience?: number | null | undefined;
       }
     | undefined;
   /** Lowest score of an answer; the default floor of the tenant’s queries if left out. */
@@ -4583,6 +4744,14 @@ export type GiveRecallFeedbackReply = {
   readonly recall_id: string;
   /** All feedback on the recall. */
   readonly feedback: readonly RecallFeedback[];
+};
+export type ListServersReply = {
+  /** By name. */
+  readonly items: readonly FederationServer[];
+  readonly total: number;
+};
+export type RemoveServerReply = {
+  readonly removed: true;
 };
 export type LinkMemoriesReply = {
   readonly ok: true;
@@ -5599,6 +5768,12 @@ export interface Operations {
   /** Stores many memories: `POST /memory/add/batch`. */
   addMemories(input: AddMemoriesInput, options?: CallOptions): Receipt<BatchReply>;
 
+  /** Accounts for every item of a batch: `GET /receipts/{id}`. */
+  getBatchReceipt(
+    input: GetBatchReceiptInput,
+    options?: CallOptions,
+  ): Page<BatchReceipt, BatchReceipt['items'][number]>;
+
   /** Stores a file or a text that is too large for one memory: `POST /memory/ingest`. */
   ingestDocument(input: IngestDocumentInput, options?: CallOptions): Receipt<IngestDocumentReply>;
 
@@ -5676,6 +5851,18 @@ export interface Operations {
 
   /** Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`. */
   giveRecallFeedback(input: GiveRecallFeedbackInput, options?: CallOptions): Reply<GiveRecallFeedbackReply>;
+
+  /** Asks several tenants and servers at once: `POST /federation/query`. */
+  queryFederation(input: QueryFederationInput, options?: CallOptions): Reply<FederatedAnswer>;
+
+  /** Registers another Cairn server, which questions of the tenant may name: `POST /federation/servers`. */
+  addServer(input: AddServerInput, options?: CallOptions): Reply<FederationServer>;
+
+  /** Lists the servers that questions of the tenant may name, without their keys: `GET /federation/servers`. */
+  listServers(input?: ListServersInput, options?: CallOptions): Reply<ListServersReply>;
+
+  /** Forgets a server and its key: `DELETE /federation/servers/{name}`. */
+  removeServer(input: RemoveServerInput, options?: CallOptions): Reply<RemoveServerReply>;
 
   /** States a link between two memories, or changes its weight: `POST /memory/link`. */
   linkMemories(input: LinkMemoriesInput, options?: CallOptions): Reply<LinkMemoriesReply>;

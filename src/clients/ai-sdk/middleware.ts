@@ -55,7 +55,7 @@ export function withCairn(options: WithCairnOptions): CairnMiddleware {
   const speaker = { userId: options.userId, sessionId: options.sessionId };
   const recallOnce = keepRecalls((asked, signal) => memory.recall(asked, speaker, signal));
   const capture = (params: CallParams, answer: string, finishReason: FinishReason) => {
-    if (endsTurn(finishReason.unified)) memory.capture({ ...speaker, asked: askedIn(params.prompt), answer });
+    if (endsTurn(finishReason.unified)) memory.capture({ speaker, asked: askedIn(params.prompt), answer });
   };
   return {
     specificationVersion: 'v4',

@@ -12,6 +12,9 @@ const LEVELS = 2;
 /** Width of a line's number; it is followed by a tab. */
 const NUMBER_WIDTH = 6;
 
+// Edge runtimes have no `Buffer`.
+const encoder = new TextEncoder();
+
 /** Lists the files and folders up to two levels below a folder, with their sizes; hidden ones are left out. */
 export function listingOf(folder: Names, files: readonly File[]): string {
   const sizes = new Map([[pathOf(folder), 0]]);
@@ -19,7 +22,7 @@ export function listingOf(folder: Names, files: readonly File[]): string {
     const names = [...foldersIn(namespace), name];
     const below = names.slice(folder.length);
     if (below.some((one) => one.startsWith('.') || one === 'node_modules')) continue;
-    const size = Buffer.byteLength(text);
+    const size = encoder.encode(text).length;
     for (let level = 0; level <= Math.min(below.length, LEVELS); level++) {
       const path = pathOf(names.slice(0, folder.length + level));
       sizes.set(path, (sizes.get(path) ?? 0) + size);

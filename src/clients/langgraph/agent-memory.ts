@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { type BaseMessage, type SystemMessage } from '@langchain/core/messages';
 import { connect, type CairnOptions, type Send } from '../connection.ts';
 import { checkUser } from '../check-user.ts';
+import { queryText } from '../query-text.ts';
+import { warn } from '../warn.ts';
 
 /** What the middleware reads of an agent's runtime. */
 interface AgentRuntime {
@@ -22,7 +24,7 @@ export interface CairnMemoryOptions extends CairnOptions {
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Told of a recall or a store that failed; the agent goes on without it. By default it becomes a warning of the
-   * process.
+   * process, or of the console where there is no process.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -76,10 +78,10 @@ export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
     },
     async afterAgent({ messages }, runtime) {
       const items = capture === 'none' ? [] : turnOf(messages, capture).map((message) => toMemory(message));
-      const owner = { user_id: userOf(options, runtime), ...sessionOf(options, runtime) };
-      kept.delete(turnKey(owner, lastOfUser(messages)) ?? '');
-      if (items.length === 0) return;
       try {
+        const owner = { user_id: userOf(options, runtime), ...sessionOf(options, runtime) };
+        kept.delete(turnKey(owner, lastOfUser(messages)) ?? '');
+        if (items.length === 0) return;
         const reply = await send('POST', '/memory/add/batch', { items: items.map((item) => ({ ...item, ...owner })) });
         const { results } = reply as { readonly results: readonly { readonly error?: { readonly code: string } }[] };
         const refused = results.find(({ error }) => error !== undefined);
@@ -99,13 +101,10 @@ async function recall(
   const { recallTokens = DEFAULT_TOKENS, query } = options;
   if (recallTokens === 0) return '';
   const fields = { format: 'prompt', token_budget: recallTokens, ...query, user_id: userId };
-  const reply = await send('POST', '/memory/query', { ...fields, query: asked.slice(0, MAX_QUERY) });
+  const reply = await send('POST', '/memory/query', { ...fields, query: queryText(asked) });
   const { text, ids } = reply as { readonly text: string; readonly ids: readonly string[] };
   return ids.length === 0 ? '' : text;
 }
-
-/** Longest query that Cairn takes, in UTF-16 code units. */
-const MAX_QUERY = 8_192;
 
 /** Names a turn: whose it is, and the message that began it. undefined for a message without an id. */
 function turnKey(
@@ -172,8 +171,4 @@ function sessionOf({ sessionId }: CairnMemoryOptions, runtime: AgentRuntime): { 
   const given = typeof sessionId === 'function' ? sessionId(runtime) : sessionId;
   const session = given ?? (typeof thread === 'string' ? thread : '');
   return session === '' ? {} : { session_id: session };
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: 'CAIRN_MEMORY' });
 }

@@ -25,20 +25,22 @@ const AT_ONCE = 500;
 export class CairnChatHistory extends BaseListChatMessageHistory {
   override lc_namespace = ['cairn-memory', 'stores', 'message'];
   readonly #store: CairnStore;
-  readonly #namespace: string[];
+  readonly #sessionId: string;
+  #namespace: Promise<string[]> | undefined;
   #added = 0;
 
   constructor({ sessionId, ...options }: CairnChatHistoryOptions) {
     super();
     if (sessionId === '') throw new TypeError('sessionId must not be empty');
     this.#store = new CairnStore(options);
-    this.#namespace = ['chat', labelOf(sessionId)];
+    this.#sessionId = sessionId;
   }
 
   override async getMessages(): Promise<BaseMessage[]> {
+    const namespace = await this.#place();
     const stored: StoredMessage[] = [];
     for (;;) {
-      const items = await this.#store.search(this.#namespace, { limit: AT_ONCE, offset: stored.length });
+      const items = await this.#store.search(namespace, { limit: AT_ONCE, offset: stored.length });
       stored.push(...items.map(({ value }) => value as unknown as StoredMessage));
       if (items.length < AT_ONCE) return mapStoredMessagesToChatMessages(stored);
     }
@@ -49,7 +51,7 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
   }
 
   override async addMessages(messages: BaseMessage[]): Promise<void> {
-    const namespace = this.#namespace;
+    const namespace = await this.#place();
     await this.#store.batch(
       mapChatMessagesToStoredMessages(messages).map((message) => ({
         namespace,
@@ -61,11 +63,16 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
   }
 
   override async clear(): Promise<void> {
+    const place = await this.#place();
     for (;;) {
-      const items = await this.#store.search(this.#namespace, { limit: AT_ONCE });
+      const items = await this.#store.search(place, { limit: AT_ONCE });
       await this.#store.batch(items.map(({ namespace, key }) => ({ namespace, key, value: null })));
       if (items.length < AT_ONCE) return;
     }
+  }
+
+  #place(): Promise<string[]> {
+    return (this.#namespace ??= labelOf(this.#sessionId).then((label) => ['chat', label]));
   }
 
   /** Keys sort by time, and of one history by order; the end keeps two histories of a conversation apart. */
@@ -76,7 +83,16 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
   }
 }
 
-/** Makes a label of a namespace from any text: what a label must not hold is written as in a URL. */
-function labelOf(text: string): string {
-  return encodeURIComponent(text).replaceAll('.', '%2E');
+/** Longest label of a namespace, in characters. */
+const MAX_LABEL = 128;
+
+/**
+ * Makes a label of a namespace from any text: what a label must not hold is written as in a URL. Of a text that is too
+ * long so, or no well-formed Unicode, the label has a hash; `=` keeps it apart from the label of every other text.
+ */
+async function labelOf(text: string): Promise<string> {
+  const plain = text.isWellFormed() ? encodeURIComponent(text).replaceAll('.', '%2E') : undefined;
+  if (plain !== undefined && plain.length <= MAX_LABEL) return plain;
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(text)));
+  return `sha256=${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }

@@ -1,5 +1,5 @@
 import { askedIn, withRecalled, type PromptMessage } from '../recall-in-prompt.ts';
-import { createTurnMemory, endsTurn, type TurnMemoryOptions } from '../turn-memory.ts';
+import { createTurnMemory, endsTurn, type Speaker, type TurnMemoryOptions } from '../turn-memory.ts';
 
 /** What is read of Mastra's request context. */
 interface ProcessorContext {
@@ -57,13 +57,13 @@ export function cairnProcessor(options: CairnProcessorOptions): CairnProcessor {
     async processLLMRequest({ prompt, state, requestContext = NO_CONTEXT, abortSignal }) {
       const kept: Kept = state;
       kept.asked ??= askedIn(prompt);
-      kept.recalled ??= memory.recall(kept.asked, speakerOf(options, requestContext), abortSignal);
+      kept.recalled ??= memory.recall(kept.asked, () => speakerOf(options, requestContext), abortSignal);
       return { prompt: withRecalled(prompt, await kept.recalled) };
     },
     processOutputResult({ messages, state, result, requestContext = NO_CONTEXT }) {
       const { asked = '' }: Kept = state;
-      const turn = { ...speakerOf(options, requestContext), asked, answer: result.text };
-      if (endsTurn(result.finishReason)) memory.capture(turn);
+      const speaker = () => speakerOf(options, requestContext);
+      if (endsTurn(result.finishReason)) memory.capture({ speaker, asked, answer: result.text });
       return messages;
     },
   };
@@ -71,7 +71,7 @@ export function cairnProcessor(options: CairnProcessorOptions): CairnProcessor {
 
 const NO_CONTEXT: ProcessorContext = { get: () => undefined };
 
-function speakerOf({ userId, sessionId }: CairnProcessorOptions, context: ProcessorContext) {
+function speakerOf({ userId, sessionId }: CairnProcessorOptions, context: ProcessorContext): Speaker {
   const user = typeof userId === 'function' ? userId(context) : userId;
   const session = typeof sessionId === 'function' ? sessionId(context) : sessionId;
   return { userId: user, sessionId: session ?? threadOf(context) };

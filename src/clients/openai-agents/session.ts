@@ -117,12 +117,15 @@ async function again(send: () => Promise<unknown>): Promise<void> {
   }
 }
 
+// Edge runtimes have no `Buffer`.
+const encoder = new TextEncoder();
+
 /** Divides items into requests that Cairn takes. */
 function* stepsOf(items: readonly object[]): Generator<readonly object[]> {
   let step: object[] = [];
   let bytes = 0;
   for (const item of items) {
-    const size = Buffer.byteLength(JSON.stringify(item)) + 1;
+    const size = encoder.encode(JSON.stringify(item)).length + 1;
     if (step.length > 0 && (step.length === MAX_APPENDED || bytes + size > MAX_BYTES)) {
       yield step;
       [step, bytes] = [[], 0];

@@ -16,15 +16,16 @@ interface VirtualListProps<Item> {
 /** A list of any length: only the rows in sight are in the page. */
 export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd }: VirtualListProps<Item>) {
   const ref = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(0);
+  // The first row in sight, not the place of the scroll bar: scrolling within a row draws nothing anew.
+  const [first, setFirst] = useState(0);
   const [height, setHeight] = useState(600);
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
     observer.observe(ref.current!);
     return () => observer.disconnect();
   }, []);
-  const from = Math.max(0, Math.floor(top / rowHeight) - SPARE_ROWS);
-  const to = Math.min(items.length, Math.ceil((top + height) / rowHeight) + SPARE_ROWS);
+  const from = Math.max(0, first - SPARE_ROWS);
+  const to = Math.min(items.length, first + 1 + Math.ceil(height / rowHeight) + SPARE_ROWS);
   useEffect(() => {
     if (to >= items.length - SPARE_ROWS) onNearEnd?.();
   }, [to, items.length]);
@@ -35,7 +36,7 @@ export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd
       tabIndex={0}
       role="list"
       aria-label={label}
-      onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
+      onScroll={({ currentTarget }) => setFirst(Math.floor(currentTarget.scrollTop / rowHeight))}
     >
       <div style={{ height: `${items.length * rowHeight}px` }} role="presentation">
         {items.slice(from, to).map((item, at) => (

@@ -15,6 +15,7 @@ export const admin = {
     service: 'Service',
     model: 'Embedding model',
     backups: 'Backups',
+    receipts: 'Receipts',
     audit: 'Audit log',
   },
   keysAbout: 'Only hashes of keys are stored: a key is shown once, when it is made.',

@@ -11,10 +11,16 @@ export const ask = {
   settings: 'More settings',
   views: 'Views of the answer',
   tabs: { hits: 'Answer', trace: 'Stages', compare: 'Compare', code: 'As code' },
-  emptyTitle: 'What should be remembered?',
+  emptyTitle: 'What do you want to know?',
   empty:
     'Type a question above. The answer shows each memory with its score taken apart, and the way on which it was ' +
     'found.',
+  beginTitle: 'Nothing is remembered yet',
+  begin:
+    'Add a memory: a sentence about anything. Then ask about it above in words of your own, and see under the answer ' +
+    'why it came back.',
+  beginReader: 'Memories appear here once somebody adds them; this key may only read.',
+  dropDocument: 'Drop a document',
   nothingTitle: 'No memory answers this',
   nothing:
     'Nothing is above the floor. Lower the floor under “More settings”, or name on the right the memory that you ' +
@@ -117,4 +123,8 @@ export const compare = {
   gone: 'gone',
 } as const;
 
-export const code = { copy: 'Copy', copied: 'Copied.' } as const;
+export const code = {
+  copy: 'Copy',
+  copied: 'Copied.',
+  notCopied: 'The browser does not let this page copy: select the text and copy it yourself.',
+} as const;

@@ -26,6 +26,8 @@ export const documents = {
   removeTitle: 'Delete this document with all its parts?',
   removed: (memories: number) => `Deleted with ${many(memories, 'memory', 'memories')}.`,
   stop: 'Stop reading',
+  views: 'Views of the document',
+  tabs: { text: 'Text and parts', receipt: 'Receipt' },
   content: 'Extracted text',
   inText: 'In the text',
   chunks: 'Parts',

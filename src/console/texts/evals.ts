@@ -4,6 +4,8 @@ import { many } from './many.ts';
 export const evals = {
   title: 'Evaluation',
   about: 'Sets of questions with known answers, asked before and after a change: does memory get better or worse?',
+  views: 'Evaluation sets and learned weights',
+  tabs: { sets: 'Sets', learned: 'Learned weights' },
   emptyTitle: 'There is no set yet',
   empty: 'A set has questions, and for each the words or ids that must come back. Ten questions say a lot already.',
   make: 'Make a set',

@@ -73,6 +73,20 @@ export const memory = {
   content: 'Text',
   heading: 'Title',
   json: 'a JSON object',
+  sector: 'Sector',
+  sectorTitle: 'Which sector is right?',
+  sectorAbout:
+    'The memory fades as its sector does. From 20 corrections on, the classifier of the tenant learns from them, ' +
+    'once a day, if that makes it better.',
+  sectors: {
+    episodic: 'episodic: events and experiences',
+    semantic: 'semantic: facts and knowledge',
+    procedural: 'procedural: how something is done',
+    emotional: 'emotional: feelings',
+    reflective: 'reflective: insights about oneself',
+  },
+  unstatedSector: 'as the classifier says',
+  sectorSaved: 'The sector is stated. The memory is classified again in a moment.',
   saved: 'Saved. The former values are in the history.',
   conflict: 'Somebody else changed it meanwhile. Close this and look at the new version first.',
   supersedeTitle: 'What is true now?',

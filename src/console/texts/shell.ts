@@ -7,6 +7,7 @@ export const shell = {
     browse: 'Memories',
     documents: 'Documents',
     graph: 'Graph',
+    standing: 'Standing queries',
     decay: 'Decay',
     evals: 'Evaluation',
     work: 'Work and cost',

@@ -6,6 +6,12 @@
 
 export { createCodeFlow, type CodeFlow, type CodeFlowSecrets } from './code-flow.ts';
 export { createEmbedder } from './create-embedder.ts';
+export {
+  createFederationClient,
+  FEDERATED_HEADER,
+  type FederationClient,
+  type ServerAnswer,
+} from './federation-client.ts';
 export { createLanguageModel } from './create-language-model.ts';
 export { createTracing } from './create-tracing.ts';
 export { createTokenVerifier, isToken, type VerifiedToken } from './token-verifier.ts';

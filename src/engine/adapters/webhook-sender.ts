@@ -1,14 +1,11 @@
 import { createHmac } from 'node:crypto';
-import net from 'node:net';
 import type { Network } from '../config.ts';
-import { DocumentError } from '../documents/document-error.ts';
-import { isPublicAddress } from '../documents/public-address.ts';
-import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import type { WebhookMessage, WebhookSender } from '../webhook-sender.ts';
 import { WEBHOOK_TIMEOUT_MS } from '../types.ts';
 import { VERSION } from '../version.ts';
-import { connectToAddress, guardedConnector, isAmong, resolveByDns } from './guarded-connector.ts';
+import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
+import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 
 export interface WebhookSenderOptions {
   /** Networks that nothing is sent to, beside those that are not public. */
@@ -19,9 +16,6 @@ export interface WebhookSenderOptions {
   /** Time limit (ms) of one attempt, for host names and the reply together. */
   readonly timeoutMs?: number;
 }
-
-/** Longest URL of a webhook, in characters. */
-const MAX_URL = 2_048;
 
 /**
  * Creates a sender of messages that are signed as Standard Webhooks says: HMAC-SHA256 over id, time and body. A message
@@ -36,18 +30,8 @@ export function createWebhookSender({
 }: WebhookSenderOptions): WebhookSender {
   return {
     check(text) {
-      const url = URL.parse(text);
-      const refuse = (message: string) => new EngineError('invalid', `webhook: ${message}`);
-      if (url === null || text.length > MAX_URL)
-        throw refuse(`expected a URL of at most ${MAX_URL} characters, such as https://example.com/hook`);
-      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('expected a URL with https');
-      if (url.username !== '' || url.password !== '' || url.hash !== '')
-        throw refuse('leave user name, password and fragment out of the URL');
-      if (!isOrdinary(url) && allowed.length === 0)
-        throw refuse('only https at port 443 is delivered to; OM_WEBHOOK_ALLOW names networks where more is allowed');
-      const host = hostOf(url);
-      if (net.isIP(host) !== 0 && !isAmong(host, allowed) && !(isOrdinary(url) && isPublicAddress(host)))
-        throw refuse('this address is not delivered to; OM_WEBHOOK_ALLOW names networks that are');
+      const example = 'https://example.com/hook';
+      checkGuardedUrl(text, { subject: 'webhook', example, allowed, setting: 'OM_WEBHOOK_ALLOW' });
     },
     async send(message, signal) {
       const url = new URL(message.url);
@@ -83,10 +67,6 @@ export function createWebhookSender({
   };
 }
 
-/** Whether a URL has https at its own port: all that is sent to the public internet. */
-const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
-const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
-
 /** Makes the headers of a message, with its signature. @param seconds time of the attempt, Unix seconds */
 function headersOf({ id, secret, body }: WebhookMessage, seconds: number): Record<string, string> {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
@@ -98,11 +78,4 @@ function headersOf({ id, secret, body }: WebhookMessage, seconds: number): Recor
     'webhook-timestamp': String(seconds),
     'webhook-signature': `v1,${signature}`,
   };
-}
-
-/** Says what failed without the names and addresses that system errors hold. */
-function failureOf(error: unknown): string {
-  if (error instanceof DocumentError) return error.message;
-  const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
-  return `no reply (${code ?? name})`;
 }

@@ -20,6 +20,7 @@ import {
   SHARED_OWNER,
   takeNextKey,
 } from '../control/data-keys.ts';
+import { holdsServerKeys } from '../control/open-federation.ts';
 import { fingerprintOf, newDataKey } from '../control/wrapped-key.ts';
 import { countUploads, resealUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
@@ -47,10 +48,19 @@ export async function encryptFolder(config: Config, onFile: OnFile): Promise<voi
   }
 }
 
-/** Stores every sealed file in clear, and destroys the data keys. @throws EngineError as `encryptFolder` */
+/**
+ * Stores every sealed file in clear, and destroys the data keys.
+ * @throws EngineError as `encryptFolder`; `conflict` while keys of other servers are stored, which are never in clear
+ */
 export async function decryptFolder(config: Config, onFile: OnFile): Promise<void> {
   const masterKey = requireKey(config);
   await withControl(config, async (control) => {
+    if (holdsServerKeys(control))
+      throw new EngineError(
+        'conflict',
+        'keys of other servers are stored, which are never in clear: remove those servers first ' +
+          '(`cairn federation remove NAME`)',
+      );
     for (const { owner, key } of listDataKeys(control.db, masterKey)) {
       if (owner !== SHARED_OWNER) await changeTenant(config, owner, key, null, onFile);
     }

@@ -1,10 +1,10 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
-import { assert, EngineError, isEngineError } from '../errors.ts';
+import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
-import { ensureUser, insertMemory, readMemoryRows } from '../store/memories.ts';
+import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
@@ -16,12 +16,14 @@ import { contentHash } from '../text/content-hash.ts';
 import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { getReplaced, refuseSecondSuccessor, takePlace } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
  * Runs the accept step, in the writer's transaction. The row of a memory, its words and its row of the ledger are
  * written together, so that whatever is answered 2xx is stored, searchable and owed its vector. Exact duplicates and
- * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone.
+ * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone,
+ * and so does a supersession that is refused.
  * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply
  * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all items
  */
@@ -52,7 +54,7 @@ export function addMemories(
         ? { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo }
         : result;
     } catch (error) {
-      if (!isEngineError(error, 'conflict')) throw error;
+      if (!isEngineError(error) || !REJECTING.has(error.code)) throw error;
       return { kind: 'rejected', error: { code: error.code, message: error.message } };
     }
   });
@@ -70,6 +72,9 @@ export function addMemories(
   return reply;
 }
 
+/** Errors that concern one item of an add, before anything was written for it. */
+const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
+
 interface Accepted {
   readonly memoryNo: number;
   readonly id: string;
@@ -83,16 +88,26 @@ function acceptMemory(
   { bulk = false, withinTags = [] }: AddOptions,
 ): Accepted | AddOutcome {
   const { store, now } = context;
+  const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, memory.userId);
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
   const twin = findTwin(store, { memory, userNo, hash, now });
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
+    if (older !== undefined) supersede(context, older, twin.memoryNo);
     return recogniseDuplicate(context, twin);
   }
 
-  return storeMemory(context, { memory, userNo, hash, bulk });
+  if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
+  const stored = storeMemory(context, { memory, userNo, hash, bulk });
+  if (older !== undefined) supersede(context, older, stored.memoryNo);
+  return stored;
+}
+
+function supersede(context: WriteContext, older: MemoryRow, newerNo: number): void {
+  const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
+  takePlace(context, { older, newer, field: 'supersedes' });
 }
 
 /** A memory to store, which nothing that is stored equals. */
@@ -127,6 +142,7 @@ export function storeMemory(context: WriteContext, { memory, userNo, hash, bulk,
     gist: memory.gist,
     entities: memory.entities ?? [],
     tags: memory.tags,
+    files: memory.files,
     context: before,
   });
   reindexText(store, successors);

@@ -100,8 +100,8 @@ function indexWords(
 ): void {
   const eventTime = line.event_time ?? line.created_at ?? now;
   const { context, successors } = neighboursOf(store, { ...place, sessionId: line.session_id, eventTime });
-  const { title, content, gist, entities, tags } = line;
-  putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, context });
+  const { title, content, gist, entities, tags, files } = line;
+  putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, files, context });
   reindexText(store, successors);
 }
 

@@ -9,6 +9,7 @@ import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { eraseMemories } from './erase.ts';
 import { changeMemory } from './patch.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { restate } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** An item whose text was derived where its caller gave none. */
@@ -16,8 +17,8 @@ export type ReadyItem = NewItem & { readonly content: string };
 
 /**
  * Stores an item, or replaces all of the item with this name and keeps what it was as a revision. An event time that is
- * not given stays. An archived item becomes active again. One that has expired is erased and stored anew. A put that
- * changes nothing writes nothing.
+ * not given stays. An item that was archived, superseded or contradicted becomes active again, and the links by which
+ * it gave way are removed. One that has expired is erased and stored anew. A put that changes nothing writes nothing.
  * @throws EngineError `conflict` for another version than `ifVersion`, and for an item without `withinTags`;
  *   `unavailable` and `storage_full` as an add
  */
@@ -46,6 +47,10 @@ export function putItem(
   }
   if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
 
+  if (before.status === 'superseded' || before.status === 'contradicted') {
+    restate(context, before.memoryNo);
+    before = readRow(store, before.memoryNo);
+  }
   const columns = changedColumns(before, item);
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
   const status = before.status === 'archived' ? 'active' : undefined;

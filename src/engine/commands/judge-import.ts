@@ -71,15 +71,17 @@ export function judgeLine(store: Store, line: PortableLine, now: number): NewLin
 }
 
 const KNOWN: ImportOutcome = { kind: 'known' };
+const KEPT: ImportOutcome = { kind: 'kept' };
 
 function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine | ImportOutcome {
   const hash = contentHash(line.content);
   const twin = findTwinById(store, line.id);
-  if (twin !== undefined) {
-    requireSame(line, twin, hash);
-    return KNOWN;
-  }
-  const document = line.document === null ? null : documentFor(store, line, line.document.index);
+  if (twin !== undefined) return judgeTwin(line, twin, hash);
+  const document = line.document === null ? null : documentFor(store, line);
+  // A document that is whole misses no part: it was read anew here, or the part was deleted here.
+  if (document?.isShown) return KEPT;
+  if (document !== null && hasPlace(store, document.liveNo!, line.document!.index))
+    throw taken('another memory has this place in the document');
   const userNo = findUserNo(store, line.user_id);
   const vectors = fittingVectors(store, line);
   if (userNo === undefined) return { kind: 'new', line, hash, document, vectors };
@@ -92,22 +94,23 @@ function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine |
   return { kind: 'new', line, hash, document, vectors };
 }
 
-/** Refuses a memory whose id belongs to another one. Only its version tells whether its fields are the same. */
-function requireSame(line: PortableMemory, twin: StoredTwin, hash: Buffer): void {
+/** Judges a memory whose id is there. Every change raises a memory's version, so a later one was made here. */
+function judgeTwin(line: PortableMemory, twin: StoredTwin, hash: Buffer): ImportOutcome {
   if (twin.userId !== line.user_id) throw taken('a memory of another user has this id');
-  if (twin.version !== line.version)
+  if (twin.version > line.version) return KEPT;
+  if (twin.version < line.version)
     throw taken(`the memory is stored in version ${twin.version}, the line has version ${line.version}`);
   const isSameText = twin.contentHash.equals(keptHash(hash));
   const isSameTime = line.updated_at === null || line.updated_at === twin.updatedAt;
   if (!isSameText || !isSameTime) throw taken('the memory is stored with other content');
+  return KNOWN;
 }
 
-function documentFor(store: Store, line: PortableMemory, index: number): DocumentTwin {
+function documentFor(store: Store, line: PortableMemory): DocumentTwin {
   const document = findDocumentTwin(store, line.document!.id);
   if (document === undefined || document.state === 'deleting' || document.liveNo === null)
     throw new EngineError('not_found', 'its document is not there: the line of the document comes first');
   if (document.userId !== line.user_id) throw taken('its document belongs to another user');
-  if (hasPlace(store, document.liveNo, index)) throw taken('another memory has this place in the document');
   return document;
 }
 
@@ -126,8 +129,8 @@ function judgeLink(store: Store, line: PortableLink): NewLine | ImportOutcome {
   if (src.memoryNo === dst.memoryNo) throw taken('a memory cannot be linked to itself');
   const joinsOneUser = ['supersedes', 'contradicts', 'waypoint'].includes(line.link_type);
   if (joinsOneUser && src.userNo !== dst.userNo) throw taken('the two memories belong to different users');
-  if (line.link_type === 'waypoint' && line.automatic && findWaypoint(store, src.memoryNo) !== undefined)
-    throw taken('the memory has another waypoint already');
+  // A waypoint follows the text, which may have been changed here.
+  if (line.link_type === 'waypoint' && line.automatic && findWaypoint(store, src.memoryNo) !== undefined) return KEPT;
   if (line.link_type === 'supersedes') {
     if (listSuccessors(store, dst.memoryNo).length > 0) throw taken('another memory supersedes dst already');
     if (isOnTheWay(store, src.memoryNo, dst.memoryNo)) throw taken('dst supersedes src already');
@@ -153,8 +156,10 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
       twin.userId === line.user_id &&
       twin.chunks === line.chunks &&
       (twin.fileHash?.toString('hex') ?? null) === line.sha256;
-    if (!isSame) throw taken('the document is stored with other content');
-    return KNOWN;
+    if (isSame) return KNOWN;
+    const isReadAnew = twin.userId === line.user_id && twin.readAt !== null && twin.readAt > line.read_at;
+    if (isReadAnew) return KEPT;
+    throw taken('the document is stored with other content');
   }
   if (line.external_id !== null) {
     const named = findDocumentNamed(store, line.user_id, line.external_id);

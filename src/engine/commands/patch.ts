@@ -10,9 +10,12 @@ import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
+import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
+import { isMadeOf, replaceText } from '../text/value-text.ts';
 import {
   MAX_METADATA_BYTES,
+  MAX_VALUE_BYTES,
   type Json,
   type Memory,
   type MemoryPatch,
@@ -28,9 +31,11 @@ import type { WriteContext } from './write-context.ts';
 /**
  * Merges a patch into a memory, keeps what it replaces as a revision, and raises the version. A changed text loses its
  * vectors and names at once and is encoded and linked again; afterwards the memories whose waypoint leads here are
- * linked again. A patch that changes nothing writes nothing.
- * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that a link gave, and
- *   for what a part of a document has from its document; `invalid` where patch and stored fields do not fit together
+ * linked again. Where the whole text stands in the value of an item, it changes there, too. A patch that changes
+ * nothing writes nothing.
+ * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that a link gave, for
+ *   what a part of a document has from its document, and for a text that is made of an item's value; `invalid` where
+ *   patch and stored fields do not fit together
  */
 export function patchMemory(
   context: WriteContext,
@@ -51,7 +56,8 @@ export function patchMemory(
   if (ifVersion !== undefined && ifVersion !== before.version) {
     throw new EngineError('conflict', `the memory is at version ${before.version}, not ${ifVersion}: read it again`);
   }
-  const columns = changedColumns(before, patch);
+  const changed = changedColumns(before, patch);
+  const columns = before.value === null ? changed : { ...changed, ...changedValue(before, before.value, changed) };
   const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
   if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
   if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
@@ -110,6 +116,29 @@ function archiveReflectionsOn({ store, now }: WriteContext, source: number): voi
   for (const row of readMemoryRows(store, listReflectionsOn(store, [source]))) {
     if (row.status === 'active') replaceMemory(store, row, { columns: {}, status: 'archived', now });
   }
+}
+
+/**
+ * Returns the column `value` of an item whose text changes. A value that holds the whole old text as a string gets the
+ * new one in its place; a text that the value is not made of stands apart from it, and the value stays.
+ * @throws EngineError `conflict` for a text that is made of several pieces of the value; `invalid` for a value that
+ *   would be too large
+ */
+function changedValue(before: MemoryRow, valueBefore: string, { content }: MemoryColumns): MemoryColumns {
+  if (typeof content !== 'string' || before.content === '') return {};
+  const value = parseStored(valueBefore) as Json;
+  const replaced = replaceText(value, { old: before.content, by: content });
+  if (replaced === undefined) {
+    if (!isMadeOf(before.content, value)) return {};
+    throw new EngineError(
+      'conflict',
+      'content: this text is made of the value of an item; put the item again under its key, with its new value',
+    );
+  }
+  const changed = JSON.stringify(replaced);
+  const bytes = Buffer.byteLength(changed);
+  if (bytes <= MAX_VALUE_BYTES) return { value: changed };
+  throw new EngineError('invalid', `content: the item's value would be ${bytes} bytes, at most ${MAX_VALUE_BYTES}`);
 }
 
 /** Refuses to change in a part what it has from its document: the text, and when it expires. */
@@ -193,7 +222,7 @@ function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
  * its new one.
  */
 function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
-  const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags'].some((name) => name in columns);
+  const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags', 'files'].some((name) => name in columns);
   const placeChanged = columns.event_time !== undefined;
   if (!wordsChanged && !placeChanged) return;
   const touched = new Set([before.memoryNo]);

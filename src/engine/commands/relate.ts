@@ -7,6 +7,7 @@ import {
   type EdgeKey,
   findEdge,
   isOnTheWay,
+  listLostContradictions,
   listSuccessors,
   putConcludedEdge,
   putStatedEdge,
@@ -84,18 +85,55 @@ export function supersedeMemory(
   context: WriteContext,
   { oldId, newId }: { readonly oldId: string; readonly newId: string },
 ): Memory {
-  const { store, now } = context;
   if (oldId === newId) throw new EngineError('invalid', 'new_id: a memory cannot supersede itself');
   const [older, newer] = [getNamed(context, 'old_id', oldId), getNamed(context, 'new_id', newId)];
   refuseStrangers(older, newer);
+  takePlace(context, { older, newer, field: 'old_id' });
+  return toMemory(readMemoryRows(context.store, [older.memoryNo])[0] as MemoryRow, context.now);
+}
+
+/**
+ * Returns the memory that one which is being added supersedes.
+ * @throws EngineError `not_found`; `invalid` for a memory of another user
+ */
+export function getReplaced(context: WriteContext, id: string, userId: string): MemoryRow {
+  const older = getNamed(context, 'supersedes', id);
+  if (older.user_id !== userId) throw new EngineError('invalid', 'supersedes: this memory belongs to another user');
+  return older;
+}
+
+/**
+ * Puts a memory in the place of an older one of the same user; writes nothing where it has that place.
+ * @param field name of the field that names the older memory, for messages
+ * @throws EngineError `conflict` as `supersedeMemory`, and for the same memory
+ */
+export function takePlace(
+  context: WriteContext,
+  { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
+): void {
+  const { store, now } = context;
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
-  if (findEdge(store, key) !== undefined) return toMemory(older, now);
-  refuseCircle(context, older, newer);
-  refuseSecondSuccessor(context, older);
+  if (findEdge(store, key) !== undefined) return;
+  if (older.memoryNo === newer.memoryNo)
+    throw new EngineError('conflict', `${field}: this memory says the same already`);
+  refuseCircle(context, { older, newer, field });
+  refuseSecondSuccessor(context, older, field);
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now, writerNo(context));
   joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
   settleStatus(context, older.memoryNo, { endsAt: startOf(newer) });
-  return toMemory(readMemoryRows(store, [older.memoryNo])[0] as MemoryRow, now);
+}
+
+/**
+ * Removes the links by which a memory gave way, as it is stated anew: supersessions of it, and contradictions that were
+ * decided against it. It gets the status back that it had before them.
+ */
+export function restate(context: WriteContext, memoryNo: number): void {
+  const { store } = context;
+  const successors = listSuccessors(store, memoryNo);
+  for (const src of successors) deleteEdge(store, { src, dst: memoryNo, type: 'supersedes' });
+  if (successors.length > 0) splitChain(store, memoryNo);
+  for (const key of listLostContradictions(store, memoryNo)) deleteEdge(store, key);
+  settleStatus(context, memoryNo);
 }
 
 /**
@@ -160,14 +198,17 @@ function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
   if (one.user_no !== other.user_no) throw new EngineError('invalid', 'the two memories belong to different users');
 }
 
-/** Refuses a second successor. A first one that has expired, and only waits to be erased, gives up its place now. */
-function refuseSecondSuccessor(context: WriteContext, older: MemoryRow): void {
+/**
+ * Refuses a second successor. A first one that has expired, and only waits to be erased, gives up its place now.
+ * @throws EngineError `conflict`, with the name of the field and the id of the successor
+ */
+export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, field: string): void {
   const { store, now } = context;
   for (const successor of readMemoryRows(store, listSuccessors(store, older.memoryNo))) {
     if (successor.expires_at === null || successor.expires_at > now) {
       throw new EngineError(
         'conflict',
-        `old_id: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
+        `${field}: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
       );
     }
     deleteEdge(store, { src: successor.memoryNo, dst: older.memoryNo, type: 'supersedes' });
@@ -176,13 +217,16 @@ function refuseSecondSuccessor(context: WriteContext, older: MemoryRow): void {
   }
 }
 
-function refuseCircle({ store }: WriteContext, older: MemoryRow, newer: MemoryRow): void {
+function refuseCircle(
+  { store }: WriteContext,
+  { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
+): void {
   if (chainOf(store, newer.memoryNo) === null) return;
   if (
     chainOf(store, newer.memoryNo) === chainOf(store, older.memoryNo) &&
     isOnTheWay(store, newer.memoryNo, older.memoryNo)
   ) {
-    throw new EngineError('conflict', 'old_id: it supersedes the new one already, so this would close a circle');
+    throw new EngineError('conflict', `${field}: it supersedes the new one already, so this would close a circle`);
   }
 }
 

@@ -4,7 +4,8 @@ import { parsePrices } from '../prices.ts';
 import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
-import { EVAL_SETTINGS, EVENT_SETTINGS, WEBHOOK_SETTINGS } from './event-settings.ts';
+import { EVAL_SETTINGS, EVENT_SETTINGS, RECEIPT_SETTINGS, WEBHOOK_SETTINGS } from './event-settings.ts';
+import { FEDERATION_SETTINGS } from './federation-settings.ts';
 import { LEARNING_SETTINGS } from './learning-settings.ts';
 import { RECALL_SETTINGS } from './recall-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
@@ -390,6 +391,8 @@ export const ADVANCED_SETTINGS = {
   ...BACKUP_SETTINGS,
   ...EVENT_SETTINGS,
   ...WEBHOOK_SETTINGS,
+  ...FEDERATION_SETTINGS,
+  ...RECEIPT_SETTINGS,
   ...RECALL_SETTINGS,
   ...EVAL_SETTINGS,
   ...LEARNING_SETTINGS,

@@ -28,6 +28,11 @@ export const WEBHOOK_SETTINGS = {
   ),
 };
 
+/** The schema of the setting of receipts. */
+export const RECEIPT_SETTINGS = {
+  OM_RECEIPT_DAYS: integer(30, 1, 3_650).describe('How long receipts of batches are kept (days).'),
+};
+
 /** The schema of the setting of evaluation sets. */
 export const EVAL_SETTINGS = {
   OM_EVAL_EVERY: duration(5 * 60_000, 365 * 86_400_000, 'expected hours, or a duration such as 30m, 6h or 1d').describe(

@@ -3,6 +3,7 @@
  * it.
  */
 
+import type { FederationServers } from './federation.ts';
 import type { LimitRecords } from './limits.ts';
 import type { ServiceAudit } from './service-audit.ts';
 
@@ -163,10 +164,16 @@ export interface ControlDatabase {
   /** The sessions of browsers. */
   readonly sessions: Sessions;
 
+  /** Other servers that questions of a tenant may be sent to. */
+  readonly federation: FederationServers;
+
   /** The log of what was done with all this; each function above adds its record in its own transaction. */
   readonly audit: ServiceAudit;
 
-  /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
+  /**
+   * Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. One that another process
+   * stored is seen within a quarter of a second.
+   */
   getSetting(tenantId: string, name: string): string | undefined;
   /** Stores a tenant's setting in place of an earlier value. Throws `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;

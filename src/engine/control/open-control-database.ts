@@ -11,6 +11,7 @@ import { immediately, openControlFile, type ControlFile } from './control-file.t
 import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
+import { openFederation } from './open-federation.ts';
 import { openLimits } from './open-limits.ts';
 import { openServiceAudit } from './open-service-audit.ts';
 import { openSessions } from './open-sessions.ts';
@@ -75,12 +76,13 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     ...callers,
     sessions: openSessions({ file, clock, environmentDigest, isHolderValid: callers.isHolderValid }),
     limits: openLimits(file, config, audit),
+    federation: openFederation(file, { config, clock, audit }),
     audit,
 
-    getSetting: (tenantId, name) => statements.readSetting.get(tenantId, name)?.value,
+    getSetting: (tenantId, name) => context.cache.findSetting(tenantId, name),
     putSetting(tenantId, name, value) {
       requireTenant(context, tenantId);
-      immediately(file, () => statements.writeSetting.run(tenantId, name, value));
+      context.cache.change(() => statements.writeSetting.run(tenantId, name, value));
     },
 
     close() {

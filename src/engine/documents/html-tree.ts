@@ -43,7 +43,8 @@ export interface HtmlDocument extends HtmlElement {
  * as browsers show them, but not in `pre`, scripts, styles and `textarea`. Limits are checked before anything that
  * takes more than linear time reads the text.
  * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` characters; `document_too_complex` over
- *   `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes` or `PARSE_LIMITS.depth`
+ *   `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`, `PARSE_LIMITS.htmlElementAttributes` or
+ *   `PARSE_LIMITS.depth`
  */
 export function parseHtml(html: string): HtmlDocument {
   if (html.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
@@ -139,7 +140,9 @@ function refuseMarkup(html: string): void {
       if ((openByName.get(name) ?? 0) > 0) closeUpTo(name, open, openByName);
     } else {
       elements++;
-      attributes += countAttributes(html, TAG.lastIndex);
+      const own = countAttributes(html, TAG.lastIndex);
+      if (own > PARSE_LIMITS.htmlElementAttributes) throw tooComplex();
+      attributes += own;
       if (!NEVER_NESTED.has(name)) {
         open.push(name);
         openByName.set(name, (openByName.get(name) ?? 0) + 1);
@@ -155,7 +158,7 @@ const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
 function countAttributes(html: string, start: number): number {
   let attributes = 0;
   ATTRIBUTE.lastIndex = start;
-  while (attributes <= PARSE_LIMITS.htmlAttributes && ATTRIBUTE.test(html)) attributes++;
+  while (attributes <= PARSE_LIMITS.htmlElementAttributes && ATTRIBUTE.test(html)) attributes++;
   return attributes;
 }
 
@@ -217,6 +220,7 @@ function tooComplex(): DocumentError {
     'document_too_complex',
     `The page nests elements more than ${PARSE_LIMITS.depth} deep ` +
       `or holds more than ${PARSE_LIMITS.htmlElements} of them, ` +
-      `or more than ${PARSE_LIMITS.htmlAttributes} attributes.`,
+      `or more than ${PARSE_LIMITS.htmlAttributes} attributes, ` +
+      `or more than ${PARSE_LIMITS.htmlElementAttributes} on one element.`,
   );
 }

@@ -76,6 +76,7 @@ port.on('message', (message: ToThread) => {
 });
 
 async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind: 'read' }>): Promise<void> {
+  const startedAt = performance.now();
   const controller = new AbortController();
   running.set(id, controller);
   const recorder = isTraced ? createSpanRecorder() : null;
@@ -95,7 +96,8 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
     }),
   );
   running.delete(id);
-  post({ kind: 'done', id, outcome, spans: recorder?.spans ?? [], hasMore: later !== null });
+  const ms = performance.now() - startedAt;
+  post({ kind: 'done', id, outcome, ms, spans: recorder?.spans ?? [], hasMore: later !== null });
   if (later !== null) post({ kind: 'later', id, outcome: await outcomeOf(later) });
 }
 

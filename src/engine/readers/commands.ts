@@ -17,6 +17,7 @@ import { listNames } from '../store/name-lists.ts';
 import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
 import { listJudgedRecalls } from '../store/recalls.ts';
+import { readBatchReceipt, type WantedReceipt } from '../store/batch-receipts.ts';
 import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
@@ -88,6 +89,10 @@ export const READ_COMMANDS = {
   documentReceipt: ({ open, clock }: ReadContext, { id, page }: { readonly id: string; readonly page: Page }) => {
     const { store } = open();
     return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));
+  },
+  batchReceipt: ({ open }: ReadContext, { id, ...wanted }: { readonly id: string } & WantedReceipt) => {
+    const { store } = open();
+    return store.read(() => readBatchReceipt(store, id, wanted));
   },
   compareStanding,
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),

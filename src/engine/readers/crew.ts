@@ -1,12 +1,8 @@
 import { serialiseError } from '../errors.ts';
 import type { ReaderThreadData } from './messages.ts';
-import { type Read, startReaderThread, type ThreadLink, type ThreadServices } from './thread-link.ts';
+import type { Read, ThreadServices } from './read.ts';
+import { startReaderThread, type ThreadLink } from './thread-link.ts';
 
-/**
- * Reads that a thread is given at once: one that it runs, and one that is there when that one ends. The second one
- * saves the way to this thread and back, which is long while this thread works.
- */
-const READS_AT_ONCE = 2;
 /** Pause before a thread is replaced that answered nothing (ms), doubled for each further such thread in a row. */
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
@@ -20,16 +16,20 @@ export interface CrewOptions {
   readonly hungAfterMs: number;
   readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
-  /** Called when a thread can take another read. */
+  /** Called when a thread may be able to take another read. */
   readonly onFree: () => void;
-  /** Called with the reads of a thread that ended. */
+  /** Called when a thread has done with a read, cancelled ones included, for which it had worked `ms`. */
+  readonly onDone: (read: Read, ms: number) => void;
+  /** Called with the reads of a thread that ended, after `onDone` for each of them. */
   readonly onLost: (reads: readonly Read[]) => void;
 }
 
 /** The threads of a process that run reads. */
 export interface Crew {
-  /** Returns the thread that should have the next read: an idle one, a new one, or the least busy; else undefined. */
-  freest(): ThreadLink | undefined;
+  /** Returns a thread that has nothing to do, or a new one; undefined if all are busy. */
+  idle(): ThreadLink | undefined;
+  /** Returns a thread that has one read, for which `endsSoon` holds; undefined if there is none. */
+  soonIdle(endsSoon: (read: Read) => boolean): ThreadLink | undefined;
   /** Tells the thread that has the read that nobody waits for it any more; returns whether any thread had it. */
   cancel(read: Read): boolean;
   /** Ends all threads. Their reads are passed to `onLost`. */
@@ -40,10 +40,9 @@ export interface Crew {
  * Creates a crew without threads. A thread that ends is replaced once there is something to do, after a pause if it had
  * answered nothing.
  */
-export function createCrew({ threads, hungAfterMs, data, services, onFree, onLost }: CrewOptions): Crew {
+export function createCrew({ threads, hungAfterMs, data, services, onFree, onDone, onLost }: CrewOptions): Crew {
   const links = new Set<ThreadLink>();
-  let failures = 0;
-  let pause: NodeJS.Timeout | undefined;
+  const pause = createPause(onFree);
   let isClosed = false;
   const watch = setInterval(
     () => {
@@ -60,15 +59,19 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onLos
     const reader = numbers.shift()!;
     const link = startReaderThread({ ...data, reader }, services, {
       onFree,
-      onEnd({ lost, answered, error }) {
+      onDone(read, ms) {
+        onDone(read, ms);
+        onFree();
+      },
+      onEnd({ lost, cancelled, answered, error }) {
+        for (const read of [...lost, ...cancelled]) onDone(read, performance.now() - read.sentAt);
         links.delete(link);
         services.sharedFiles.release(reader);
         numbers.push(reader);
         if (!isClosed) {
           services.onThreadEnd();
           services.logger.error({ code: serialiseError(error).code, reads: lost.length }, 'reader_thread_ended');
-          failures = answered > 0 ? 0 : failures + 1;
-          if (failures > 0) pauseStarts();
+          pause.note(answered);
         }
         onLost(lost);
         onFree();
@@ -78,28 +81,53 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onLos
     return link;
   }
 
-  function pauseStarts(): void {
-    clearTimeout(pause);
-    const pauseMs = Math.min(MAX_PAUSE_MS, PAUSE_MS * 2 ** (failures - 1));
-    pause = setTimeout(() => {
-      pause = undefined;
-      onFree();
-    }, pauseMs);
-  }
-
   return {
-    freest() {
-      const [least] = [...links].sort((a, b) => a.busy - b.busy);
-      if (least?.busy === 0) return least;
-      if (links.size < threads && pause === undefined && !isClosed) return start();
-      return least !== undefined && least.busy < READS_AT_ONCE ? least : undefined;
+    idle() {
+      for (const link of links) if (link.working.length === 0) return link;
+      return links.size < threads && !pause.isOn && !isClosed ? start() : undefined;
+    },
+    soonIdle(endsSoon) {
+      for (const link of links) {
+        const { working } = link;
+        if (working.length === 1 && endsSoon(working[0]!)) return link;
+      }
+      return undefined;
     },
     cancel: (read) => [...links].some((link) => link.cancel(read)),
     async close() {
       isClosed = true;
-      clearTimeout(pause);
+      pause.end();
       clearInterval(watch);
       await Promise.all([...links].map((link) => link.close()));
     },
+  };
+}
+
+/** Makes the pause before the next thread is started, after threads that answered nothing. */
+function createPause(onOver: () => void) {
+  let failures = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const end = () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  return {
+    get isOn() {
+      return timer !== undefined;
+    },
+    /** Notes that a thread ended, after it had answered so many reads. */
+    note(answered: number): void {
+      failures = answered > 0 ? 0 : failures + 1;
+      if (failures === 0) return;
+      end();
+      timer = setTimeout(
+        () => {
+          end();
+          onOver();
+        },
+        Math.min(MAX_PAUSE_MS, PAUSE_MS * 2 ** (failures - 1)),
+      );
+    },
+    end,
   };
 }

@@ -69,6 +69,8 @@ export type FromThread =
       readonly kind: 'done';
       readonly id: number;
       readonly outcome: Outcome;
+      /** Time from the beginning of the command to its end (ms), with the time that it waited for providers. */
+      readonly ms: number;
       readonly spans: readonly RecordedSpan[];
       /** Whether the field `later` of the value is a promise whose outcome follows as a `later` with the same `id`. */
       readonly hasMore: boolean;

@@ -15,6 +15,8 @@ export interface Readers {
     input: ReadInput<N>,
     signal?: AbortSignal,
   ): Promise<ReadOutput<N>>;
+  /** Returns the same readers, whose reads take their turn as those of the key with this id. */
+  as(keyId: string): Readers;
   /** Ends what runs reads and closes its files. Reads that have not ended reject. */
   close(): Promise<void>;
 }
@@ -24,10 +26,12 @@ export type ReadParts = Omit<ReadContext, 'open'>;
 
 /** Creates readers that run commands on the calling thread, over the pool's files. `close` leaves the pool open. */
 export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers {
-  return {
+  const readers: Readers = {
     read: (path, name, input, signal) => runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal),
+    as: () => readers,
     close: async () => {},
   };
+  return readers;
 }
 
 /**

@@ -3,16 +3,20 @@ import { enoughHeld } from '../retrieve/lenience.ts';
 import { confidenceOf } from '../retrieve/calibrate.ts';
 import { type QueryVector, similaritiesOf } from '../retrieve/dense.ts';
 import { createStandingIndex, type PreparedQuery, type StandingIndex } from '../retrieve/standing-index.ts';
+import { bitsWithin, createStandingNeighbours, type StandingNeighbours } from '../retrieve/standing-neighbours.ts';
 import { memoryCount } from '../retrieve/term-frequencies.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { compileFilter } from '../store/filter.ts';
-import { distinctModels, type StoredModel } from '../store/live-model.ts';
+import { distinctModels, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import { findUsers } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
 import { createTextReader, type OwnText } from '../store/own-texts.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { findSupersededAnswers, listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
+import { countStandingVectors, findStandingVector, readStandingVectors } from '../store/standing-vectors.ts';
+import { readCodesOf } from '../store/vector-codes.ts';
+import { signBits } from '../store/vector-encoding.ts';
 import type { RetrievalOptions, StandingMatch } from '../types.ts';
 import { spaceOf } from '../tenant-file/open-tenant.ts';
 import type { ReadContext } from './read-context.ts';
@@ -33,7 +37,7 @@ export async function compareStanding(
   const pairs = findPairs(context, memoryNos, least);
   const vectors = new Map<number, QueryVector | null>();
   for (const { query } of pairs) {
-    if (!vectors.has(query.queryNo)) vectors.set(query.queryNo, await vectorOf(context, query.query));
+    if (!vectors.has(query.queryNo)) vectors.set(query.queryNo, await vectorOf(context, query));
   }
   const { store } = context.open();
   return store.read(() => {
@@ -80,14 +84,69 @@ function findPairs({ open }: ReadContext, memoryNos: readonly number[], least: n
     // The root memory of a document is made of its parts, which answer by themselves.
     const own = [...texts].filter(([memoryNo]) => provenance.get(memoryNo)?.chunk !== null);
     const strengthOf = createLeastStrength({ least, scopes, hasVectors: liveModels !== null });
-    return own.flatMap(([memoryNo, text]) =>
-      index.candidatesFor(text, owners.get(memoryNo) ?? '', strengthOf).flatMap((query) => {
+    const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
+    return own.flatMap(([memoryNo, text]) => {
+      const owner = owners.get(memoryNo) ?? '';
+      const byWords = index.candidatesFor(text, owner, strengthOf).filter((query) => {
         const scope = scopes(query.userId);
-        const most = highestScore(store, query, { text, scope, hasVectors: liveModels !== null });
-        return most < (query.minScore ?? least) ? [] : [{ query, memoryNo, text, scope }];
-      }),
-    );
+        return (
+          highestScore(store, query, { text, scope, hasVectors: liveModels !== null }) >= (query.minScore ?? least)
+        );
+      });
+      const found = new Set([...byWords, ...nearOf(memoryNo, owner)]);
+      return [...found].map((query) => ({ query, memoryNo, text, scope: scopes(query.userId) }));
+    });
   });
+}
+
+/** Whether vectors of a model find queries that words do not. Those of the offline embedder are made of the words. */
+export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): boolean {
+  return encoding === 'float32';
+}
+
+/** Makes the function that finds the queries which a memory may answer for its vector alone. */
+function createNearFinder(
+  store: Store,
+  { queries }: StandingIndex,
+  {
+    least,
+    scopes,
+    memoryNos,
+    liveModels,
+  }: {
+    readonly least: number;
+    readonly scopes: (userId: string | null) => number;
+    readonly memoryNos: readonly number[];
+    readonly liveModels: SectorModels | null;
+  },
+): (memoryNo: number, userId: string) => readonly PreparedQuery[] {
+  const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
+  if (live === undefined || !hasNeighbours(live)) return () => [];
+  const { near } = neighboursOf(store, queries, live);
+  const codes = readCodesOf(store, spaceOf(live), memoryNos);
+  const base = readCosineBase(store, live.modelNo);
+  const known = new Map<string, number>();
+  const reachOf = ({ userId, minScore, knowsForms }: PreparedQuery) => {
+    const scope = scopes(userId);
+    const key = `${scope} ${minScore} ${knowsForms}`;
+    let reach = known.get(key);
+    if (reach === undefined) {
+      const nearness = leastNearness(minScore ?? least, { scope, knowsForms });
+      reach = nearness > 1 ? -1 : bitsWithin(base + nearness * (1 - base), live.dimensions);
+      known.set(key, reach);
+    }
+    return reach;
+  };
+  return (memoryNo, userId) => near(codes.get(memoryNo) ?? [], userId, reachOf);
+}
+
+/** The nearness with which a memory that shares no word with a query reaches a score; above 1 where none does. */
+function leastNearness(score: number, circumstances: { readonly scope: number; readonly knowsForms: boolean }): number {
+  for (let near = 0; near <= 1; near += STEP) {
+    const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, voiced: 1, held: 0 }];
+    if (confidenceOf({ evidence }, circumstances) >= score) return near;
+  }
+  return Infinity;
 }
 
 /** Strength that is asked for where a part of the words is enough, whatever their strength. */
@@ -195,12 +254,20 @@ function createFilters(store: Store, memoryNos: readonly number[], now: number) 
   };
 }
 
-/** Embeds a query by the live model; null where there is none, or where it cannot be asked: then words decide. */
-async function vectorOf({ open, questionerOf }: ReadContext, text: string): Promise<QueryVector | null> {
-  const { liveModels } = open();
+/**
+ * Returns the vector of a query by the live model, the stored one or a new one; null where there is no model, or where
+ * it cannot be asked: then words decide.
+ */
+async function vectorOf(
+  { open, questionerOf }: ReadContext,
+  { query, queryNo }: PreparedQuery,
+): Promise<QueryVector | null> {
+  const { store, liveModels } = open();
   const live: StoredModel | undefined = liveModels === null ? undefined : distinctModels(liveModels)[0];
-  const embedding = live && (await questionerOf(live)?.embedQuery(text, undefined));
-  return live === undefined || embedding == null ? null : { ...spaceOf(live), embedding };
+  if (live === undefined) return null;
+  const stored = findStandingVector(store, live.modelNo, queryNo);
+  const embedding = stored ?? (await questionerOf(live)?.embedQuery(query, undefined));
+  return embedding == null ? null : { ...spaceOf(live), embedding };
 }
 
 /** Indexes by the connection on which they were made, each for one set of queries. */
@@ -214,6 +281,27 @@ function indexOf(store: Store): StandingIndex {
   const index = createStandingIndex(readComparedQueries(store));
   indexes.set(store, { version, index });
   return index;
+}
+
+/** Vectors by the connection on which they were read, each for one set of queries and one model. */
+const neighbours = new WeakMap<Store, { readonly version: string; readonly neighbours: StandingNeighbours }>();
+
+/** Returns the index of all queries that have a vector of a model. Call inside a read. */
+function neighboursOf(
+  store: Store,
+  queries: StandingIndex['queries'],
+  { modelNo, dimensions }: StoredModel,
+): StandingNeighbours {
+  const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
+  const kept = neighbours.get(store);
+  if (kept?.version === version) return kept.neighbours;
+  const placed = [...readStandingVectors(store, modelNo)].flatMap(({ queryNo, embedding }) => {
+    const query = queries.get(queryNo);
+    return query === undefined ? [] : { query, code: signBits(embedding) };
+  });
+  const made = createStandingNeighbours(placed, dimensions);
+  neighbours.set(store, { version, neighbours: made });
+  return made;
 }
 
 function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<number, string> {

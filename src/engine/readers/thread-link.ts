@@ -1,58 +1,33 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { EngineError, reviveError, serialiseError } from '../errors.ts';
-import type { LanguageModel, Logger } from '../ports.ts';
-import type { Questioner } from '../providers/query-embedder.ts';
-import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
-import type { SharedFiles } from '../tenant-file/shared-files.ts';
-import type { Span, Tracing } from '../tracing.ts';
-import type { ReadCommandName } from './commands.ts';
-import type { FromThread, Outcome, ProviderCall, ReaderThreadData, ToThread } from './messages.ts';
+import { assert, EngineError, reviveError } from '../errors.ts';
+import type { FromThread, ReaderThreadData, ToThread } from './messages.ts';
+import { createProviderCalls } from './provider-calls.ts';
+import type { Read, ThreadServices } from './read.ts';
 import { replaySpans } from './span-recorder.ts';
-
-/** A read that waits for a thread or runs on one. */
-export interface Read {
-  readonly id: number;
-  readonly path: string;
-  readonly name: ReadCommandName;
-  readonly input: unknown;
-  readonly signal: AbortSignal | undefined;
-  /** The span that was active when the read was asked for; undefined if it is not traced. */
-  readonly span: Span | undefined;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** Number of threads that ended while they had this read. */
-  lost: number;
-}
-
-/** What a thread does for its process besides reads: it logs, traces, and has it call providers. */
-export interface ThreadServices {
-  readonly logger: Logger;
-  readonly tracing: Tracing | null;
-  /** Finds what embeds queries for a model, for providers that are asked within limits. */
-  readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
-  /** The language model that queries may ask, limited in time; null without one. */
-  readonly languageModel: LanguageModel | null;
-  /** Called when a thread has ended that was not told to. */
-  readonly onThreadEnd: () => void;
-  /** The memory that the threads share. */
-  readonly sharedFiles: SharedFiles;
-  /** Called when the thread finds a word index whose format only SQLite reads, with the file's path. */
-  readonly onUnknownWordFormat: (path: string) => void;
-}
 
 /** What the owner of a thread is told. */
 interface ThreadEvents {
-  /** A read was answered, or waits for a provider, so the thread can do something else. */
+  /** A read waits for a provider, so the thread can do something else. */
   onFree(): void;
-  /** The thread has ended without being told to. `lost` are its reads; `answered` the number of reads before. */
-  onEnd(ended: { readonly lost: readonly Read[]; readonly answered: number; readonly error: unknown }): void;
+  /** The thread has done with a read, cancelled ones included, for which it worked `ms`. */
+  onDone(read: Read, ms: number): void;
+  /**
+   * The thread has ended without being told to. `lost` are its reads, `cancelled` those that nobody waited for any
+   * more; `answered` is the number of reads before.
+   */
+  onEnd(ended: {
+    readonly lost: readonly Read[];
+    readonly cancelled: readonly Read[];
+    readonly answered: number;
+    readonly error: unknown;
+  }): void;
 }
 
 /** A reader thread, as its process sees it. */
 export interface ThreadLink {
-  /** Number of reads that the thread has, cancelled ones included, without those that wait for a provider. */
-  readonly busy: number;
+  /** The reads that the thread has, cancelled ones included, without those that wait for a provider. */
+  readonly working: readonly Read[];
   /** Time for which the thread has had something to do and sent nothing (ms); 0 while it is idle. */
   readonly silentMs: number;
   /** Hands a read over. Its promise is settled by the answer, unless the thread ends first. */
@@ -76,11 +51,10 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     workerData: data,
     name: 'cairn-reader',
   });
-  const reads = new Map<number, Read>();
-  /** Reads that nobody waits for any more, and that the thread still has. */
-  const cancelled = new Set<number>();
+  const held = new HeldReads();
   const post = (message: ToThread) => thread.postMessage(message);
-  const calls = createProviderCalls(services, { reads, post, onFree: events.onFree });
+  const calls = createProviderCalls(services, { reads: held.awaited, post, onFree: events.onFree });
+  const working = () => held.all().filter((read) => !held.awaited.has(read.id) || !calls.isWaiting(read.id));
   const later = createLaterParts();
   const closed = Promise.withResolvers<void>();
   let [answered, lastSign] = [0, 0];
@@ -88,47 +62,41 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   thread.on('error', (cause: unknown) => void (error = cause));
   thread.on('exit', () => {
     closed.resolve();
-    const lost = [...reads.values()];
-    reads.clear();
-    cancelled.clear();
     later.lose();
-    events.onEnd({ lost, answered, error });
+    events.onEnd({ ...held.clear(), answered, error });
   });
   thread.on('message', (message: FromThread) => {
     lastSign = performance.now();
     if (message.kind === 'done') {
       answered += 1;
-      cancelled.delete(message.id);
-      settle(services, { reads, later }, message);
-      events.onFree();
+      const { id, ms } = message;
+      const { read, isAwaited } = held.end(id);
+      if (isAwaited) settle(read, { services, later }, message);
+      events.onDone(read, Math.max(0, ms - calls.waitedMs(id)));
     } else if (message.kind === 'later') later.settle(message);
     else if (message.kind === 'call') void calls.make(message);
     else if (message.kind === 'closed') closed.resolve();
     else serve(services, message, post);
   });
-  /** A cancelled read counts until the thread has left it, so that no more are handed over than it can run. */
-  const busy = () => reads.size + cancelled.size - calls.waiting();
 
   return {
-    get busy() {
-      return busy();
+    get working() {
+      return working();
     },
     get silentMs() {
-      return busy() > 0 ? performance.now() - lastSign : 0;
+      return working().length > 0 ? performance.now() - lastSign : 0;
     },
     send(read) {
-      if (busy() === 0) lastSign = performance.now();
+      read.sentAt = performance.now();
+      if (working().length === 0) lastSign = read.sentAt;
       const { id, path, name, input, span } = read;
       services.sharedFiles.use(path);
-      reads.set(id, read);
+      held.awaited.set(id, read);
       post({ kind: 'read', id, path, name, input, isTraced: span !== undefined });
     },
-    cancel({ id }) {
-      const had = reads.delete(id);
-      if (had) {
-        cancelled.add(id);
-        post({ kind: 'cancel', id });
-      }
+    cancel(read) {
+      const had = held.cancel(read);
+      if (had) post({ kind: 'cancel', id: read.id });
       return had;
     },
     forget: (paths) => paths.forEach((path) => post({ kind: 'forget', path })),
@@ -161,18 +129,49 @@ function serve(
   }
 }
 
-/** Settles the read that a message answers, unless nobody waits for it any more. */
+/** Settles the read that a message answers. */
 function settle(
-  { tracing }: ThreadServices,
-  { reads, later }: { readonly reads: Map<number, Read>; readonly later: LaterParts },
+  read: Read,
+  { services: { tracing }, later }: { readonly services: ThreadServices; readonly later: LaterParts },
   { id, outcome, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
 ): void {
-  const read = reads.get(id);
-  if (read === undefined) return;
-  reads.delete(id);
   if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
   if (outcome.ok) read.resolve(hasMore ? { ...(outcome.value as object), later: later.expect(id) } : outcome.value);
   else read.reject(reviveError(outcome.error));
+}
+
+/** The reads that a thread has. A cancelled one counts until the thread has left it, as the thread is busy with it. */
+class HeldReads {
+  /** The reads that somebody waits for, by their ids. */
+  readonly awaited = new Map<number, Read>();
+  readonly #cancelled = new Map<number, Read>();
+
+  all(): Read[] {
+    return [...this.awaited.values(), ...this.#cancelled.values()];
+  }
+
+  /** Notes that nobody waits for a read any more; returns whether the thread has it and somebody waited. */
+  cancel(read: Read): boolean {
+    const had = this.awaited.delete(read.id);
+    if (had) this.#cancelled.set(read.id, read);
+    return had;
+  }
+
+  /** Takes a read out that the thread has done with. */
+  end(id: number): { readonly read: Read; readonly isAwaited: boolean } {
+    const read = this.awaited.get(id) ?? this.#cancelled.get(id);
+    assert(read !== undefined, 'a thread answers reads that it has');
+    this.#cancelled.delete(id);
+    return { read, isAwaited: this.awaited.delete(id) };
+  }
+
+  /** Takes all reads out. */
+  clear(): { readonly lost: readonly Read[]; readonly cancelled: readonly Read[] } {
+    const reads = { lost: [...this.awaited.values()], cancelled: [...this.#cancelled.values()] };
+    this.awaited.clear();
+    this.#cancelled.clear();
+    return reads;
+  }
 }
 
 type LaterParts = ReturnType<typeof createLaterParts>;
@@ -201,48 +200,4 @@ function createLaterParts() {
       parts.clear();
     },
   };
-}
-
-/** Makes provider calls on behalf of a thread, and knows which of its reads wait for one. */
-function createProviderCalls(
-  services: ThreadServices,
-  {
-    reads,
-    post,
-    onFree,
-  }: { readonly reads: ReadonlyMap<number, Read>; readonly post: (message: ToThread) => void; onFree(): void },
-) {
-  const callsOf = new Map<number, number>();
-  return {
-    /** Returns the number of reads of the thread that wait for a provider. */
-    waiting: () => [...callsOf.keys()].filter((id) => reads.has(id)).length,
-    async make({ id, callId, call }: Extract<FromThread, { kind: 'call' }>): Promise<void> {
-      const read = reads.get(id);
-      callsOf.set(id, (callsOf.get(id) ?? 0) + 1);
-      onFree();
-      const ask = () => askProvider(services, call, read?.signal);
-      const outcome = await (read?.span === undefined ? ask() : read.span.run(ask));
-      const left = callsOf.get(id)! - 1;
-      if (left === 0) callsOf.delete(id);
-      else callsOf.set(id, left);
-      post({ kind: 'called', callId, outcome });
-    },
-  };
-}
-
-/** Calls a provider on behalf of a thread. It never rejects. */
-async function askProvider(
-  { questionerOf, languageModel }: ThreadServices,
-  call: ProviderCall,
-  signal: AbortSignal | undefined,
-): Promise<Outcome> {
-  try {
-    if (call.kind === 'embed') {
-      return { ok: true, value: (await questionerOf(call.space)?.embedQuery(call.text, signal)) ?? null };
-    }
-    if (languageModel === null) throw new EngineError('internal', 'a reader thread asked for a language model');
-    return { ok: true, value: await languageModel.complete(call.request, signal) };
-  } catch (error) {
-    return { ok: false, error: serialiseError(error) };
-  }
 }

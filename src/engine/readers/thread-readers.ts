@@ -1,11 +1,13 @@
 import { EngineError } from '../errors.ts';
 import { createCrew } from './crew.ts';
-import { createFairQueue } from './fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 import type { ReaderThreadData } from './messages.ts';
+import type { Read, ThreadServices } from './read.ts';
+import { ReadCosts } from './read-costs.ts';
 import type { Readers } from './readers.ts';
-import type { Read, ThreadServices } from './thread-link.ts';
+import { createThreadPlaces } from './thread-places.ts';
 
-/** Most reads that wait for a thread; further ones are refused. */
+/** Most reads that wait for a thread; beyond it, whoever has most waiting is refused. */
 const MAX_WAITING = 4_096;
 /** A query takes milliseconds, and explaining a miss takes some hundred queries. */
 const HUNG_AFTER_MS = 60_000;
@@ -23,34 +25,36 @@ export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadD
 
 /**
  * Creates readers that run commands on threads, so that a long question holds up neither the event loop that serves
- * requests nor the next question. A thread that ends is replaced, and its reads are run once more.
+ * requests nor the next question. Tenants and their keys have equal shares of the threads' time (`FairQueue`),
+ * and long reads leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are
+ * run once more.
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
   const { languageModel: model } = services;
   const languageModel = model && { provider: model.provider, model: model.model };
   const data = { config, identity, languageModel };
+  const places = createThreadPlaces(threads);
+  const waiting = new FairQueue<Read>();
   const crew = createCrew({
-    threads,
-    hungAfterMs,
-    data,
-    services,
+    ...{ threads, hungAfterMs, data, services },
     onFree: handOut,
+    onDone(read, ms) {
+      places.leave(read);
+      waiting.end(read, ms);
+    },
     onLost: (lost) => lost.forEach(again),
   });
-  const waiting = createFairQueue<Read>();
-  const explaining = new Set<Read>();
-  /** Explanations may take a hundred times as long as queries, so they leave a thread to the others. */
-  const mayRun = (read: Read) => read.name !== 'explain' || explaining.size < Math.max(1, threads - 1);
-  let [asked, isClosed] = [0, false];
+  let isClosed = false;
   options.watchWaiting(() => waiting.size);
 
   function handOut(): void {
     while (waiting.size > 0 && !isClosed) {
-      const link = crew.freest();
-      const read = link && waiting.take(mayRun);
+      const idle = crew.idle();
+      const link = idle ?? crew.soonIdle(places.endsSoon);
+      const read = link && waiting.take(idle === undefined ? places.isQuick : places.hasRoom);
       if (read === undefined) return;
-      if (read.name === 'explain') explaining.add(read);
+      places.enter(read);
       link!.send(read);
     }
   }
@@ -58,42 +62,70 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   /** Puts a read whose thread has ended in front of those that wait, or gives it up. */
   function again(read: Read): void {
     read.lost += 1;
-    explaining.delete(read);
     if (isClosed) read.reject(closed());
     else if (read.lost < MAX_LOST) waiting.pushFront(read);
     else read.reject(unavailable('the threads that ran this query ended'));
   }
 
-  return {
-    read(path, name, input, signal) {
-      if (isClosed) return Promise.reject(closed());
-      if (signal?.aborted) return Promise.reject(signal.reason as Error);
-      if (waiting.size >= MAX_WAITING) return Promise.reject(unavailable('too many queries wait'));
-      const { promise, resolve, reject } = Promise.withResolvers<never>();
-      const settled = (settle: (value: never) => void) => (value: unknown) => {
-        signal?.removeEventListener('abort', abort);
-        explaining.delete(read);
-        settle(value as never);
-      };
-      const call = { id: ++asked, path, name, input, signal, span: services.tracing?.active() };
-      const read: Read = { ...call, resolve: settled(resolve), reject: settled(reject), lost: 0 };
-      const abort = () => {
-        if (!crew.cancel(read)) waiting.remove(read);
-        explaining.delete(read);
-        reject(signal!.reason);
-        handOut();
-      };
-      signal?.addEventListener('abort', abort, { once: true });
+  return createAsking({
+    isClosed: () => isClosed,
+    put(read) {
+      places.note(read);
       waiting.push(read);
+      if (waiting.size > MAX_WAITING) waiting.removeFromLongest()!.reject(unavailable('too many queries wait'));
       handOut();
-      return promise;
     },
+    leave(read) {
+      if (!crew.cancel(read)) waiting.remove(read);
+      handOut();
+    },
+    activeSpan: () => services.tracing?.active(),
     async close() {
       isClosed = true;
       for (const { reject } of waiting.clear()) reject(closed());
       await crew.close();
     },
-  };
+  });
+}
+
+interface AskingOptions {
+  readonly isClosed: () => boolean;
+  /** Has a read wait for a thread. */
+  readonly put: (read: Read) => void;
+  /** Called when nobody waits for a read any more that has not ended. */
+  readonly leave: (read: Read) => void;
+  readonly activeSpan: () => Read['span'];
+  readonly close: () => Promise<void>;
+}
+
+/** Makes the readers that callers ask, which turn each question into a read and its promise. */
+function createAsking({ isClosed, put, leave, activeSpan, close }: AskingOptions): Readers {
+  const costs = new ReadCosts();
+  let asked = 0;
+  const readersOf = (key: string): Readers => ({
+    read(path, name, input, signal) {
+      if (isClosed()) return Promise.reject(closed());
+      if (signal?.aborted) return Promise.reject(signal.reason as Error);
+      const { promise, resolve, reject } = Promise.withResolvers<never>();
+      const settled = (settle: (value: never) => void) => (value: unknown) => {
+        signal?.removeEventListener('abort', abort);
+        settle(value as never);
+      };
+      const call = { id: ++asked, path, key, name, input, signal, span: activeSpan() };
+      const ends = { resolve: settled(resolve), reject: settled(reject) };
+      const read: Read = { ...call, ...ends, cost: costs.of(path, key, name), lost: 0, sentAt: 0 };
+      const abort = () => {
+        reject(signal!.reason);
+        leave(read);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      put(read);
+      return promise;
+    },
+    as: readersOf,
+    close,
+  });
+  return readersOf('');
 }
 
 function closed(): EngineError {

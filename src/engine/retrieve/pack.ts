@@ -25,6 +25,8 @@ export interface Packing {
   readonly cut: ReadonlyMap<number, Outcome>;
   /** Whether candidates were left out because the texts of the hits have `MAX_HIT_BYTES`. */
   readonly isFull: boolean;
+  /** The token budget that the best match needs, if it does not fit the query's; null otherwise. */
+  readonly bestNeeds: number | null;
 }
 
 /**
@@ -125,7 +127,7 @@ export function pack(
     quotas.take(place);
     if (origin !== undefined) roots.take(origin, { hit, place });
   }
-  return { packed, cut, isFull: texts.isFull() };
+  return { packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() };
 }
 
 /** Bounds the bytes that the texts of all hits have together. */
@@ -248,26 +250,36 @@ interface Budget {
   giveBack(memory: Memory): void;
   /** Whether no further memory is worth a try. */
   isSpent(): boolean;
+  /** The token budget that a memory needs which did not fit before any other was taken; null if there is none. */
+  bestNeeds(): number | null;
 }
 
 function budgetOf({ tokenBudget, format = 'json' }: CompleteQuery): Budget {
   if (tokenBudget === undefined && format !== 'json') return textBudget();
-  if (tokenBudget === undefined) return { take: () => true, giveBack: () => {}, isSpent: () => false };
+  if (tokenBudget === undefined) {
+    return { take: () => true, giveBack: () => {}, isSpent: () => false, bestNeeds: () => null };
+  }
   const costs = costsOf(format);
   let left = tokenBudget - costs.fixed;
   let triesLeft = TRIED_FURTHER;
+  let tooLarge: Memory | undefined;
+  let hasTaken = false;
   return {
     take(memory) {
       const cost = isClearlyOver(memory.content, left) ? Infinity : costs.of(memory);
       if (cost > left) {
         triesLeft -= 1;
+        if (!hasTaken) tooLarge ??= memory;
         return false;
       }
+      hasTaken = true;
       left -= cost;
       return true;
     },
     giveBack: (memory) => void (left += costs.of(memory)),
-    isSpent: () => left <= 0 || triesLeft <= 0,
+    // The best match is looked at in any case, to know what it needs.
+    isSpent: () => triesLeft <= 0 || (left <= 0 && (hasTaken || tooLarge !== undefined)),
+    bestNeeds: () => (tooLarge === undefined ? null : Math.ceil(costs.fixed + costs.of(tooLarge))),
   };
 }
 
@@ -287,6 +299,7 @@ function textBudget(): Budget {
     },
     giveBack: ({ title, content }) => void (left += title.length + content.length),
     isSpent: () => triesLeft <= 0,
+    bestNeeds: () => null,
   };
 }
 

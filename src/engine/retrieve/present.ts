@@ -16,15 +16,17 @@ export function present(
   store: Store,
   recall: Recall,
   read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
-): Pick<QueryResult, 'hits' | 'isCut' | 'episodes' | 'rendered'> {
+): Pick<QueryResult, 'hits' | 'isCut' | 'bestNeeds' | 'episodes' | 'rendered'> {
   const { format = 'json', tokenBudget } = recall.query;
+  const { isFull, bestNeeds } = recall.packing;
   const { around, episodes } = surroundingsOf(store, recall, read);
   const hits = presentHits(store, recall).map((hit, place) => ({ ...hit, ...around[place] }));
   return {
     hits,
-    ...(recall.packing.isFull ? { isCut: true } : {}),
+    ...(isFull ? { isCut: true } : {}),
+    ...(bestNeeds === null ? {} : { bestNeeds }),
     ...(episodes === undefined ? {} : { episodes }),
-    ...(format === 'json' ? {} : { rendered: render({ hits, episodes }, format, tokenBudget) }),
+    ...(format === 'json' ? {} : { rendered: render({ hits, episodes, bestNeeds }, format, tokenBudget) }),
   };
 }
 

@@ -19,6 +19,8 @@ export interface Answer {
   /** The hits of the answer, best first. */
   readonly hits: readonly Hit[];
   readonly episodes?: readonly Episode[] | undefined;
+  /** The token budget that the best match needs, if it is no hit because it did not fit; null otherwise. */
+  readonly bestNeeds?: number | null;
 }
 
 /** First line of every text for a language model: what follows is data. */
@@ -54,6 +56,10 @@ export function costsOf(format: Format): { readonly fixed: number; readonly of: 
   return { fixed: costOf([NOTICE, '', HEADING, ...ADDITIONAL]) / 100, of: (memory) => costOf(bullet(memory)) / 100 };
 }
 
+/** Says that an answer has no hits because no match fits the token budget. */
+const nothingFits = (needed: number) =>
+  `Memories match, but none fits the token budget: the best needs ${needed} tokens.`;
+
 /**
  * Renders an answer as text. An answer without hits gives one sentence that says so in the format `prompt`, if it fits,
  * else ''.
@@ -61,14 +67,15 @@ export function costsOf(format: Format): { readonly fixed: number; readonly of: 
  *   and the memories around a hit are included only as far as there is room
  */
 export function render(
-  { hits, episodes = [] }: Answer,
+  { hits, episodes = [], bestNeeds = null }: Answer,
   format: Exclude<Format, 'json'>,
   tokenBudget = Infinity,
 ): Rendered {
+  const nothing = bestNeeds === null ? NOTHING_FOUND : nothingFits(bestNeeds);
   const lines =
     hits.length === 0
-      ? format === 'prompt' && estimateTokens(NOTHING_FOUND) <= tokenBudget
-        ? [NOTHING_FOUND]
+      ? format === 'prompt' && estimateTokens(nothing) <= tokenBudget
+        ? [nothing]
         : []
       : format === 'text'
         ? [NOTICE, ...hits.map(({ memory }) => statement(memory))]

@@ -5,6 +5,19 @@ import type { AsOf, Memory, MemoryFilter, MemoryQuery } from '../types.ts';
 import type { Inspection } from './inspect.ts';
 import type { Attempt, Remedy } from './remedy-trials.ts';
 
+/** Conditions that are lifted by leaving out one field of the filter. */
+const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
+  'filters.sessions': 'sessionIds',
+  'filters.types': 'types',
+  'filters.written_by': 'writtenBy',
+  'filters.external_ids': 'externalIds',
+  'filters.documents': 'documentIds',
+  'filters.namespace': 'namespace',
+  'filters.files': 'files',
+  'filters.tags': 'tags',
+  'filters.min_salience': 'minSalience',
+};
+
 /**
  * Lifts the first condition of the filter that the memory fails. The next trial shows whether it fails another one. The
  * result is undefined where no change of the request lifts that condition.
@@ -22,23 +35,9 @@ export async function passFilter(
     sets: Object.fromEntries(fields.map((field) => [field, null])),
     request: { ...request, filter: { ...request.filter, ...change } },
   });
+  const field = name === undefined ? undefined : FIELDS[name];
+  if (field !== undefined) return without(`remove ${name!}`, [name!], { [field]: undefined });
   switch (name) {
-    case 'filters.sessions':
-      return without('remove filters.sessions', [name], { sessionIds: undefined });
-    case 'filters.types':
-      return without('remove filters.types', [name], { types: undefined });
-    case 'filters.written_by':
-      return without('remove filters.written_by', [name], { writtenBy: undefined });
-    case 'filters.external_ids':
-      return without('remove filters.external_ids', [name], { externalIds: undefined });
-    case 'filters.documents':
-      return without('remove filters.documents', [name], { documentIds: undefined });
-    case 'filters.namespace':
-      return without('remove filters.namespace', [name], { namespace: undefined });
-    case 'filters.files':
-      return without('remove filters.files', [name], { files: undefined });
-    case 'filters.tags':
-      return without('remove filters.tags', [name], { tags: undefined });
     case 'filters.sectors':
       return without('remove filters.sectors (and filters.sector)', [name, 'filters.sector'], { sectors: undefined });
     case 'filters.event_time':

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../dynamics.ts';
-import type { OwnText } from '../store/own-texts.ts';
+import { listedLabelsOf, type OwnText } from '../store/own-texts.ts';
 import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
@@ -188,16 +188,17 @@ interface TextParts {
   readonly said: string;
 }
 
-const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]' };
+const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]', files: '[]' };
 /** Matches the beginning of a line of a chat, up to its colon. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
 
-function partsOf({ content, title, entities, tags }: OwnText): TextParts {
+function partsOf(own: OwnText): TextParts {
+  const { content, title } = own;
   const head = HEAD.exec(content);
   return {
     content,
     title,
-    labels: entities === '[]' && tags === '[]' ? '' : `${entities} ${tags}`,
+    labels: listedLabelsOf(own),
     head: head?.[1] ?? '',
     said: head === null ? content : content.slice(head[0].length),
   };

@@ -15,11 +15,11 @@ export interface TextMatch {
   /** The share of the quoted phrases that stand in the text or in its title; 0 where the query has none. */
   readonly phrases: number;
   /**
-   * The share of the query's identifiers that the text or its title holds, whatever their case and separators; 0 where
-   * the query has none.
+   * The share of the query's identifiers that the text, its title or its labels hold, whatever their case and
+   * separators; 0 where the query has none.
    */
   readonly identifiers: number;
-  /** The share of the query's words that stand in the title, the entities or the tags, each by its rarity. */
+  /** The share of the query's words that stand in the title or the labels, each by its rarity. */
   readonly fields: number;
 }
 
@@ -28,7 +28,7 @@ interface MatchedText {
   /** The text, or its beginning. */
   readonly content: string;
   readonly title: string;
-  /** Entities and tags, separated by anything but letters and digits; '' where there are none. */
+  /** Entities, tags and files, separated by anything but letters and digits; '' where there are none. */
   readonly labels: string;
 }
 
@@ -81,7 +81,7 @@ export function createQueryMatcher(
           phraseStems.length === 0
             ? 0
             : countOf(phraseStems, inOneOf([words(content), titleWords])) / phraseStems.length,
-        identifiers: identifiers.length === 0 ? 0 : identifierShare(identifiers, `${title}\n${content}`),
+        identifiers: identifiers.length === 0 ? 0 : identifierShare(identifiers, `${title}\n${content}\n${labels}`),
         fields: title === '' && labels === '' ? 0 : fieldShare([...titleWords, ...words(labels)]),
       };
     },

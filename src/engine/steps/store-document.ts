@@ -158,7 +158,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     writerNo: generation.writer_no,
     now,
   });
-  putText(store, { ...part, memoryNo, entities: [], tags: memory.tags, context: '' });
+  putText(store, { ...part, memoryNo, entities: [], tags: memory.tags, files: memory.files, context: '' });
   // A run of blanks may fill a chunk, since chunks cover the whole text: there is nothing to embed in it.
   if (part.content.trim() === '') setState(store, memoryNo, 'ready');
   else {

@@ -272,6 +272,18 @@ export function hasLostContradiction(store: Store, memoryNo: number): boolean {
   );
 }
 
+/** Lists the contradictions that were decided against a memory. */
+export function listLostContradictions(store: Store, memoryNo: number): EdgeKey[] {
+  const rows = store
+    .prepare(
+      `SELECT src, dst FROM edges WHERE dst = :memory AND type = 'contradicts' AND winner <> :memory
+       UNION ALL
+       SELECT src, dst FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory`,
+    )
+    .all({ memory: memoryNo }) as Pick<EdgeKey, 'src' | 'dst'>[];
+  return rows.map((ends) => ({ ...ends, type: 'contradicts' }));
+}
+
 /** A memory that was directly superseded by, or lost a contradiction to, a memory that is about to be erased. */
 export interface Released {
   readonly memory: number;

@@ -1,4 +1,4 @@
-import { sectorBits } from '../dynamics.ts';
+import { DAY_MS, sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import type { AsOf, MemoryFilter, MemoryStatus, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
@@ -32,7 +32,7 @@ export interface FilterCondition {
 type FilterName =
   | 'user_id'
   | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'written_by' | 'event_time' | 'created_at'}`
-  | `filters.${'sectors' | 'tags' | 'statuses' | 'files' | 'namespace' | 'value'}`
+  | `filters.${'sectors' | 'tags' | 'statuses' | 'files' | 'namespace' | 'value' | 'min_salience'}`
   | `filters.metadata.${string}`
   | 'bounds'
   | 'document'
@@ -74,6 +74,7 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     ...placeConditions(filter, asOf?.recorded),
     ...timeConditions(filter, asOf?.recorded),
     ...sectorCondition(filter, asOf?.recorded),
+    ...salienceCondition(filter, now),
   ];
   const after = [
     ...statusConditions(filter, now, options),
@@ -191,6 +192,13 @@ function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined
     );
   }
   return [condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(sectors))];
+}
+
+/** Makes the condition on the salience as `decayed` computes it; a clock that was set back decays nothing. */
+function salienceCondition({ minSalience }: MemoryFilter, now: number): FilterCondition[] {
+  if (minSalience === undefined) return [];
+  const days = `max(0, ? - d.salience_at) / ${DAY_MS}.0`;
+  return [condition('filters.min_salience', `d.salience * exp(-d.decay_lambda * ${days}) >= ?`, now, minSalience)];
 }
 
 function tagsCondition(

@@ -61,13 +61,17 @@ export interface DocumentTwin {
   readonly state: string;
   /** Number of the reading that queries find; null for none. */
   readonly liveNo: number | null;
+  /** Whether queries find that reading already: all of its memories are there. */
+  readonly isShown: 0 | 1 | null;
+  /** Time of that reading. */
+  readonly readAt: number | null;
   /** SHA-256 of the file of that reading. */
   readonly fileHash: Buffer | null;
   readonly chunks: number | null;
 }
 
 const DOCUMENT_TWIN = `SELECT o.document_no AS documentNo, o.id, o.user_id AS userId, o.state, o.live_no AS liveNo,
-    g.file_hash AS fileHash, g.chunks
+    NOT g.hidden AS isShown, g.created_at AS readAt, g.file_hash AS fileHash, g.chunks
   FROM documents o LEFT JOIN document_generations g ON g.generation_no = o.live_no`;
 
 /** Finds a document by its id; undefined if there is none. */

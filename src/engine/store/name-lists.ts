@@ -1,4 +1,7 @@
-/** Lists of distinct names that memories have: users, sessions, types and tags, with the number of their memories. */
+/**
+ * Lists of distinct names that memories have: users, sessions, types and tags, with the number of their memories. Users
+ * and sessions that have only session logs are listed, too.
+ */
 import { EngineError } from '../errors.ts';
 import {
   type CursorPage,
@@ -20,7 +23,7 @@ const LOOKED_AT = 5_000;
 
 /** How the names of a kind are found, one after the other, and their memories. */
 interface NameSource {
-  /** SQL that finds the first name from `?` on (`>=` or `>`, after which it is made). */
+  /** SQL that finds the first `name` from `?` on (`>=` or `>`, after which it is made). */
   readonly next: string;
   /** SQL of the memories `m` with the name `?`, up to and with WHERE. */
   readonly memories: string;
@@ -38,31 +41,35 @@ export function listNames(
   kind: NameKind,
   { filter, page, now }: { readonly filter: NameFilter; readonly page: CursorPage; readonly now: number },
 ): ListPage<NameSummary> {
-  const { userId, prefix, withinTags } = filter;
+  const { userId, prefix, withinTags = [] } = filter;
   const after = page.cursor === undefined ? undefined : decodeCursor<[string]>(kind, page.cursor, ['string'])[0];
-  const userNo = userId === undefined ? undefined : findUserNo(store, userId);
-  if (userId !== undefined && userNo === undefined) return { items: [], next: null };
+  const userNo = userId === undefined ? undefined : (findUserNo(store, userId) ?? WITHOUT_MEMORIES);
   if (kind === 'sessions' && userNo === undefined) throw new EngineError('invalid', 'sessions are listed for one user');
 
   const passes = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
   const source = (comparison: '>=' | '>') => SOURCES[kind](comparison, userNo);
-  const count = store.prepare(`SELECT count(*) AS memories, max(m.created_at) AS lastUsedAt
+  const count = store.prepare(`SELECT count(*) AS memories, coalesce(max(m.created_at), 0) AS lastUsedAt
     ${source('>').memories} AND ${passes.sql}`);
+  // Logs have no tags by which they could be within the bounds of a caller.
+  const logs = withinTags.length === 0 && (kind === 'users' || kind === 'sessions') ? namesOfLogs(kind, userId) : null;
   const items: NameSummary[] = [];
   const isBehind = after !== undefined && after >= prefix;
   let [from, comparison]: [string, '>=' | '>'] = isBehind ? [after, '>'] : [prefix, '>='];
   for (let [looked, counted] = [0, 0]; ; looked += 1) {
     const { next, parameters } = source(comparison);
     const name = store
-      .prepare(next)
+      .prepare(logs === null ? next : `SELECT min(name) FROM (${next} UNION ALL ${logs.next(comparison)})`)
       .pluck()
-      .get(from, ...parameters) as string | undefined;
+      .get(...[from, ...parameters], ...(logs === null ? [] : [from, ...logs.parameters])) as string | null | undefined;
     if (!name?.startsWith(prefix)) return { items, next: null };
     if (items.length === page.limit || counted >= COUNTED || looked >= LOOKED_AT)
       return { items, next: encodeCursor(kind, [from]) };
-    const found = count.get(name, ...parameters, ...passes.parameters) as Omit<NameSummary, 'name'>;
-    if (found.memories > 0) items.push({ name, ...found });
-    counted += found.memories;
+    const found = count.get(name, ...parameters, ...passes.parameters) as Pick<NameSummary, 'memories' | 'lastUsedAt'>;
+    const logged = logs === null ? undefined : logs.count(store, name);
+    const lastUsedAt = Math.max(found.lastUsedAt, logged?.lastUsedAt ?? 0);
+    if (found.memories + (logged?.logItems ?? 0) > 0)
+      items.push({ name, memories: found.memories, lastUsedAt, ...(logged && { logItems: logged.logItems }) });
+    counted += found.memories + (logged?.logs ?? 0);
     [from, comparison] = [name, '>'];
   }
 }
@@ -73,15 +80,16 @@ const SOURCES: { readonly [K in NameKind]: (comparison: '>=' | '>', userNo: numb
   users: (comparison, userNo) => {
     const ofUser = userNo === undefined ? '' : 'AND u.user_no = ?';
     return {
-      next: `SELECT u.user_id FROM users u WHERE u.user_id ${comparison} ? ${ofUser} ORDER BY u.user_id LIMIT 1`,
+      next: `SELECT * FROM (SELECT u.user_id AS name FROM users u WHERE u.user_id ${comparison} ? ${ofUser}
+        ORDER BY u.user_id LIMIT 1)`,
       memories: `FROM users u CROSS JOIN memories m INDEXED BY memories_by_user ON m.user_no = u.user_no ${DYNAMICS}
         WHERE u.user_id = ? ${ofUser}`,
       parameters: listed(userNo),
     };
   },
   sessions: (comparison, userNo) => ({
-    next: `SELECT m.session_id FROM memories m INDEXED BY memories_by_session
-      WHERE m.session_id ${comparison} ? AND m.user_no = ? AND m.session_id > '' ORDER BY m.session_id LIMIT 1`,
+    next: `SELECT * FROM (SELECT m.session_id AS name FROM memories m INDEXED BY memories_by_session
+      WHERE m.session_id ${comparison} ? AND m.user_no = ? AND m.session_id > '' ORDER BY m.session_id LIMIT 1)`,
     memories: `FROM memories m INDEXED BY memories_by_session ${DYNAMICS} WHERE m.session_id = ? AND m.user_no = ?`,
     parameters: listed(userNo),
   }),
@@ -107,5 +115,28 @@ const SOURCES: { readonly [K in NameKind]: (comparison: '>=' | '>', userNo: numb
     };
   },
 };
+
+/** Number that no user has, for a user who has no memories. */
+const WITHOUT_MEMORIES = -1;
+
+/** How the names of logs with items are found, one after the other, and their items counted. */
+function namesOfLogs(kind: 'users' | 'sessions', userId: string | undefined) {
+  const column = kind === 'users' ? 'l.user_id' : 'l.session_id';
+  const ofUser = userId === undefined ? '' : 'AND l.user_id = ?';
+  const parameters = userId === undefined ? [] : [userId];
+  return {
+    next: (comparison: '>=' | '>') =>
+      `SELECT * FROM (SELECT ${column} AS name FROM session_logs l WHERE ${column} ${comparison} ? ${ofUser}
+         AND l.items > 0 ORDER BY ${column} LIMIT 1)`,
+    parameters,
+    count: (store: Store, name: string) =>
+      store
+        .prepare(
+          `SELECT count(*) AS logs, coalesce(sum(l.items), 0) AS logItems, coalesce(max(l.updated_at), 0) AS lastUsedAt
+           FROM session_logs l WHERE ${column} = ? ${ofUser} AND l.items > 0`,
+        )
+        .get(name, ...parameters) as { readonly logs: number; readonly logItems: number; readonly lastUsedAt: number },
+  };
+}
 
 const listed = (userNo: number | undefined) => (userNo === undefined ? [] : [userNo]);

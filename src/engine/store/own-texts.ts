@@ -14,6 +14,8 @@ export interface OwnText {
   readonly entities: string;
   /** JSON array of strings. */
   readonly tags: string;
+  /** JSON array of paths. */
+  readonly files: string;
 }
 
 /** Reads the first `characters` of these memories' texts, and all their labels, by memory number. */
@@ -21,19 +23,22 @@ function readOwnTexts(store: Store, memoryNos: readonly number[], characters: nu
   if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
-      `SELECT seq AS memoryNo, substr(content, 1, ?) AS content, title, gist, entities, tags
+      `SELECT seq AS memoryNo, substr(content, 1, ?) AS content, title, gist, entities, tags, files
        FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
     )
     .all(characters, JSON.stringify(memoryNos)) as (OwnText & { memoryNo: number })[];
   return new Map(rows.map((row) => [row.memoryNo, row]));
 }
 
-/** Joins title, gist, entities and tags (both as JSON) by line feeds, without empty ones; '' if all are empty. */
-export function labelsOf({ title, gist, entities, tags }: OwnText): string {
-  if (title === '' && gist === '' && entities === '[]' && tags === '[]') return '';
-  return [title, gist, entities === '[]' ? '' : entities, tags === '[]' ? '' : tags]
-    .filter((label) => label !== '')
-    .join('\n');
+/** Joins title, gist, and the lists of `listedLabelsOf` by line feeds, without empty ones; '' if all are empty. */
+export function labelsOf(own: OwnText): string {
+  return [own.title, own.gist, listedLabelsOf(own)].filter((label) => label !== '').join('\n');
+}
+
+/** Joins entities, tags and files, each as JSON, by line feeds, without empty lists; '' if all are empty. */
+export function listedLabelsOf({ entities, tags, files }: OwnText): string {
+  if (entities === '[]' && tags === '[]' && files === '[]') return '';
+  return [entities, tags, files].filter((list) => list !== '[]').join('\n');
 }
 
 /**

@@ -102,6 +102,31 @@ export function readCodes(
   return { codes: codes as VectorCode[], upTo };
 }
 
+/** Most codes of one memory that are read: those of its first windows. */
+const MAX_CODES_OF_MEMORY = 8;
+
+/**
+ * Reads the codes of the whole texts and windows of memories, for a space in float32, by memory number. Memories
+ * without a vector are left out.
+ */
+export function readCodesOf(
+  store: Store,
+  { modelNo }: VectorSpace,
+  memoryNos: readonly number[],
+): ReadonlyMap<number, readonly Uint8Array[]> {
+  const rows = store
+    .prepare(
+      `SELECT v.memory, c.code FROM json_each(?) AS wanted
+         CROSS JOIN vectors v ON v.memory = wanted.value AND v.model_no = ? AND v.role <> ${ROLES.indexOf('mean')}
+           AND v.window_no < ${MAX_CODES_OF_MEMORY}
+         CROSS JOIN vector_codes c ON c.vector_no = v.vector_no`,
+    )
+    .all(JSON.stringify(memoryNos), modelNo) as { memory: number; code: Uint8Array }[];
+  const codes = new Map<number, Uint8Array[]>();
+  for (const { memory, code } of rows) codes.set(memory, [...(codes.get(memory) ?? []), code]);
+  return codes;
+}
+
 /** Returns the highest vector number that a code of a space can have, even if it is another model's; 0 without any. */
 export function lastCode(store: Store, space: VectorSpace): number {
   return store

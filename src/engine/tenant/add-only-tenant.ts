@@ -2,8 +2,9 @@ import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 
 /**
- * Returns the tenant as a key that only adds may use it: a document that is there already stays as it is, and of the
- * jobs only those of memories and documents that the key itself wrote are found. What was erased is nobody's any more.
+ * Returns the tenant as a key that only adds may use it: memories and documents that are there already stay as they
+ * are, and of the jobs only those of memories and documents that the key itself wrote are found. What was erased is
+ * nobody's any more.
  * @param keyId public id of the key, as `writtenBy` names it
  */
 export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
@@ -17,6 +18,11 @@ export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
   };
   return {
     ...tenant,
+    async addMemories(items, options) {
+      if (items.some(({ supersedes }) => supersedes !== undefined))
+        throw new EngineError('forbidden', 'supersedes: a key that only adds changes no memory');
+      return tenant.addMemories(items, options);
+    },
     addDocument: (document, options) => tenant.addDocument(document, { ...options, onlyNew: true }),
     async getJob(id) {
       const job = await tenant.getJob(id);

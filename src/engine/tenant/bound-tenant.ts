@@ -69,6 +69,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     runDueEvals: refused,
     listErasures: refused,
     getErasure: refused,
+    noteBatch: (items, id) => tenant.noteBatch(items, id),
+    // What other keys sent may be about others.
+    batchReceipt: async (id, options) =>
+      options.writtenBy === undefined ? refused() : tenant.batchReceipt(id, options),
     ...standingMethods(tenant, reach),
     learnWeights: refused,
     listLearned: refused,
@@ -79,10 +83,15 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
 
 /** Memories: those of others are absent, and what is written is within the bounds. */
 function memoryMethods(tenant: Tenant, reach: Reach) {
-  const { bounds, tags, reachedMemory, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
+  const { bounds, tags, reachedMemory, reachedIds, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
   return {
     async addMemories(items, options = {}) {
-      const owned = items.map((item) => orRefusal(() => ({ ...item, ...ownOf(item) })));
+      const named = items.flatMap(({ supersedes }) => supersedes ?? []);
+      const older = named.length === 0 ? new Set<string>() : await reachedIds(named);
+      const owned = items.map((item) => {
+        const isReached = item.supersedes === undefined || older.has(item.supersedes);
+        return isReached ? orRefusal(() => ({ ...item, ...ownOf(item) })) : rejected(noReplaced());
+      });
       const good = owned.filter((item) => !('kind' in item)) as NewMemory[];
       if (good.length === 0) return { outcomes: owned as AddOutcome[], token: null, replayed: false };
       const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
@@ -349,9 +358,15 @@ function orRefusal(work: () => NewMemory): NewMemory | AddOutcome {
     return work();
   } catch (error) {
     if (!isEngineError(error, 'forbidden')) throw error;
-    return { kind: 'rejected', error: { code: error.code, message: error.message } };
+    return rejected(error);
   }
 }
+
+function rejected({ code, message }: EngineError): AddOutcome {
+  return { kind: 'rejected', error: { code, message } };
+}
+
+const noReplaced = () => new EngineError('not_found', 'supersedes: no memory with this id');
 
 /** Keeps the Idempotency-Keys of differently bound callers apart, so that none is sent the reply to another. */
 function claimWithin({ userId, tags = [] }: Bounds, claim: IdempotencyClaim): IdempotencyClaim {

@@ -47,6 +47,7 @@ export class ImportRehearsal {
     if (claims === null) return { kind: 'read' };
     const mark = this.#taken.get(claims.name);
     if (mark === claims.mark) return { kind: 'known' };
+    if (mark !== undefined && line.type === 'memory' && isLater(mark, claims.mark)) return { kind: 'kept' };
     if (mark !== undefined) return refused('conflict', 'another line of this import has its id');
     if (claims.others.some((name) => this.#taken.has(name)) || !this.#fits(line))
       return refused('conflict', 'it does not go with another line of this import');
@@ -68,6 +69,16 @@ export class ImportRehearsal {
   }
 }
 
+/** Whether a memory stands in a later version, of the same user, than another mark of it says. */
+function isLater(mark: string, other: string): boolean {
+  const [[version], user] = [mark.split(' '), mark.slice(-USER_AND_TEXT, -TEXT)];
+  return Number(version) > Number(other.split(' ')[0]) && user === other.slice(-USER_AND_TEXT, -TEXT);
+}
+
+/** Characters of a text's hash in a mark, and of a user's hash and a text's. */
+const TEXT = 8;
+const USER_AND_TEXT = 20;
+
 function refused(code: string, message: string): ImportOutcome {
   return { kind: 'refused', error: { code, message } };
 }
@@ -82,10 +93,10 @@ function claimsOf(line: PortableLine): Claims | null {
   switch (line.type) {
     case 'memory': {
       const { id, user_id: user, external_id: external, item, document, version } = line;
-      const text = contentHash(line.content).toString('latin1', 0, 8);
+      const text = contentHash(line.content).toString('latin1', 0, TEXT);
       return {
         name: hashed('memory', id),
-        mark: [version, line.updated_at ?? line.created_at ?? '', hashed(user, text)].join(' '),
+        mark: `${version} ${line.updated_at ?? line.created_at ?? ''} ${hashed(user)}${text}`,
         others: [
           ...(external === null ? [] : [hashed('external', user, external)]),
           ...(item === null ? [] : [hashed('item', user, item.namespace, item.key)]),

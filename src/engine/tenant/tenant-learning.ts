@@ -2,11 +2,20 @@ import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
 import { MIN_JUDGED_RECALLS } from '../retrieve/learn-weights.ts';
 import { DEFAULT_OPTIONS } from '../retrieve/options.ts';
 import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/score.ts';
 import { getLearned, listLearned } from '../store/learned.ts';
-import type { Learned, LearnedOptions, Learning, LearningOutcome, Profile, RetrievalOptions } from '../types.ts';
+import type {
+  Learned,
+  LearnedOptions,
+  LearnedState,
+  Learning,
+  LearningOutcome,
+  Profile,
+  RetrievalOptions,
+} from '../types.ts';
 import { readRetrievalDefaults } from './retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
@@ -40,30 +49,44 @@ export function createLearningMethods(
     return { learned, reason: null };
   }
 
+  async function move(id: string, from: LearnedState, to: LearnedState): Promise<Learned> {
+    const { replaced } = getLearned(store(), id);
+    await writer.write(path, 'moveLearned', { id, from, to, replaced });
+    return getLearned(store(), id);
+  }
+
   return {
     learnWeights,
     listLearned: async () => listLearned(store()),
     async acceptLearned(id, signal) {
       const learned = getLearned(store(), id);
       requireState(learned, 'proposed');
-      if (!isDeepStrictEqual(present(), { profile: learned.profile, present: learned.before })) {
-        throw new EngineError('conflict', 'the defaults were changed after this was learned: learn again');
+      const { replaced: noted } = learned;
+      // An acceptance that was broken off had noted what it replaces: where the defaults are as it wanted them, it ends.
+      if (noted === null || !isDeepStrictEqual(defaults(), accepted(noted, learned))) {
+        if (!isDeepStrictEqual(present(), { profile: learned.profile, present: learned.before })) {
+          throw new EngineError('conflict', 'the defaults were changed after this was learned: learn again');
+        }
+        const replaced = defaults();
+        await writer.write(path, 'moveLearned', { id, from: 'proposed', to: 'proposed', replaced });
+        await failpoint('before-defaults');
+        await putRetrievalDefaults(accepted(replaced, learned), signal === undefined ? {} : { signal });
+        await failpoint('after-defaults');
       }
-      const replaced = defaults();
-      await putRetrievalDefaults(accepted(replaced, learned), signal === undefined ? {} : { signal });
-      await writer.write(path, 'moveLearned', { id, from: 'proposed', to: 'accepted', replaced });
-      return getLearned(store(), id);
+      return move(id, 'proposed', 'accepted');
     },
     async revertLearned(id) {
       const learned = getLearned(store(), id);
       requireState(learned, 'accepted');
       const { replaced } = learned;
-      if (replaced === null || !isDeepStrictEqual(defaults(), accepted(replaced, learned))) {
+      const isUndone = isDeepStrictEqual(defaults(), replaced);
+      if (replaced === null || !(isUndone || isDeepStrictEqual(defaults(), accepted(replaced, learned)))) {
         throw new EngineError('conflict', 'the defaults were changed after the acceptance: set them as you want them');
       }
+      await failpoint('before-defaults');
       await putRetrievalDefaults(replaced, { force: true });
-      await writer.write(path, 'moveLearned', { id, from: 'accepted', to: 'reverted', replaced });
-      return getLearned(store(), id);
+      await failpoint('after-defaults');
+      return move(id, 'accepted', 'reverted');
     },
   };
 }

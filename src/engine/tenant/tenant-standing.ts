@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import type { Tenant } from '../engine.ts';
 import { serialiseError } from '../errors.ts';
+import { hasNeighbours } from '../readers/standing.ts';
+import { distinctModels } from '../store/live-model.ts';
 import {
   getStandingQuery,
   hasDueMemories,
@@ -8,6 +10,7 @@ import {
   listStandingAnswers,
   listStandingQueries,
 } from '../store/standing.ts';
+import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { getWebhook, hasDueDeliveries, hasEventsToHand, listDeliveries, listWebhooks } from '../store/webhooks.ts';
 import type { ClaimedDelivery, DeliveryOutcome, Standing } from '../types.ts';
 import { readRetrievalDefaults } from './retrieval-defaults.ts';
@@ -18,6 +21,10 @@ import { guardOf } from './tenant-privacy.ts';
 const COMPARED_AT_ONCE = 64;
 /** Events that one commit hands to the webhooks. */
 const HANDED_AT_ONCE = 500;
+/** Standing queries that one comparison may have embedded before it. */
+const EMBEDDED_AT_ONCE = 256;
+/** Time after a failure of the provider in which it is not asked for vectors of standing queries (ms). */
+const EMBED_AGAIN_MS = 30_000;
 /** Most deliveries of a tenant that this process has under way. */
 const MAX_UNDER_WAY = 32;
 
@@ -27,6 +34,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
   const store = () => options.open().store;
   const guard = guardOf(options);
   const deliver = createDeliveries(options);
+  const embedQueries = createQueryEmbedding(options);
   /** A file that nothing was written to since the feed was switched on is told of it by its writer. */
   const ensureFeed = async () => {
     if (config.OM_EVENTS) await writer.write(path, 'open', {});
@@ -70,6 +78,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     if (!hasDueMemories(store(), clock.now())) return false;
     const due = await writer.write(path, 'claimDue', { limit: COMPARED_AT_ONCE });
     if (due.length === 0) return false;
+    await embedQueries();
     const memoryNos = due.map(({ memoryNo }) => memoryNo);
     const matches = await readers.read(path, 'compareStanding', {
       memoryNos,
@@ -79,6 +88,28 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     metrics.standingAnswers.inc(await writer.write(path, 'noteAnswers', { dueNos, matches }));
     return true;
   }
+}
+
+/**
+ * Makes the function that embeds standing queries which have no vector of the live model yet, some at a time. Where the
+ * provider fails, their words find them alone until it is asked again.
+ */
+function createQueryEmbedding({ path, clock, open, questionerOf, writer }: TenantOptions): () => Promise<void> {
+  let askAgainAt = -Infinity;
+  return async () => {
+    const { store, liveModels } = open();
+    const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
+    if (live === undefined || !hasNeighbours(live) || clock.now() < askAgainAt) return;
+    const waiting = listUnembeddedQueries(store, live.modelNo, EMBEDDED_AT_ONCE);
+    const questioner = waiting.length === 0 ? null : questionerOf(live);
+    if (questioner === null) return;
+    const embedded = await Promise.all(
+      waiting.map(async ({ queryNo, query }) => ({ queryNo, embedding: await questioner.embedQuery(query) })),
+    );
+    const vectors = embedded.flatMap(({ queryNo, embedding }) => (embedding === null ? [] : { queryNo, embedding }));
+    if (vectors.length < waiting.length) askAgainAt = clock.now() + EMBED_AGAIN_MS;
+    if (vectors.length > 0) await writer.write(path, 'putStandingVectors', { modelNo: live.modelNo, vectors });
+  };
 }
 
 /** Makes the function that sends what is due. It waits for no reply: each is noted when it comes. */

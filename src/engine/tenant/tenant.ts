@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
+import { createBatchReceiptMethods } from './tenant-batch-receipts.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
@@ -36,8 +37,7 @@ export function createTenant(options: TenantOptions): Tenant {
     arriving: new Map(),
     viewOf(keyId) {
       let view = views.get(keyId);
-      if (view === undefined)
-        views.set(keyId, (view = tenantFor({ ...options, writer: writerFor(options.writer, keyId) }, shared)));
+      if (view === undefined) views.set(keyId, (view = tenantFor(optionsFor(options, keyId), shared)));
       return view;
     },
   };
@@ -81,11 +81,18 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createPrivacyMethods(options),
     ...createUpkeepMethods(options),
     ...createErasureMethods(options),
+    ...createBatchReceiptMethods(options),
     ...createEvalMethods(options),
     ...createStandingMethods(options),
     ...createLearningMethods(options, queries),
     ...createPortableMethods(options),
   };
+}
+
+/** Makes the options of a tenant that reads and writes in the name of a key. */
+function optionsFor(options: TenantOptions, keyId: string): TenantOptions {
+  const { readers, writer } = options;
+  return { ...options, readers: readers.as(keyId), writer: writerFor(writer, keyId) };
 }
 
 /** Makes a writer that runs commands in the name of a key. */

@@ -24,3 +24,32 @@ export function textOfValue(value: Json): string {
   walk('', value);
   return lines.join('\n');
 }
+
+/** Replaces each string of a JSON value that is the old text by the new one; undefined if no string is the old text. */
+export function replaceText(value: Json, { old, by }: { readonly old: string; readonly by: string }): Json | undefined {
+  let isFound = false;
+  const walk = (node: Json): Json => {
+    if (node === old) {
+      isFound = true;
+      return by;
+    }
+    if (node === null || typeof node !== 'object') return node;
+    if (Array.isArray(node)) return (node as readonly Json[]).map(walk);
+    return Object.fromEntries(Object.entries(node).map(([key, entry]) => [key, walk(entry)]));
+  };
+  const replaced = walk(value);
+  return isFound ? replaced : undefined;
+}
+
+/** Whether a text is what `textOfValue` makes of a value, or each of its lines stands in a string of the value. */
+export function isMadeOf(text: string, value: Json): boolean {
+  if (textOfValue(value) === text) return true;
+  const strings: string[] = [];
+  const walk = (node: Json): void => {
+    if (typeof node === 'string') strings.push(node);
+    else if (node !== null && typeof node === 'object') Object.values(node).forEach(walk);
+  };
+  walk(value);
+  const all = strings.join('\n');
+  return text.split('\n').every((line) => all.includes(line));
+}

@@ -41,6 +41,8 @@ export interface MemoryFilter {
   readonly documentIds?: readonly string[] | undefined;
   /** Selects memories that mention one of these files, as paths that were stated. */
   readonly files?: readonly string[] | undefined;
+  /** Selects memories whose salience is at least this at the time of the query, 0..1. */
+  readonly minSalience?: number | undefined;
   readonly eventFrom?: number | undefined;
   readonly eventTo?: number | undefined;
   readonly createdFrom?: number | undefined;

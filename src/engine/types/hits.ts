@@ -144,6 +144,8 @@ export interface QueryResult {
   readonly hits: readonly Hit[];
   /** True if hits or episodes were left out because their texts are too large; absent otherwise. */
   readonly isCut?: true;
+  /** The `tokenBudget` that the best match needs, if it did not fit and is no hit; absent otherwise. */
+  readonly bestNeeds?: number;
   /** Whether the answer may be worse than it should, for any of `degradedReasons`. */
   readonly degraded: boolean;
   /**

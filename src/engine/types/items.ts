@@ -14,7 +14,8 @@ export interface ItemPlace {
 }
 
 /** An item to put: all that is stored of it from then on. */
-export interface NewItem extends ItemPlace, Omit<NewMemory, 'userId' | 'sessionId' | 'externalId' | 'content'> {
+export interface NewItem
+  extends ItemPlace, Omit<NewMemory, 'userId' | 'sessionId' | 'externalId' | 'content' | 'supersedes'> {
   /** Text that is searched; null derives it from the value, and with '' queries do not find the item by its text. */
   readonly content: string | null;
   /** Any JSON value of at most `MAX_VALUE_BYTES`, kept apart from the text; null for none. */

@@ -32,13 +32,15 @@ export interface NameFilter {
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** A name that memories have. */
+/** A name that memories or session logs have. */
 export interface NameSummary {
   readonly name: string;
   /** Number of memories with it, whatever their status; expired ones and those that are not valid now do not count. */
   readonly memories: number;
-  /** When the newest of them was added, Unix ms. */
+  /** When the newest of them was added, or the last log was changed, Unix ms. */
   readonly lastUsedAt: number;
+  /** Number of items in the session logs of the user or the session; absent for types and tags, and within tags. */
+  readonly logItems?: number;
 }
 
 /** What a tenant lists page by page. */

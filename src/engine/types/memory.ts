@@ -86,6 +86,11 @@ export interface NewMemory {
    * `keep` stores it beside that one. An external id stays unique with both.
    */
   readonly onDuplicate?: (typeof DUPLICATE_WAYS)[number] | undefined;
+  /**
+   * Id of a memory of the same user that this one supersedes. Both happen in one commit: an item whose supersession is
+   * refused is rejected. None by default.
+   */
+  readonly supersedes?: string | undefined;
 }
 
 /** What may become of an exact duplicate; `NewMemory.onDuplicate` says what the ways mean. */
@@ -186,9 +191,9 @@ export interface Revision {
 
 /**
  * What became of one item of an add. An `accepted` item was stored and has a job. A `duplicate` was there already and
- * was reinforced. A `rejected` item wrote nothing, because its `externalId` belongs to another text, or because the
- * tenant's privacy policy refuses it. `screened` says what was done about sensitive values; it is absent where the
- * policy looks for nothing.
+ * was reinforced. A `rejected` item wrote nothing, because its `externalId` belongs to another text, because the memory
+ * that it `supersedes` cannot give way to it, or because the tenant's privacy policy refuses it. `screened` says what
+ * was done about sensitive values; it is absent where the policy looks for nothing.
  */
 export type AddOutcome =
   | {

@@ -214,11 +214,11 @@ export interface ExportOptions {
 }
 
 /**
- * What became of a line: `stored`; `known` because it is there already; `read` because there is nothing to store of it;
- * or `refused`, with the reason.
+ * What became of a line: `stored`; `known` because it is there already; `kept` because it is there and was changed here
+ * since, which stays; `read` because there is nothing to store of it; or `refused`, with the reason.
  */
 export type ImportOutcome =
-  | { readonly kind: 'stored' | 'known' | 'read' }
+  | { readonly kind: 'stored' | 'known' | 'kept' | 'read' }
   | { readonly kind: 'refused'; readonly error: { readonly code: string; readonly message: string } };
 
 /** Methods of a tenant for its data as a whole. */
@@ -231,8 +231,9 @@ export interface Portable {
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;
   /**
-   * Stores lines of a portable file in one commit, each exactly or not at all. A line that is there already is `known`.
-   * One that is there with other content is refused with `conflict`, and what is there stays.
+   * Stores lines of a portable file in one commit, each exactly or not at all. A line that is there already is `known`,
+   * and `kept` if it was changed here after the version of the line. One that is there with other content is refused
+   * with `conflict`. What is there stays in all three cases.
    * @returns outcomes in the order of the lines
    * @throws EngineError `unavailable` and `storage_full` as `addMemories`
    */

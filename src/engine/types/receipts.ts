@@ -69,3 +69,80 @@ export interface TextReceipt {
   readonly omissions: readonly Omission[];
   readonly warnings: readonly DocumentWarning[];
 }
+
+// ── Batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * What became of an item of a batch: a memory of its own (`stored`), one that was there and says the same (`merged`),
+ * or none (`refused`).
+ */
+export const ITEM_FATES = ['stored', 'merged', 'refused'] as const;
+export type ItemFate = (typeof ITEM_FATES)[number];
+
+/** Most items of one receipt. */
+export const MAX_RECEIPT_ITEMS = 100_000;
+
+/** An item of a batch, to be noted right after it was answered. */
+export interface NotedItem {
+  /** Number of the item in its batch, from 1. */
+  readonly item: number;
+  readonly fate: ItemFate;
+  /** The memory that holds it; null for an item that was refused. */
+  readonly memoryId: string | null;
+  /** Its text as it was sent; null for an item that was refused. */
+  readonly content: string | null;
+  /** Why it was refused; null for others. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** What a receipt says of an item. */
+export interface ReceiptItemState {
+  readonly item: number;
+  readonly fate: ItemFate;
+  /** The memory that holds it; null for an item that was refused, and for a memory that is gone. */
+  readonly memoryId: string | null;
+  /** Length of its text, in UTF-16 units; 0 for an item that was refused. */
+  readonly characters: number;
+  /**
+   * Whether the memory holds its text now, white space apart. false where the memory is gone or was changed, and where
+   * the privacy policy replaced a part of the text; null for an item that was refused.
+   */
+  readonly isHeld: boolean | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** Accounts for every item of a batch. */
+export interface BatchReceipt {
+  readonly id: string;
+  /** Time of the batch, Unix ms. */
+  readonly createdAt: number;
+  /** Number of items by what became of them. */
+  readonly counts: Readonly<Record<ItemFate, number>>;
+  /** Length of the texts of all items that were not refused, and how much of it memories hold now. */
+  readonly characters: number;
+  readonly held: number;
+  /** Whether every number from 1 to `total` has its item, and each is held or was refused with a reason. */
+  readonly isComplete: boolean;
+  /** One page of the items, by their numbers. */
+  readonly items: readonly ReceiptItemState[];
+  readonly total: number;
+}
+
+/** Receipts of batches of a tenant. */
+export interface BatchReceipts {
+  /**
+   * Notes what became of items of a batch, and compares the text that each memory holds with what was sent.
+   * @param id the receipt that the items belong to; a new one if left out
+   * @returns the id of the receipt
+   */
+  noteBatch(items: readonly NotedItem[], id?: string): Promise<string>;
+  /**
+   * Returns a receipt with a page of its items.
+   * @param options.writtenBy only if the key of this id sent the batch
+   * @throws EngineError `not_found`, also for a receipt that is older than `OM_RECEIPT_DAYS`
+   */
+  batchReceipt(
+    id: string,
+    options: { readonly limit: number; readonly offset: number; readonly writtenBy?: string | undefined },
+  ): Promise<BatchReceipt>;
+}

@@ -45,7 +45,7 @@ import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { backUp } from './back-up.ts';
 import { calibrateScores } from './calibrate-scores.ts';
-import { addWordStems } from './add-word-stems.ts';
+import { addLeftOutWords } from './add-left-out-words.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { learnSectors } from './learn-sectors.ts';
 import { tendReembed } from './tend-reembed.ts';
@@ -97,8 +97,8 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
     // This looks at the vectors that were stored since it looked last.
     { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
-    // This reads a note once the word index has its stems.
-    { name: 'stems', everyMs: 60_000, ...atOnce, run: addWordStems },
+    // This reads a note once the word index is complete.
+    { name: 'words', everyMs: 60_000, ...atOnce, run: addLeftOutWords },
     { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'

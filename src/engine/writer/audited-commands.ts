@@ -1,4 +1,12 @@
-import type { AddReply, AuditDetail, DeleteReceipt, ErasureFilter, ImportOutcome, PortableLine } from '../types.ts';
+import type {
+  AddReply,
+  AuditDetail,
+  DeleteReceipt,
+  ErasureFilter,
+  ImportOutcome,
+  NewMemory,
+  PortableLine,
+} from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 
 /** What a command leaves in the audit log. */
@@ -14,7 +22,7 @@ type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: Write
  * not listed here is no action of a caller, or a later slice of one.
  */
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
-  addMemories: (_, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(reply) }),
+  addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
   importLines: ({ lines }, outcomes) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
   patchMemory: ({ id, patch }, { version }) => ({
     action: 'memory.patch',
@@ -52,7 +60,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     detail: { id, verdict, memories: memoryIds.length },
   }),
   putLearned: ({ id }) => ({ action: 'learned.propose', detail: { id } }),
-  moveLearned: ({ id, to }) => ({ action: to === 'accepted' ? 'learned.accept' : 'learned.revert', detail: { id } }),
+  moveLearned: ({ id, to }) =>
+    // A proposal that stays one was about to be accepted.
+    to === 'proposed' ? null : { action: to === 'accepted' ? 'learned.accept' : 'learned.revert', detail: { id } },
   undoLinks: ({ writtenBy }, { edges }) =>
     edges === 0 ? null : { action: 'link.undo', detail: { written_by: writtenBy, edges } },
   undoChanges: ({ writtenBy }, { restored, unrestored }) =>
@@ -97,12 +107,15 @@ export function describeCommand(name: WriteCommandName, input: unknown, output: 
   return describe?.(input, output) ?? null;
 }
 
-function addedBy({ outcomes }: AddReply): AuditDetail {
+function addedBy(items: readonly NewMemory[], { outcomes }: AddReply): AuditDetail {
   const ids = outcomes.flatMap((outcome) => (outcome.kind === 'accepted' ? [outcome.id] : []));
   const count = (kind: string) => outcomes.filter((outcome) => outcome.kind === kind).length || undefined;
   return {
     added: ids.length,
     duplicates: count('duplicate'),
+    superseding:
+      items.filter((item, place) => item.supersedes !== undefined && outcomes[place]?.kind !== 'rejected').length ||
+      undefined,
     rejected: count('rejected'),
     first: ids[0],
     last: ids.at(-1),

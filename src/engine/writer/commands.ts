@@ -38,6 +38,7 @@ import {
   noteAnswers,
   settleDeliveries,
 } from '../commands/standing.ts';
+import { noteBatch } from '../commands/batch-receipts.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
@@ -48,6 +49,7 @@ import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.t
 import { moveLearned, putLearned } from '../store/learned.ts';
 import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
 import { deleteStandingQuery } from '../store/standing.ts';
+import { putStandingVectors, type StandingVector } from '../store/standing-vectors.ts';
 import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
 import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
@@ -133,11 +135,16 @@ export const WRITE_COMMANDS = {
   createWebhook,
   deleteWebhook: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteWebhook(store, id),
   retryDeliveries: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryDeliveries(store, id, now),
+  putStandingVectors: (
+    { store }: WriteContext,
+    { modelNo, vectors }: { readonly modelNo: number; readonly vectors: readonly StandingVector[] },
+  ) => putStandingVectors(store, modelNo, vectors),
   claimDue,
   noteAnswers,
   handEvents,
   claimDeliveries,
   settleDeliveries,
+  noteBatch,
   putLearned: ({ store }: WriteContext, learned: Learned) => putLearned(store, learned),
   moveLearned: (
     { store }: WriteContext,

@@ -187,6 +187,63 @@ test('recalled text is quoted as the format prompt quotes it, whichever way it i
   await client.close();
 });
 
+test('of three corrections at once that supersede, one holds, and the others store nothing', async () => {
+  const client = await connect({ path: '/mcp/users/three' });
+  const id = idIn(await callTool(client, 'remember', { content: 'The office is in Bonn.' }));
+  const replies = await Promise.all(
+    ['Kiel', 'Jena', 'Ulm'].map((town) =>
+      tryTool(client, 'update_memory', { id, mode: 'supersede', content: `The office is in ${town}.` }),
+    ),
+  );
+  expect(replies.filter(({ isError }) => isError)).toHaveLength(2);
+  const { body } = await api.request('GET', '/memory/all?user_id=three');
+  expect(body.items).toHaveLength(1);
+  await client.close();
+});
+
+test('a correction of an item changes its value where the text stands in it, and says so', async () => {
+  const client = await connect({ path: '/mcp/users/item' });
+  const put = async (fields: object) =>
+    (await api.request('PUT', '/items', { body: { user_id: 'item', key: 'k', ...fields } })).body.id;
+  const correct = (id: string, content: string) => tryTool(client, 'update_memory', { id, mode: 'correct', content });
+  const valueAt = async () => (await api.request('GET', '/items?user_id=item&key=k')).body['value'];
+
+  const id = await put({ value: { kind: 'note', text: 'Ana drinks tea.' }, content: 'Ana drinks tea.' });
+  expect((await correct(id, 'Ana drinks mate.')).text).toContain('value has the new text, too');
+  expect(await valueAt()).toEqual({ kind: 'note', text: 'Ana drinks mate.' });
+
+  await put({ value: { kind: 'note', text: 'Ana drinks tea.' } });
+  const refused = await correct(id, 'Ana drinks mate.');
+  expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('made of the value of an item')]);
+  expect(await valueAt()).toEqual({ kind: 'note', text: 'Ana drinks tea.' });
+
+  await put({ value: { level: 3 }, content: 'Ana is at an advanced level.' });
+  expect((await correct(id, 'Ana is at level three.')).text).toContain('stands apart');
+  expect(await valueAt()).toEqual({ level: 3 });
+  await client.close();
+});
+
+test('a budget that is too small for the best match says what it needs', async () => {
+  const client = await connect({ path: '/mcp/users/budget' });
+  const content = `The harbour rules say: ${'no anchoring near the pier, '.repeat(20)}ever.`;
+  await callTool(client, 'remember', { content });
+  const query = 'What do the harbour rules say about anchoring?';
+  const short = await callTool(client, 'recall', { query, token_budget: 60 });
+  const needed = Number(/does not fit the token_budget: ask again with (\d+) or more/.exec(short)![1]);
+  expect(short).not.toContain('No relevant context');
+  expect(await callTool(client, 'recall', { query, token_budget: needed })).toContain('no anchoring near the pier');
+  expect(await callTool(client, 'recall', { query, token_budget: needed - 1 })).not.toContain('no anchoring');
+  await client.close();
+});
+
+test('what would be forgotten at once is refused', async () => {
+  const client = await connect({ path: '/mcp/users/past' });
+  const late = await tryTool(client, 'remember', { content: 'Valid until spring.', expires_at: '2020-01-01' });
+  expect([late.isError, late.text]).toEqual([true, expect.stringMatching(/^expires_at: .*nothing was stored/)]);
+  expect((await api.request('GET', '/memory/all?user_id=past')).body.items).toEqual([]);
+  await client.close();
+});
+
 test('the answer says what the floor cut, and a lower floor shows it', async () => {
   const client = await connect({ path: '/mcp/users/floor' });
   await callTool(client, 'remember', { content: 'The cat of the neighbours is called Mimi and sleeps all day.' });

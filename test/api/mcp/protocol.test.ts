@@ -144,6 +144,33 @@ describe('bodies and methods', () => {
     expect(reply.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } });
   });
 
+  test.each<[string, object, Record<string, string>, string]>([
+    ['initialize', {}, {}, 'initialize: params.protocolVersion: expected string, received undefined; params.cap'],
+    [
+      'initialize',
+      { protocolVersion: 5, capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+      {},
+      'initialize: ',
+    ],
+    ['tools/list', { cursor: 5 }, {}, 'tools/list: params.cursor: expected string'],
+    ['tools/call', { name: 'recall', arguments: 5 }, {}, 'tools/call: params.arguments: expected record'],
+    [
+      'resources/read',
+      { _meta: MODERN },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read' },
+      'resources/read: params.uri: expected string',
+    ],
+  ])('malformed parameters of %s are invalid parameters, by name', async (method, params, headers, words) => {
+    const reply = await post({ jsonrpc: '2.0', id: 'a', method, params }, headers);
+    expect(reply.status).toBe(400);
+    expect(reply.body).toMatchObject({
+      jsonrpc: '2.0',
+      id: 'a',
+      error: { code: -32602, message: expect.stringContaining(words) as unknown },
+    });
+    expect(reply.text).not.toContain('invalid_type');
+  });
+
   test('GET and DELETE of earlier revisions are a 405', async () => {
     for (const method of ['GET', 'DELETE', 'PUT'])
       for (const path of ['/mcp', '/mcp/users/ana']) {

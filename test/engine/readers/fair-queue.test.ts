@@ -1,43 +1,129 @@
 import { expect, test } from 'vitest';
-import { createFairQueue } from '../../../src/engine/readers/fair-queue.ts';
-
-interface Read {
-  readonly path: string;
-  readonly no: number;
-}
+import { FairQueue, type QueuedRead } from '../../../src/engine/readers/fair-queue.ts';
+import { ReadCosts } from '../../../src/engine/readers/read-costs.ts';
 
 const all = () => true;
-const read = (path: string, no: number): Read => ({ path, no });
+const label = ({ path, key, id }: QueuedRead) => `${path}${key === '' ? '' : `/${key}`} ${id}`;
 
-test('files have their turns one after the other, however many reads of one wait', () => {
-  const queue = createFairQueue<Read>();
-  for (let no = 0; no < 4; no += 1) queue.push(read('busy', no));
-  queue.push(read('quiet', 0));
-  queue.push(read('other', 0));
-  const order = Array.from({ length: queue.size }, () => queue.take(all)!).map(({ path, no }) => `${path} ${no}`);
-  expect(order).toEqual(['busy 0', 'quiet 0', 'other 0', 'busy 1', 'busy 2', 'busy 3']);
+/** A queue with the costs that its reads had, and short ways to ask and to answer. */
+function startQueue() {
+  const queue = new FairQueue<QueuedRead>();
+  const costs = new ReadCosts();
+  let asked = 0;
+  const read = (path: string, { key = '', name = 'query' } = {}): QueuedRead => {
+    asked += 1;
+    return { id: asked, path, key, name, cost: costs.of(path, key, name) };
+  };
+  const ask = (path: string, options?: { key?: string; name?: string }): QueuedRead => {
+    const asking = read(path, options);
+    queue.push(asking);
+    return asking;
+  };
+  return { queue, read, ask };
+}
+
+test('tenants have their turns one after the other, however many reads of one wait', () => {
+  const { queue, ask } = startQueue();
+  for (let no = 0; no < 4; no += 1) ask('busy');
+  ask('quiet');
+  ask('other');
+  const order = Array.from({ length: queue.size }, () => label(queue.take(all)!));
+  expect(order).toEqual(['busy 1', 'quiet 5', 'other 6', 'busy 2', 'busy 3', 'busy 4']);
   expect(queue.take(all)).toBeUndefined();
   expect(queue.size).toBe(0);
 });
 
-test('a read that may not run yet holds up no other', () => {
-  const queue = createFairQueue<Read>();
-  const [held, second, third] = [read('a', 0), read('a', 1), read('b', 0)];
-  for (const one of [held, second, third]) queue.push(one);
-  const others = (one: Read) => one !== held;
-  expect([queue.take(others), queue.take(others), queue.take(others)]).toEqual([second, third, undefined]);
+test('a tenant whose reads take long waits until the others had as much time', () => {
+  const { queue, ask } = startQueue();
+  const cost: Record<string, number> = { slow: 1_000, quick: 10 };
+  const hadMs: Record<string, number> = { slow: 0, quick: 0 };
+  for (const path of ['slow', 'slow', 'quick', 'quick']) ask(path);
+  const slowAnswers: number[] = [];
+  for (let answered = 0; answered < 500; answered += 1) {
+    const read = queue.take(all)!;
+    hadMs[read.path]! += cost[read.path]!;
+    if (read.path === 'slow') slowAnswers.push(answered);
+    queue.end(read, cost[read.path]!);
+    ask(read.path);
+  }
+  expect(Math.abs(hadMs['slow']! - hadMs['quick']!)).toBeLessThanOrEqual(1_000);
+  expect(slowAnswers.length).toBeLessThan(10);
+});
+
+test('keys of a tenant share its time, and a tenant with many keys has no more of it', () => {
+  const { queue, ask } = startQueue();
+  const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  for (const key of keys) ask('many', { key });
+  ask('one', { key: 'z' });
+  const had = new Map<string, number>();
+  for (let answered = 0; answered < 1_400; answered += 1) {
+    const read = queue.take(all)!;
+    queue.end(read, 5);
+    had.set(read.key, (had.get(read.key) ?? 0) + 1);
+    ask(read.path, { key: read.key });
+  }
+  expect(had.get('z')).toBeGreaterThan(690);
+  for (const key of keys) expect(had.get(key)).toBeGreaterThan(90);
+});
+
+test('who was silent is next, and has saved up nothing', () => {
+  const { queue, ask } = startQueue();
+  for (let no = 0; no < 50; no += 1) {
+    ask('busy');
+    queue.end(queue.take(all)!, 100);
+  }
+  for (let no = 0; no < 6; no += 1) ask('busy');
+  for (let no = 0; no < 6; no += 1) ask('back');
+  const order = Array.from({ length: 8 }, () => {
+    const read = queue.take(all)!;
+    queue.end(read, 100);
+    return read.path;
+  });
+  expect(order.slice(0, 2)).toContain('back');
+  expect(order.filter((path) => path === 'busy').length).toBeGreaterThanOrEqual(3);
+});
+
+test('a read that may not run yet holds up no other, of its own key neither', () => {
+  const { queue, ask } = startQueue();
+  const [held, second, third] = [ask('a', { name: 'explain' }), ask('a'), ask('b')];
+  const short = ({ name }: QueuedRead) => name !== 'explain';
+  expect([queue.take(short), queue.take(short), queue.take(short)]).toEqual([second, third, undefined]);
   expect(queue.take(all)).toBe(held);
 });
 
-test('reads go to the front and away', () => {
-  const queue = createFairQueue<Read>();
-  const [first, second, gone] = [read('a', 0), read('a', 1), read('b', 0)];
-  queue.push(second);
+test('reads of one key and name stay in their order, and a read that is asked again comes first', () => {
+  const { queue, read, ask } = startQueue();
+  const [lost, gone] = [read('a'), read('b')];
+  const next = ask('a');
   queue.push(gone);
-  queue.pushFront(first);
+  queue.pushFront(lost);
   queue.remove(gone);
   queue.remove(gone);
   expect(queue.size).toBe(2);
-  expect(queue.clear()).toEqual([first, second]);
+  expect(queue.clear()).toEqual([lost, next]);
   expect(queue.size).toBe(0);
+});
+
+test('where too many wait, the latest read of whoever has most waiting goes', () => {
+  const { queue, ask } = startQueue();
+  const crowd = Array.from({ length: 3 }, () => ask('crowd', { key: 'loud' }));
+  ask('crowd', { key: 'soft' });
+  ask('crowd', { key: 'soft', name: 'explain' });
+  ask('quiet');
+  expect(queue.removeFromLongest()).toBe(crowd[2]);
+  expect(queue.size).toBe(5);
+});
+
+test('tenants that are gone are forgotten, and those that have something in hand are not', () => {
+  const { queue, ask } = startQueue();
+  ask('held');
+  const held = queue.take(all)!;
+  for (let no = 0; no < 3_000; no += 1) {
+    ask(`tenant ${no}`);
+    queue.end(queue.take(all)!, 1);
+  }
+  queue.end(held, 50_000);
+  ask('held');
+  ask('other');
+  expect(queue.take(all)!.path).toBe('other');
 });

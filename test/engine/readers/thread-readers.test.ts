@@ -137,6 +137,44 @@ describe('reader threads', () => {
   });
 });
 
+describe('many slow questions at once', () => {
+  const values = Object.fromEntries(Array.from({ length: 32 }, (_, no) => [`k${no}`, 'x'.repeat(200)]));
+  const unlike = Object.fromEntries(Object.keys(values).map((name) => [name, { $ne: 'y' }]));
+  const slow = ask('harbour lantern', { filter: { metadata: unlike } });
+
+  test.each(['another tenant', 'another key of the tenant'])('let %s be answered in between', async (other) => {
+    const { engine, tenant } = await openFilled();
+    const memories = Array.from({ length: 1_000 }, (_, no) =>
+      newMemory({ content: `harbour ${no}`, metadata: values }),
+    );
+    for (let at = 0; at < memories.length; at += 100) await tenant.addMemories(memories.slice(at, at + 100));
+    if (other === 'another tenant') engine.control.createTenant('other');
+    const asking = other === 'another tenant' ? await engine.tenant('other') : tenant.as('other');
+    await asking.addMemories([newMemory({ content: 'The orchard was cleaned.', userId: 'bo' })]);
+    const short = ask('orchard', { filter: { userIds: ['bo'] } });
+    await asking.query(short);
+
+    let answered = 0;
+    let isOver = false;
+    const isBusy = Promise.withResolvers<void>();
+    const askOnAndOn = async () => {
+      while (!isOver) {
+        await tenant.as('busy').query(slow);
+        answered += 1;
+        if (answered === 4) isBusy.resolve();
+      }
+    };
+    const busy = Array.from({ length: 24 }, askOnAndOn);
+    await isBusy.promise;
+    const before = answered;
+    for (let times = 0; times < 10; times += 1) expect((await asking.query(short)).hits).toHaveLength(1);
+    const meanwhile = answered - before;
+    isOver = true;
+    await Promise.all(busy);
+    expect(meanwhile).toBeLessThan(20);
+  });
+});
+
 describe('a reader thread that ends', () => {
   test('is replaced, and its question is asked once more', async () => {
     vi.stubEnv('CAIRN_FAILPOINT', 'before-read:exit:3');

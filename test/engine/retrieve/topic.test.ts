@@ -9,7 +9,14 @@ const readerOf =
     new Map(
       memoryNos.map((memoryNo): [number, OwnText] => [
         memoryNo,
-        { content: contents[memoryNo]!.slice(0, characters), title: '', gist: '', entities: '[]', tags: '[]' },
+        {
+          content: contents[memoryNo]!.slice(0, characters),
+          title: '',
+          gist: '',
+          entities: '[]',
+          tags: '[]',
+          files: '[]',
+        },
       ]),
     );
 

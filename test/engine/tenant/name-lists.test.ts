@@ -100,6 +100,35 @@ test('names of others stay unseen by a bound caller, and cursors are those of th
   });
 });
 
+test('users and sessions that have only session logs are listed, with the number of items, and not when cleared', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  await fixture.add({ content: 'a', userId: 'ben', sessionId: 's2' });
+  clock.advance(1_000);
+  await tenant.changeLog({ userId: 'ana', sessionId: 's1' }, { items: [1, 2] });
+  await tenant.changeLog({ userId: 'ben', sessionId: 's1' }, { items: [1] });
+  await tenant.changeLog({ userId: '', sessionId: 's9' }, { items: [1] });
+  const all = async (kind: NameKind, filter: Partial<NameFilter> = {}) =>
+    (await tenant.listNames(kind, { prefix: '', ...filter }, { limit: 10 })).items;
+  expect(await all('users')).toEqual([
+    { name: '', memories: 0, logItems: 1, lastUsedAt: START + 1_000 },
+    { name: 'ana', memories: 0, logItems: 2, lastUsedAt: START + 1_000 },
+    { name: 'ben', memories: 1, logItems: 1, lastUsedAt: START + 1_000 },
+  ]);
+  expect(await namesOf(tenant, 'users')).toHaveLength(3);
+  expect(await all('users', { userId: 'ana' })).toMatchObject([{ name: 'ana' }]);
+  expect(await all('sessions', { userId: 'ana' })).toMatchObject([{ name: 's1', memories: 0, logItems: 2 }]);
+  expect(await all('sessions', { userId: 'ben' })).toMatchObject([{ name: 's1' }, { name: 's2', logItems: 0 }]);
+  expect(await all('types', { userId: 'ana' })).toEqual([]);
+  // A log has no tags by which it could lie within the bounds of a key.
+  expect(await boundTenant(tenant, { tags: ['x'] }).listNames('users', { prefix: '' }, { limit: 10 })).toEqual({
+    items: [],
+    next: null,
+  });
+  await tenant.clearLog({ userId: 'ana', sessionId: 's1' });
+  expect(await all('users', { prefix: 'a' })).toEqual([]);
+});
+
 test('each statement of a list of names steps along an index', async () => {
   await using fixture = await openTestEngine();
   const { store } = fixture;

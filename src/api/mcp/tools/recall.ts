@@ -122,11 +122,17 @@ interface Circumstances {
 }
 
 /** Says beside an answer what it lacks, so that an empty answer and a failed search do not look alike. */
-function notesOn({ hits, degraded, degradedReasons, isCut, floor }: QueryResult, about: Circumstances): string[] {
+function notesOn(
+  { hits, degraded, degradedReasons, isCut, bestNeeds, floor }: QueryResult,
+  about: Circumstances,
+): string[] {
   const notes = [
     ...(hits.length === 0 ? [`Asked about ${scopeOf(about)}.`] : []),
     ...(floor === undefined ? [] : floorNote(floor)),
     ...(degraded ? [`Degraded (${degradedReasons.join(', ')}): something may be missing; ask again later.`] : []),
+    ...(bestNeeds === undefined
+      ? []
+      : [`The best match does not fit the token_budget: ask again with ${bestNeeds} or more.`]),
     ...(isCut === true ? ['Some memories were too large for this answer; use a smaller limit.'] : []),
     ...(about.isUpToDate
       ? []

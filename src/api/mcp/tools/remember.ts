@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type AddOutcome, EngineError, type NewMemory, type Tenant } from '../../../engine/index.ts';
+import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../../engine/index.ts';
 import { isErrorCode } from '../../http-errors.ts';
 import { takeTokens } from '../../rate-limits.ts';
 import type { TenantCall } from '../../route.ts';
@@ -30,6 +30,8 @@ export const remember = tool({
     metadata: metadata.optional(),
   }),
   async run(call, input, run) {
+    if (input.expires_at !== undefined && input.expires_at <= call.api.engine.clock.now())
+      throw new EngineError('invalid', 'expires_at: this time is over, so nothing was stored; expected a later one');
     const { outcome, token } = await addOne(call.tenant, toNewMemory(input));
     if (outcome.kind === 'duplicate')
       return `Known already as memory ${outcome.id}, which was reinforced.${screeningOf(outcome)}`;
@@ -57,7 +59,10 @@ export const updateMemory = tool({
   async run(call, { id, content, tags, mode }, run) {
     if (mode === 'supersede') return supersede(call, { id, content: content!, tags }, run);
     const memory = await call.tenant.patchMemory(id, { content, tags });
-    return `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.`;
+    return (
+      `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.` +
+      (content === undefined ? '' : aboutValue(memory))
+    );
   },
 });
 
@@ -75,7 +80,10 @@ export const forget = tool({
   },
 });
 
-/** Stores a new memory with the owner, the session and the type of an old one, and puts it in the place of that one. */
+/**
+ * Stores a new memory with the owner, the session and the type of an old one, and puts it in the place of that one, in
+ * one commit: of several calls at once, one stores its text and the others are refused.
+ */
 async function supersede(
   call: TenantCall,
   { id, content, tags }: { readonly id: string; readonly content: string; readonly tags: string[] | undefined },
@@ -89,11 +97,19 @@ async function supersede(
     ...toNewMemory({ content, tags: tags ?? [...old.tags], type: old.type }),
     userId: old.userId,
     sessionId: old.sessionId,
+    supersedes: id,
   });
-  await tenant.supersedeMemory({ oldId: id, newId: outcome.id });
   const progress =
     outcome.kind === 'accepted' ? await progressOf(call, { outcome, token, run }) : 'it was there already';
   return `Memory ${id} is superseded by memory ${outcome.id}; ${progress}${screeningOf(outcome)}`;
+}
+
+/** Says what a new text did to the value of an item; '' for a memory without a value. */
+function aboutValue({ content, value }: Memory): string {
+  if (value === null) return '';
+  return JSON.stringify(value).includes(JSON.stringify(content))
+    ? ' It is an item, whose value has the new text, too.'
+    : ' It is an item, whose value stands apart from the text and stays as it was.';
 }
 
 type Stored = Exclude<AddOutcome, { kind: 'rejected' }>;

@@ -8,6 +8,7 @@ import { Backups } from './backups.tsx';
 import { Keys } from './keys.tsx';
 import { Limits } from './limits.tsx';
 import { Model } from './model.tsx';
+import { Receipts } from './receipts.tsx';
 import { Service } from './service.tsx';
 import { Settings } from './settings.tsx';
 import { Tenants } from './tenants.tsx';
@@ -20,6 +21,7 @@ const TABS = {
   service: Service,
   model: Model,
   backups: Backups,
+  receipts: Receipts,
   audit: Audit,
 } as const satisfies Readonly<Record<string, ComponentType>>;
 type Tab = keyof typeof TABS;
@@ -39,7 +41,9 @@ export function Admin() {
       <Tabs
         label={texts.admin.views}
         value={tab}
-        onChange={(next) => changeParams({ tab: next === 'keys' ? '' : next, find: '' }, { replace: true })}
+        onChange={(next) =>
+          changeParams({ tab: next === 'keys' ? '' : next, find: '', receipt: '', u: '' }, { replace: true })
+        }
         options={tabs.map((name) => [name, texts.admin.tabs[name]])}
       />
       <View />

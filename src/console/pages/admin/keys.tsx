@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { send } from '../../client.ts';
 import { Choice, Empty, Failed, Field, Time, Waiting } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Secret } from '../../parts/secret.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
@@ -28,7 +29,14 @@ export function Keys() {
           {texts.admin.makeKey}
         </button>
       </div>
-      {made !== undefined && <Secret made={made} onClose={() => setMade(undefined)} />}
+      {made !== undefined && (
+        <Secret
+          title={[texts.admin.madeTitle, made.key.name].filter(Boolean).join(': ')}
+          about={texts.admin.madeAbout}
+          secret={made.secret}
+          onClose={() => setMade(undefined)}
+        />
+      )}
       {data.items.length === 0 ? (
         <Empty title={texts.admin.noKeys}>
           <p>{texts.admin.noKeysAbout}</p>
@@ -72,29 +80,6 @@ function KeyRow({ item, onRevoke }: { item: KeyItem; onRevoke: () => void }) {
         )}
       </td>
     </tr>
-  );
-}
-
-/** A key that was made a moment ago, which the page forgets with this notice. */
-function Secret({ made: { key, secret }, onClose }: { made: MadeKey; onClose: () => void }) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(secret);
-    say(texts.code.copied);
-  };
-  return (
-    <section class="notice notice-good stack-tight" role="status" aria-label={texts.admin.madeTitle}>
-      <b>{[texts.admin.madeTitle, key.name].filter(Boolean).join(': ')}</b>
-      <p>{texts.admin.madeAbout}</p>
-      <code class="secret">{secret}</code>
-      <div class="row">
-        <button class="button button-first button-small" onClick={() => void copy()}>
-          {texts.code.copy}
-        </button>
-        <button class="button button-small" onClick={onClose}>
-          {texts.close}
-        </button>
-      </div>
-    </section>
   );
 }
 

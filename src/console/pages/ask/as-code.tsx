@@ -1,4 +1,4 @@
-import { say } from '../../parts/toast.tsx';
+import { CopyButton } from '../../parts/secret.tsx';
 import { texts } from '../../texts.ts';
 import type { QueryBody } from '../../types.ts';
 
@@ -15,17 +15,11 @@ export function AsCode({ query }: { query: QueryBody }) {
 }
 
 function Code({ title, code }: { title: string; code: string }) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(code);
-    say(texts.code.copied);
-  };
   return (
     <div class="stack-tight">
       <div class="between">
         <h2 class="minor">{title}</h2>
-        <button class="button button-small" onClick={() => void copy()}>
-          {texts.code.copy}
-        </button>
+        <CopyButton text={code} />
       </div>
       <pre tabIndex={0}>{code}</pre>
     </div>

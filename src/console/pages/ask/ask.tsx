@@ -1,10 +1,12 @@
+import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
 import { type Loaded, useLoad } from '../../parts/use-load.ts';
+import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { Answer, RecallList } from '../../types.ts';
+import type { Answer, MemoryList, RecallList } from '../../types.ts';
 import { RecallTable } from '../recalls/recall-table.tsx';
 import { AsCode } from './as-code.tsx';
 import { Compare } from './compare.tsx';
@@ -14,6 +16,7 @@ import { Settings } from './settings.tsx';
 import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
 
+const AddMemory = lazy(async () => (await import('../browse/add-memory.tsx')).AddMemory);
 /** Past answers that are listed before anything is asked. */
 const RECENT = 8;
 const TABS = ['hits', 'trace', 'compare', 'code'] as const;
@@ -52,11 +55,15 @@ export function Ask() {
   );
 }
 
-/** What stands here before anything is asked: what was asked lately, or how to begin. */
+/** What stands here before anything is asked: how to begin, or what was asked lately. */
 function Start() {
   const { data } = useLoad('recent', (signal) =>
     send<RecallList>('GET', '/recalls', { query: { limit: RECENT }, signal }).catch(() => undefined),
   );
+  const stored = useLoad('stored', (signal) =>
+    send<MemoryList>('POST', '/memory/list', { body: { limit: 1 }, signal }).catch(() => undefined),
+  );
+  if (stored.data?.items.length === 0) return <Beginning onAdded={stored.reload} />;
   return (
     <>
       <Empty title={texts.ask.emptyTitle}>
@@ -69,6 +76,32 @@ function Start() {
         </section>
       )}
     </>
+  );
+}
+
+/** The first steps of somebody who has just installed it: something to remember, then a question about it. */
+function Beginning({ onAdded }: { onAdded: () => void }) {
+  const [isAdding, setAdding] = useState(false);
+  const user = address.value.params.get('user_id') ?? '';
+  return (
+    <Empty title={texts.ask.beginTitle}>
+      <p>{may('write') ? texts.ask.begin : texts.ask.beginReader}</p>
+      {may('write') && (
+        <div class="row">
+          <button class="button button-first" onClick={() => setAdding(true)}>
+            {texts.browse.add}
+          </button>
+          <a class="button" href={hrefOf('documents')}>
+            {texts.ask.dropDocument}
+          </a>
+        </div>
+      )}
+      {isAdding && (
+        <Suspense fallback={<Waiting lines={1} />}>
+          <AddMemory user={user} onClose={() => setAdding(false)} onDone={onAdded} />
+        </Suspense>
+      )}
+    </Empty>
   );
 }
 

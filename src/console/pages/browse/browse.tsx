@@ -3,18 +3,19 @@ import { useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, Meter, PageHead, SectorName, Tabs, Time, Waiting } from '../../parts/basics.tsx';
+import { Erased } from '../../parts/erased.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { Line } from '../../parts/words.tsx';
 import { isBound, may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { MemoryItem, MemoryList } from '../../types.ts';
+import type { Deleted, MemoryItem, MemoryList } from '../../types.ts';
 import { AddMemory } from './add-memory.tsx';
 import { FadingSoon } from './fading-soon.tsx';
 import { Filters, listBodyOf } from './filters.tsx';
 import { Names } from './names.tsx';
 import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
-import { usePages } from './use-pages.ts';
+import { type Pages, usePages } from './use-pages.ts';
 
 /** Memories of the first page, which is soon there, and of each further one. */
 const FIRST_PAGE = 200;
@@ -50,6 +51,7 @@ export function Browse() {
 /** The list of memories, with filters and a selection, and the names that they are kept under. */
 function AllMemories({ tabs }: { tabs: ComponentChildren }) {
   const [isAdding, setAdding] = useState(false);
+  const [erased, setErased] = useState<readonly Deleted[]>([]);
   const { params } = address.value;
   const body = listBodyOf(params);
   const key = JSON.stringify(body);
@@ -74,8 +76,13 @@ function AllMemories({ tabs }: { tabs: ComponentChildren }) {
         <div class="stack">
           {pages.error !== undefined && <Failed error={pages.error} retry={pages.reload} />}
           {pages.items.length === 0 && pages.isLoading && <Waiting />}
-          {isEmpty && <NothingHere hasFilters={key !== '{}'} />}
-          {pages.items.length > 0 && <List key={key} pages={pages} />}
+          {isEmpty && <NothingHere hasFilters={key !== '{}'} onAdd={() => setAdding(true)} />}
+          {erased.length > 0 && (
+            <div role="status">
+              <Erased receipts={erased} />
+            </div>
+          )}
+          {pages.items.length > 0 && <List key={key} pages={pages} onForgotten={setErased} />}
         </div>
         <Names />
       </div>
@@ -86,7 +93,7 @@ function AllMemories({ tabs }: { tabs: ComponentChildren }) {
   );
 }
 
-function NothingHere({ hasFilters }: { hasFilters: boolean }) {
+function NothingHere({ hasFilters, onAdd }: { hasFilters: boolean; onAdd: () => void }) {
   return hasFilters ? (
     <Empty title={texts.browse.nothingTitle}>
       <p>{texts.browse.nothing}</p>
@@ -96,12 +103,27 @@ function NothingHere({ hasFilters }: { hasFilters: boolean }) {
     </Empty>
   ) : (
     <Empty title={texts.browse.emptyTitle}>
-      <p>{texts.browse.empty}</p>
+      <p>{may('write') ? texts.browse.empty : texts.ask.beginReader}</p>
+      {may('write') && (
+        <div class="row">
+          <button class="button button-first" onClick={onAdd}>
+            {texts.browse.addFirst}
+          </button>
+          <a class="button" href={hrefOf('documents')}>
+            {texts.ask.dropDocument}
+          </a>
+        </div>
+      )}
     </Empty>
   );
 }
 
-function List({ pages }: { pages: ReturnType<typeof usePages<MemoryItem, string>> }) {
+interface ListProps {
+  readonly pages: Pages<MemoryItem>;
+  readonly onForgotten: (receipts: readonly Deleted[]) => void;
+}
+
+function List({ pages, onForgotten }: ListProps) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const toggle = (id: string) =>
     setSelected((before) => {
@@ -117,6 +139,7 @@ function List({ pages }: { pages: ReturnType<typeof usePages<MemoryItem, string>
         isWhole={pages.isWhole}
         onSelect={setSelected}
         onDone={pages.reload}
+        onForgotten={onForgotten}
       />
       <VirtualList items={pages.items} rowHeight={ROW_HEIGHT} label={texts.browse.list} onNearEnd={pages.loadMore}>
         {(memory) => <Row memory={memory} isSelected={selected.has(memory.id)} onToggle={toggle} />}

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Choice, Failed, Waiting } from '../../parts/basics.tsx';
@@ -22,7 +21,7 @@ interface Counted {
 
 /** Users, sessions, tags, types and names with the number of their memories; a click filters by one. */
 export function Names() {
-  const [kind, setKind] = useState<Kind>('users');
+  const kind = KINDS.find((name) => name === address.value.params.get('names')) ?? 'users';
   const user = address.value.params.get('user_id') ?? undefined;
   const needsUser = kind === 'sessions' && user === undefined;
   const { data, error, reload } = useLoad(needsUser ? null : `${kind} ${user}`, (signal) => read(kind, user, signal));
@@ -31,7 +30,7 @@ export function Names() {
       <Choice
         label={texts.browse.names}
         value={kind}
-        onChange={(next) => setKind(next as Kind)}
+        onChange={(next) => changeParams({ names: next === 'users' ? '' : next }, { replace: true })}
         options={KINDS.map((name) => [name, texts.browse.nameKinds[name]])}
       />
       {error !== undefined && <Failed error={error} retry={reload} />}

@@ -6,7 +6,7 @@ import { count } from '../../parts/format.ts';
 import { say } from '../../parts/toast.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { MemoryItem } from '../../types.ts';
+import type { Deleted, MemoryItem } from '../../types.ts';
 import { listOf } from '../memory/change-dialogs.tsx';
 
 /** Requests of a selection that are under way at once. */
@@ -18,12 +18,14 @@ interface SelectionProps {
   readonly isWhole: boolean;
   readonly onSelect: (ids: ReadonlySet<string>) => void;
   readonly onDone: () => void;
+  /** Told what a delete erased, with the receipts. */
+  readonly onForgotten: (receipts: readonly Deleted[]) => void;
 }
 
 type Asking = 'tag' | 'archive' | 'forget';
 
 /** How many memories are loaded and selected, and what can be done with the selected ones. */
-export function SelectionBar({ items, selected, isWhole, onSelect, onDone }: SelectionProps) {
+export function SelectionBar({ items, selected, isWhole, onSelect, onDone, onForgotten }: SelectionProps) {
   const [asking, setAsking] = useState<Asking>();
   const chosen = items.filter(({ id }) => selected.has(id));
   return (
@@ -58,6 +60,7 @@ export function SelectionBar({ items, selected, isWhole, onSelect, onDone }: Sel
             onSelect(new Set());
             onDone();
           }}
+          onForgotten={onForgotten}
         />
       )}
     </div>
@@ -77,9 +80,10 @@ interface ChangeProps {
   readonly chosen: readonly MemoryItem[];
   readonly onClose: () => void;
   readonly onDone: () => void;
+  readonly onForgotten: (receipts: readonly Deleted[]) => void;
 }
 
-function ChangeSelection({ asking, chosen, onClose, onDone }: ChangeProps) {
+function ChangeSelection({ asking, chosen, onClose, onDone, onForgotten }: ChangeProps) {
   const [tags, setTags] = useState('');
   const title = {
     tag: texts.browse.tagTitle(chosen.length),
@@ -87,7 +91,12 @@ function ChangeSelection({ asking, chosen, onClose, onDone }: ChangeProps) {
     forget: texts.browse.forgetTitle(chosen.length),
   }[asking];
   const change = async () => {
-    const failed = await forEach(chosen, (memory) => changeOne(asking, memory, listOf(tags)));
+    const receipts: Deleted[] = [];
+    const failed = await forEach(chosen, async (memory) => {
+      if (asking === 'forget') receipts.push(await send<Deleted>('DELETE', `/memory/${memory.id}`));
+      else await send('PATCH', `/memory/${memory.id}`, { body: changesOf(asking, memory, listOf(tags)) });
+    });
+    onForgotten(receipts);
     say(failed === 0 ? texts.browse.done(chosen.length) : texts.browse.partly(chosen.length - failed, failed));
     onDone();
   };
@@ -109,10 +118,8 @@ function ChangeSelection({ asking, chosen, onClose, onDone }: ChangeProps) {
   );
 }
 
-function changeOne(asking: Asking, { id, tags }: MemoryItem, added: readonly string[]): Promise<unknown> {
-  if (asking === 'forget') return send('DELETE', `/memory/${id}`);
-  const body = asking === 'archive' ? { status: 'archived' } : { tags: [...new Set([...tags, ...added])] };
-  return send('PATCH', `/memory/${id}`, { body });
+function changesOf(asking: 'tag' | 'archive', { tags }: MemoryItem, added: readonly string[]): object {
+  return asking === 'archive' ? { status: 'archived' } : { tags: [...new Set([...tags, ...added])] };
 }
 
 /** Runs a request for each memory, some at once. @returns how many were refused */

@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import { address, go, hrefOf } from '../../address.ts';
+import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
-import { Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
+import { Empty, Failed, PageHead, Tabs, Time, Waiting } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Erased } from '../../parts/erased.tsx';
 import { bytes, count, duration } from '../../parts/format.ts';
-import { say, sayRefusal } from '../../parts/toast.tsx';
+import { sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
@@ -13,27 +14,58 @@ import { nameOf } from './documents.tsx';
 import { followDocument } from './follow-document.ts';
 import { Progress, StateChip } from './progress.tsx';
 import { TextAndChunks } from './text-and-chunks.tsx';
+import { TextReceipt } from './text-receipt.tsx';
 
 /** One document: what became of it, its text and its parts. */
 export function DocumentPage() {
   const id = address.value.rest[0] ?? '';
-  const { data, error, reload } = useLoad(id, (signal) =>
+  const [receipt, setReceipt] = useState<Deleted>();
+  const { data, error, reload } = useLoad(receipt === undefined ? id : null, (signal) =>
     send<DocumentItem>('GET', `/documents/${encodeURIComponent(id)}`, { signal }),
   );
+  if (receipt !== undefined) return <Removed receipt={receipt} />;
   if (error?.status === 404) return <Empty title={texts.documents.gone} />;
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting />;
-  return <OneDocument key={`${data.id} ${data.updated_at} ${data.state}`} first={data} onChange={reload} />;
+  return (
+    <OneDocument
+      key={`${data.id} ${data.updated_at} ${data.state}`}
+      first={data}
+      onChange={reload}
+      onRemoved={setReceipt}
+    />
+  );
 }
 
-function OneDocument({ first, onChange }: { first: DocumentItem; onChange: () => void }) {
+interface OneDocumentProps {
+  readonly first: DocumentItem;
+  readonly onChange: () => void;
+  readonly onRemoved: (receipt: Deleted) => void;
+}
+
+/** What was erased with a document. */
+function Removed({ receipt }: { receipt: Deleted }) {
+  return (
+    <section class="page" role="status">
+      <h1>{texts.documents.removed(receipt.deleted)}</h1>
+      <Erased receipts={[receipt]} />
+      <div>
+        <a class="button" href={hrefOf('documents')}>
+          {texts.shell.names.documents}
+        </a>
+      </div>
+    </section>
+  );
+}
+
+function OneDocument({ first, onChange, onRemoved }: OneDocumentProps) {
   const [document, setDocument] = useState(first);
   useEffect(() => followDocument(first, setDocument), [first]);
   return (
     <article class="page">
       <PageHead title={nameOf(document)}>
         <StateChip document={document} />
-        <Actions document={document} onChange={onChange} />
+        <Actions document={document} onChange={onChange} onRemoved={onRemoved} />
       </PageHead>
       <Progress document={document} />
       <Facts document={document} />
@@ -49,8 +81,24 @@ function OneDocument({ first, onChange }: { first: DocumentItem; onChange: () =>
           </ul>
         </div>
       )}
-      {document.shown_at !== null && document.chunks > 0 && <TextAndChunks document={document} />}
+      {document.shown_at !== null && document.chunks > 0 && <Views document={document} />}
     </article>
+  );
+}
+
+/** The text beside its parts, or the receipt that accounts for each of its characters. */
+function Views({ document }: { document: DocumentItem }) {
+  const tab = address.value.params.get('tab') === 'receipt' ? 'receipt' : 'text';
+  return (
+    <>
+      <Tabs
+        label={texts.documents.views}
+        value={tab}
+        onChange={(next) => changeParams({ tab: next === 'text' ? '' : next }, { replace: true })}
+        options={Object.entries(texts.documents.tabs)}
+      />
+      {tab === 'text' ? <TextAndChunks document={document} /> : <TextReceipt document={document} />}
+    </>
   );
 }
 
@@ -90,15 +138,19 @@ function Facts({ document }: { document: DocumentItem }) {
   );
 }
 
-function Actions({ document, onChange }: { document: DocumentItem; onChange: () => void }) {
+interface ActionsProps {
+  readonly document: DocumentItem;
+  readonly onChange: () => void;
+  readonly onRemoved: (receipt: Deleted) => void;
+}
+
+function Actions({ document, onChange, onRemoved }: ActionsProps) {
   const [isRemoving, setRemoving] = useState(false);
   const isReading = document.state === 'queued' || document.state === 'processing';
   const cancel = () => void send('POST', `/documents/${document.id}/cancel`).then(onChange, sayRefusal);
   const reread = () => void readAgain(document).then(onChange, sayRefusal);
   const remove = async () => {
-    const { deleted } = await send<Deleted>('DELETE', `/documents/${document.id}`);
-    say(texts.documents.removed(deleted));
-    go(hrefOf('documents'));
+    onRemoved(await send<Deleted>('DELETE', `/documents/${document.id}`));
   };
   return (
     <>

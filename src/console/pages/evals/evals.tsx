@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { address, hrefOf } from '../../address.ts';
+import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
-import { Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
+import { Empty, Failed, PageHead, Tabs, Time, Waiting } from '../../parts/basics.tsx';
 import { count } from '../../parts/format.ts';
 import { Table } from '../../parts/table.tsx';
 import { useLoad } from '../../parts/use-load.ts';
@@ -9,13 +9,27 @@ import { isBound, may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { EvalSummary } from '../../types.ts';
 import { EditEval, shareOf } from './edit-eval.tsx';
+import { Learned } from './learned.tsx';
 import { OneEval } from './one-eval.tsx';
 
-/** Evaluation sets, or the one that the address names. */
+/** Evaluation sets and learned weights, or the set that the address names. */
 export function Evals() {
   const name = address.value.rest[0];
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;
-  return name === undefined ? <AllEvals /> : <OneEval key={name} name={name} />;
+  if (name !== undefined) return <OneEval key={name} name={name} />;
+  const tab = address.value.params.get('tab') === 'learned' ? 'learned' : 'sets';
+  return (
+    <div class="page">
+      <PageHead title={texts.evals.title} about={texts.evals.about} />
+      <Tabs
+        label={texts.evals.views}
+        value={tab}
+        onChange={(next) => changeParams({ tab: next === 'sets' ? '' : next }, { replace: true })}
+        options={Object.entries(texts.evals.tabs)}
+      />
+      {tab === 'learned' ? <Learned /> : <AllEvals />}
+    </div>
+  );
 }
 
 function AllEvals() {
@@ -23,16 +37,13 @@ function AllEvals() {
   const { data, error, reload } = useLoad('evals', (signal) =>
     send<{ items: readonly EvalSummary[] }>('GET', '/evals', { signal }),
   );
-  const make = (
-    <button class="button button-first" onClick={() => setMaking(true)}>
-      {texts.evals.make}
-    </button>
-  );
   return (
-    <div class="page">
-      <PageHead title={texts.evals.title} about={texts.evals.about}>
-        {make}
-      </PageHead>
+    <section class="stack">
+      <div>
+        <button class="button button-first" onClick={() => setMaking(true)}>
+          {texts.evals.make}
+        </button>
+      </div>
       {error !== undefined && <Failed error={error} retry={reload} />}
       {data === undefined && error === undefined && <Waiting lines={1} />}
       {data?.items.length === 0 && (
@@ -48,7 +59,7 @@ function AllEvals() {
         </Table>
       )}
       {isMaking && <EditEval text={texts.evals.example} onClose={() => setMaking(false)} onDone={reload} />}
-    </div>
+    </section>
   );
 }
 

@@ -8,7 +8,8 @@ import { Line } from '../../parts/words.tsx';
 import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Graph as GraphData, NameList, Sector } from '../../types.ts';
-import { drawGraph, type Picture, type PictureLink, type PictureNode } from './picture.ts';
+import type { PictureLink, PictureNode } from './paint.ts';
+import { drawGraph, type Picture } from './picture.ts';
 
 const SECTORS: readonly Sector[] = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
 const SIZES = ['100', '300', '1000', '2000'];
@@ -53,6 +54,9 @@ export function Graph() {
       {isEmpty && (
         <Empty title={texts.graph.emptyTitle}>
           <p>{texts.graph.empty}</p>
+          <a class="button" href={hrefOf('browse')}>
+            {texts.graph.toMemories}
+          </a>
         </Empty>
       )}
       {!isEmpty && data === undefined && error === undefined && <Waiting />}
@@ -69,9 +73,11 @@ function GraphMap({ graph, user }: { graph: GraphData; user: string }) {
   const drawn = useMemo(() => pictureOf(graph, user), [graph]);
   const times = graph.memories.map(({ event_time: at }) => at);
   const [first, last] = [Math.min(...times), Math.max(...times)];
-  const [until, setUntil] = useState(last);
+  const asked = Number(address.value.params.get('until') ?? last);
+  const [until, setUntil] = useState(Math.min(last, Math.max(first, asked)));
   useEffect(() => {
     picture.current = drawGraph(canvas.current!, drawn, go);
+    picture.current.showUntil(until);
     const themes = new MutationObserver(() => picture.current?.repaint());
     themes.observe(document.documentElement, { attributes: true });
     return () => {
@@ -104,6 +110,9 @@ function GraphMap({ graph, user }: { graph: GraphData; user: string }) {
           step={Math.max(1, (last - first) / 400)}
           value={until}
           onInput={({ currentTarget }) => slide(Number(currentTarget.value))}
+          onChange={({ currentTarget }) =>
+            changeParams({ until: Number(currentTarget.value) === last ? '' : currentTarget.value }, { replace: true })
+          }
         />
       </label>
       <MostSalient graph={graph} />

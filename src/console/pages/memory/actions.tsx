@@ -5,7 +5,7 @@ import { say, sayRefusal } from '../../parts/toast.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Deleted, MemoryItem } from '../../types.ts';
-import { Contradict, Edit, Forget, Supersede } from './change-dialogs.tsx';
+import { Contradict, Edit, Forget, StateSector, Supersede } from './change-dialogs.tsx';
 
 interface ActionsProps {
   readonly memory: MemoryItem;
@@ -13,7 +13,7 @@ interface ActionsProps {
   readonly onForgotten: (receipt: Deleted) => void;
 }
 
-type Asking = 'edit' | 'supersede' | 'contradict' | 'forget';
+type Asking = 'edit' | 'sector' | 'supersede' | 'contradict' | 'forget';
 
 /** What can be done with a memory; nothing is shown to who may only read. */
 export function Actions({ memory, onChange, onForgotten }: ActionsProps) {
@@ -36,6 +36,7 @@ export function Actions({ memory, onChange, onForgotten }: ActionsProps) {
   return (
     <div class="row">
       <Button onClick={() => setAsking('edit')}>{texts.memory.edit}</Button>
+      <Button onClick={() => setAsking('sector')}>{texts.memory.sector}</Button>
       <Button onClick={() => setAsking('supersede')}>{texts.memory.supersede}</Button>
       <Button onClick={() => setAsking('contradict')}>{texts.memory.contradict}</Button>
       <Button onClick={reinforce}>{texts.memory.reinforce}</Button>
@@ -62,6 +63,9 @@ export function Actions({ memory, onChange, onForgotten }: ActionsProps) {
         {texts.memory.forget}
       </Button>
       {asking === 'edit' && <Edit memory={memory} onClose={close} onDone={() => done(texts.memory.saved)} />}
+      {asking === 'sector' && (
+        <StateSector memory={memory} onClose={close} onDone={() => done(texts.memory.sectorSaved)} />
+      )}
       {asking === 'supersede' && (
         <Supersede memory={memory} onClose={close} onDone={() => done(texts.memory.superseded)} />
       )}

@@ -49,6 +49,28 @@ export function Edit({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
+/** Says which sector is right. The tenant's classifier learns from such statements. */
+export function StateSector({ memory, onClose, onDone }: ChangeProps) {
+  const stated = memory.metadata['sector'];
+  const [sector, setSector] = useState(typeof stated === 'string' ? stated : memory.primary_sector);
+  const save = async () => {
+    const body = { metadata: { sector: sector === '' ? null : sector } };
+    await send('PATCH', `/memory/${memory.id}`, { body, headers: { 'if-match': `"${memory.version}"` } });
+    onDone();
+  };
+  return (
+    <Dialog title={texts.memory.sectorTitle} action={texts.save} onDo={save} onClose={onClose}>
+      <p class="muted">{texts.memory.sectorAbout}</p>
+      <Choice
+        label={texts.memory.sector}
+        value={sector}
+        onChange={setSector}
+        options={[...Object.entries(texts.memory.sectors), ['', texts.memory.unstatedSector]]}
+      />
+    </Dialog>
+  );
+}
+
 export function listOf(text: string): string[] {
   return [
     ...new Set(

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, SectorName, Tabs, Time, Waiting } from '../../parts/basics.tsx';
-import { count } from '../../parts/format.ts';
+import { Erased } from '../../parts/erased.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { Words } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
@@ -104,25 +104,15 @@ function Gone() {
 }
 
 /** What was erased with the memory. */
-function Receipt({ receipt: { removed } }: { receipt: Deleted }) {
+function Receipt({ receipt }: { receipt: Deleted }) {
   return (
     <section class="page" role="status">
       <h1>{texts.memory.forgotten}</h1>
-      <div class="card stack">
-        <p>{texts.memory.receiptAbout}</p>
-        <dl class="facts number">
-          {Object.entries(removed).map(([name, rows]) => (
-            <>
-              <dt>{name.replaceAll('_', ' ')}</dt>
-              <dd>{count(rows)}</dd>
-            </>
-          ))}
-        </dl>
-        <div>
-          <a class="button" href={hrefOf('browse')}>
-            {texts.shell.names.browse}
-          </a>
-        </div>
+      <Erased receipts={[receipt]} />
+      <div>
+        <a class="button" href={hrefOf('browse')}>
+          {texts.shell.names.browse}
+        </a>
       </div>
     </section>
   );

@@ -1,4 +1,4 @@
-import { address, changeParams } from '../../address.ts';
+import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, Field, PageHead, Waiting } from '../../parts/basics.tsx';
 import { session } from '../../session.ts';
@@ -35,6 +35,9 @@ export function Recalls() {
       {pages.items.length === 0 && pages.isWhole && (
         <Empty title={texts.recalls.emptyTitle}>
           <p>{texts.recalls.empty}</p>
+          <a class="button" href={hrefOf('ask')}>
+            {texts.ask.action}
+          </a>
         </Empty>
       )}
       {pages.items.length > 0 && <RecallTable items={pages.items} />}

@@ -11,16 +11,20 @@ const LONGEST = 20_000;
  * Takes the YAML block off the start of a Markdown file. It reads what people write by hand, `key: value` and lists of
  * plain values, and skips other lines. A block without any `key:` line is no front matter, but a text between two
  * rules.
- * @returns `body` is the rest of the file without line feeds at its start; if there is no such block in the first
- *   20,000 characters, `body` is the whole file and `matter` is empty
+ * @returns `body` is the rest of the file without line feeds at its start, and `block` the lines between the rules; if
+ *   there is no such block in the first 20,000 characters, `body` is the whole file, and the others are empty
  */
-export function splitFrontMatter(markdown: string): { readonly matter: FrontMatter; readonly body: string } {
+export function splitFrontMatter(markdown: string): {
+  readonly matter: FrontMatter;
+  readonly body: string;
+  readonly block: string;
+} {
   const block = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(markdown.slice(0, LONGEST));
   const lines = block?.[1]!.split('\n') ?? [];
   if (block === null || !lines.every(isYaml) || !lines.some((line) => KEY.test(line))) {
-    return { matter: new Map(), body: markdown };
+    return { matter: new Map(), body: markdown, block: '' };
   }
-  return { matter: readLines(lines), body: markdown.slice(block[0].length).replace(/^\n+/, '') };
+  return { matter: readLines(lines), body: markdown.slice(block[0].length).replace(/^\n+/, ''), block: block[1]! };
 }
 
 /** A key, plain or in double quotes, and its value. */

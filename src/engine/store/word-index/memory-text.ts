@@ -20,6 +20,8 @@ export interface TextRow {
   readonly gist: string;
   readonly entities: readonly string[];
   readonly tags: readonly string[];
+  /** Paths; their words stand in the column of tags. */
+  readonly files: readonly string[];
   readonly context: string;
 }
 
@@ -43,8 +45,8 @@ export function putText(store: Store, row: TextRow): void {
       indexedText(row.content, mark),
       indexedText(row.gist, mark),
       indexedText(row.entities.join('\n'), mark),
-      indexedText(row.tags.join('\n'), mark),
-      indexedText(`${identifiersOf(own)} ${stemTermsOf(own)}`, mark),
+      indexedText([...row.tags, ...row.files].join('\n'), mark),
+      indexedText(`${identifiersOf([own, ...row.files].join('\n'))} ${stemTermsOf(own)}`, mark),
     );
 }
 
@@ -69,14 +71,16 @@ export function reindexText(store: Store, memoryNos: readonly number[]): void {
 }
 
 /**
- * Writes the row of a memory anew, as `reindexText` does, if its text is in a language whose stems the index holds.
- * Call inside a write.
+ * Writes the row of a memory anew, as `reindexText` does, if it has words that earlier versions left out of the index:
+ * the stems of a language, or the paths of files. Call inside a write.
  */
-export function addStems(store: Store, memoryNo: number): void {
-  const stemmed = readMemoryRows(store, [memoryNo]).filter((row) => stemTermsOf(ownTextOf(row)) !== '');
+export function addLeftOutWords(store: Store, memoryNo: number): void {
+  const incomplete = readMemoryRows(store, [memoryNo]).filter(
+    (row) => row.files !== '[]' || stemTermsOf(ownTextOf(row)) !== '',
+  );
   reindexText(
     store,
-    stemmed.map((row) => row.memoryNo),
+    incomplete.map((row) => row.memoryNo),
   );
 }
 
@@ -92,6 +96,7 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
     gist: row.gist,
     entities: parseStored(row.entities) as string[],
     tags: parseStored(row.tags) as string[],
+    files: parseStored(row.files) as string[],
     context: contextOf(store, placeOf(row)),
   };
 }

@@ -89,7 +89,7 @@ test('each commit merges as much of the word index as it wrote, so that none has
   store.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 256)`);
   const random = createRandom(3);
   const word = () => `w${Math.floor(3_000 ** random())}`;
-  const none = { title: '', gist: '', entities: [], tags: [], context: '' };
+  const none = { title: '', gist: '', entities: [], tags: [], files: [], context: '' };
   const pagesWritten: number[] = [];
   let mostOfALevel = 0;
   for (let commit = 0; commit < 150; commit += 1) {
@@ -116,7 +116,7 @@ test('a commit of several segments merges for each of them, and one that only de
   store.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 256), ('hashsize', 32768)`);
   const random = createRandom(3);
   const word = () => `w${Math.floor(3_000 ** random())}`;
-  const none = { title: '', gist: '', entities: [], tags: [], context: '' };
+  const none = { title: '', gist: '', entities: [], tags: [], files: [], context: '' };
   const levels = () =>
     readLevels(store)!.map((level) => level.map(({ id, firstPage, lastPage }) => [id, firstPage, lastPage]));
   let mostSegments = 0;

@@ -5,11 +5,12 @@ import { openTestEngine } from '../../support/engine-fixture.ts';
 const RUSSIAN = 'Мы с братом ездили по старым городам на Волге.';
 const GERMAN = 'Der Nachbar hat die alten Häuser in der Gasse gekauft und wird sie renovieren.';
 
-/** A file whose word index is as a version without stems left it. */
+/** A file whose word index is as a version left it that knew neither stems nor paths. */
 async function openOld() {
   const fixture = await openTestEngine();
   onTestFinished(() => fixture.close());
   for (const content of [RUSSIAN, GERMAN, 'We visited the old towns on the river.']) await fixture.add({ content });
+  await fixture.add({ content: 'Expired tokens are refused.', files: ['src/auth/gate.ts'] });
   await fixture.drain();
   const { db } = fixture.store;
   const rows = db.prepare(`SELECT seq AS memoryNo, content FROM memories`).all() as Record<string, unknown>[];
@@ -19,7 +20,7 @@ async function openOld() {
   );
   for (const { memoryNo, content } of rows) put.run(memoryNo, String(content).normalize('NFKC').toLowerCase());
   db.prepare(`INSERT INTO text_rewrites (memory) VALUES (NULL)`).run();
-  db.prepare(`DELETE FROM store_info WHERE key = 'word_stems'`).run();
+  db.prepare(`DELETE FROM store_info WHERE key = 'words_complete'`).run();
   const find = async (query: string) => {
     const { hits } = await fixture.tenant.query({
       query,
@@ -39,8 +40,15 @@ test('the word index of an older file gets its stems in the background', async (
   expect(await find('какой город')).toEqual([]);
   expect(await find('Wer hat mein Haus?')).not.toContain(RUSSIAN);
   const names = await runDueSchedules(fixture.maintenance);
-  expect(names).toContain('stems');
+  expect(names).toContain('words');
   expect(await find('какой город')).toEqual([RUSSIAN]);
   expect((await find('Wo ist das Haus?'))[0]).toBe(GERMAN);
-  expect(fixture.get(`SELECT value FROM store_info WHERE key = 'word_stems'`)).toBe('done');
+  expect(fixture.get(`SELECT value FROM store_info WHERE key = 'words_complete'`)).toBe('done');
+});
+
+test('the word index of an older file gets the paths of files in the background', async () => {
+  const { fixture, find } = await openOld();
+  expect(await find('src/auth/gate.ts')).not.toContain('Expired tokens are refused.');
+  await runDueSchedules(fixture.maintenance);
+  expect((await find('auth gate'))[0]).toBe('Expired tokens are refused.');
 });

@@ -1,0 +1,41 @@
+import { isJSONRPCRequest, ProtocolErrorCode, type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server';
+import type { z } from 'zod';
+import type { rpcReply } from '../schemas/mcp.ts';
+
+/** The requests that are served, by their methods, as the SDK names their schemas. */
+const REQUESTS: Readonly<Record<string, SpecTypeName>> = {
+  initialize: 'InitializeRequest',
+  ping: 'PingRequest',
+  'tools/list': 'ListToolsRequest',
+  'tools/call': 'CallToolRequest',
+  'resources/list': 'ListResourcesRequest',
+  'resources/templates/list': 'ListResourceTemplatesRequest',
+  'resources/read': 'ReadResourceRequest',
+  'prompts/list': 'ListPromptsRequest',
+  'prompts/get': 'GetPromptRequest',
+  'server/discover': 'DiscoverRequest',
+  'subscriptions/listen': 'SubscriptionsListenRequest',
+};
+/** Most problems that an answer names. */
+const MAX_PROBLEMS = 3;
+
+/**
+ * Makes the error that answers a request with malformed parameters, which the SDK would call an internal error.
+ * @param isModern whether the request says that it is of 2026-07-28, where `initialize` is no method any more
+ * @returns undefined for a good request and for what the SDK answers itself: other methods, batches, no JSON-RPC
+ */
+export function malformedRequest(body: unknown, isModern: boolean): z.input<typeof rpcReply> | undefined {
+  if (!isJSONRPCRequest(body) || !Object.hasOwn(REQUESTS, body.method)) return undefined;
+  if (isModern && body.method === 'initialize') return undefined;
+  const checked = specTypeSchemas[REQUESTS[body.method]!]['~standard'].validate(body);
+  if (checked.issues === undefined) return undefined;
+  const problems = checked.issues.slice(0, MAX_PROBLEMS).map(({ path = [], message }) => {
+    const field = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
+    return `${field}: ${message.replace('Invalid input: ', '')}`;
+  });
+  return {
+    jsonrpc: '2.0',
+    id: body.id,
+    error: { code: ProtocolErrorCode.InvalidParams, message: `${body.method}: ${problems.join('; ')}` },
+  };
+}

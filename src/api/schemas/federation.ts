@@ -1,0 +1,177 @@
+/** Schemas of federated questions and of the servers that they are sent to. */
+import { z } from 'zod';
+import { FEDERATION_LIMITS, MEMBER_OUTCOMES } from '../../engine/index.ts';
+import { LIMITS } from './limits.ts';
+import { count, timestamp, uuid } from './memory-replies.ts';
+import { match, matchExample, type MatchItem } from './query-replies.ts';
+import { querySchema } from './query.ts';
+import { BODY_EXPECTED, expected, label, text, type Wire } from './values.ts';
+
+// ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const serverName = text(FEDERATION_LIMITS.name).regex(
+  /^[a-z0-9][a-z0-9_-]*$/,
+  'expected a-z, 0-9, - and _, starting with a letter or digit',
+);
+
+export const newServer = z.strictObject(
+  {
+    name: serverName.describe('Name by which questions name it.'),
+    url: text(LIMITS.urlCharacters)
+      .describe('Its address. Only https at public addresses, unless `OM_FEDERATION_ALLOW`.')
+      .meta({ examples: ['https://memory.example.com'] }),
+    key: text(FEDERATION_LIMITS.key)
+      .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII')
+      .optional()
+      .describe(
+        'Key that it is asked with; the role `read` is enough. It is stored in a sealed data folder only, and never ' +
+          'shown.',
+      ),
+    tenant: label(FEDERATION_LIMITS.tenant)
+      .regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected the id of a tenant')
+      .optional()
+      .describe('Tenant that is asked there, of those of the key; its first if left out.'),
+  },
+  BODY_EXPECTED,
+);
+
+export const server = z
+  .strictObject({
+    name: z.string(),
+    url: z.string(),
+    tenant: z.string().nullable().describe('Tenant that is asked there; null for the first of the key.'),
+    has_key: z.boolean(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'FederationServer' });
+export type ServerItem = Wire<typeof server>;
+export const serverList = z.strictObject({ items: z.array(server).describe('By name.'), total: count });
+export const removedServer = z.strictObject({ removed: z.literal(true) });
+
+// ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * A question takes the fields of a query that mean the same on every server. Weights and profiles are left to each
+ * member: the scores that are compared are calibrated for them.
+ */
+export const federatedQuery = z
+  .strictObject(
+    {
+      ...querySchema.pick({
+        query: true,
+        k: true,
+        user_id: true,
+        filters: true,
+        min_score: true,
+        cut: true,
+        as_of: true,
+        deep_recall: true,
+      }).shape,
+      tenants: z
+        .array(label(FEDERATION_LIMITS.tenant).min(1, 'must not be empty'), expected('a list of strings'))
+        .max(LIMITS.federationMembers, `at most ${LIMITS.federationMembers} entries`)
+        .optional()
+        .describe('Tenants that are asked, of those of the key; all of them if left out.'),
+      servers: z
+        .array(serverName, expected('a list of strings'))
+        .max(FEDERATION_LIMITS.servers, `at most ${FEDERATION_LIMITS.servers} entries`)
+        .optional()
+        .describe('Names of registered servers that are asked; none if left out.'),
+    },
+    BODY_EXPECTED,
+  )
+  .meta({ id: 'FederatedQuery' });
+export type FederatedQueryBody = z.output<typeof federatedQuery>;
+
+/** The fields of a match that members have in common, whatever their versions. */
+const FIELDS = {
+  id: true,
+  user_id: true,
+  session_id: true,
+  external_id: true,
+  content: true,
+  title: true,
+  type: true,
+  tags: true,
+  metadata: true,
+  primary_sector: true,
+  created_at: true,
+  event_time: true,
+  score: true,
+} as const;
+const memberMatch = match.pick(FIELDS);
+
+export type MemberMatch = Wire<typeof memberMatch>;
+/** Matches as another server sends them; fields that are not read are passed over. */
+export const foreignMatches = z.array(z.object(memberMatch.shape));
+/** Returns the fields of a match that all members have. */
+export const memberMatchOf = (match: MatchItem): MemberMatch =>
+  Object.fromEntries(Object.entries(match).filter(([name]) => name in FIELDS)) as MemberMatch;
+/** What is read of another server's answer, apart from its matches. */
+export const foreignAnswer = z.object({
+  matches: z.array(z.unknown()),
+  degraded: z.boolean(),
+  recall_id: uuid,
+});
+
+const origin = z
+  .strictObject({
+    tenant: z
+      .string()
+      .nullable()
+      .describe('The tenant, on this server or the other one; null for the first of the key there.'),
+    server: z.string().nullable().describe('Name of the server; null for this one.'),
+  })
+  .meta({ id: 'Origin', examples: [{ tenant: 'default', server: null }] });
+export type OriginItem = Wire<typeof origin>;
+
+const federatedMatch = z.strictObject({ origin, ...memberMatch.shape }).meta({ id: 'FederatedMatch' });
+
+const member = z
+  .strictObject({
+    tenant: origin.shape.tenant,
+    server: origin.shape.server,
+    outcome: z
+      .enum(MEMBER_OUTCOMES)
+      .describe(
+        '`answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the ' +
+          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read.',
+      ),
+    detail: z.string().nullable().describe('Why there is no answer; null for an answer.'),
+    matches: count.describe('Matches that it answered with, of which those that are among the best are returned.'),
+    degraded: z.boolean().describe('Whether its answer may be worse than it should, or is missing.'),
+    recall_id: uuid.nullable().describe('Id of its answer, as its own recall log knows it; null without one.'),
+    ms: z.number().min(0).describe('Time until it answered.'),
+  })
+  .meta({ id: 'FederationMember' });
+
+const example = Object.fromEntries(Object.entries(matchExample).filter(([name]) => name in FIELDS));
+
+export const federatedAnswer = z
+  .strictObject({
+    query: z.string(),
+    matches: z.array(federatedMatch).describe('Best first.'),
+    members: z.array(member).describe('What came of each tenant and server, in the order in which they were named.'),
+    degraded: z.boolean().describe('Whether a member did not answer, or answered worse than it should.'),
+  })
+  .meta({
+    id: 'FederatedAnswer',
+    examples: [
+      {
+        query: 'when do we deploy to staging?',
+        matches: [{ origin: { tenant: null, server: 'berlin' }, ...example }],
+        members: [
+          {
+            ...{ tenant: 'default', server: null, outcome: 'answered', detail: null },
+            ...{ matches: 0, degraded: false, recall_id: '01a1fe39-072e-72be-90b2-5f657e247f4a', ms: 2.1 },
+          },
+          {
+            ...{ tenant: null, server: 'berlin', outcome: 'answered', detail: null },
+            ...{ matches: 1, degraded: false, recall_id: '01a1fe39-0a31-7c5e-8a7b-2f4b9f6a1c11', ms: 14.8 },
+          },
+        ],
+        degraded: false,
+      },
+    ],
+  });
+export type FederatedAnswerItem = Wire<typeof federatedAnswer>;

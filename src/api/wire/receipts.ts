@@ -1,0 +1,18 @@
+/** Translation of the receipts of batches to the names of the wire. */
+import type { BatchReceipt } from '../../engine/index.ts';
+import type { BatchReceiptReply } from '../schemas/receipts.ts';
+
+export function batchReceiptItem(receipt: BatchReceipt): BatchReceiptReply {
+  return {
+    id: receipt.id,
+    created_at: receipt.createdAt,
+    ...receipt.counts,
+    characters: receipt.characters,
+    held: receipt.held,
+    complete: receipt.isComplete,
+    items: receipt.items.map(({ item, fate, memoryId, characters, isHeld, error }) => ({
+      ...{ item, fate, memory_id: memoryId, characters, held: isHeld, error },
+    })),
+    total: receipt.total,
+  };
+}

@@ -1,0 +1,45 @@
+import type { BatchReceiptReply } from '../../api/schemas/receipts.ts';
+import { CliError } from '../cli-error.ts';
+import { connect } from '../client.ts';
+import { bold, counted, dim, green, print, red, table } from '../terminal.ts';
+import type { ReceiptOptions } from './receipt.ts';
+
+/** Items that one request asks for. */
+const PAGE = 1_000;
+
+/**
+ * Runs `cairn receipt ID --batch`: prints which memory holds each item of a batch, and which were refused and why.
+ * @throws CliError if an item is in no memory although it was not refused
+ */
+export async function batchReceipt(
+  id: string,
+  { json, verify, batch: _, ...connection }: ReceiptOptions,
+): Promise<void> {
+  if (verify)
+    throw new CliError('--verify is for documents: each receipt of a batch is compared anyway', { exitCode: 2 });
+  const client = connect(connection);
+  const first = await client.getBatchReceipt({ id, l: PAGE });
+  const items = [...first.items];
+  while (items.length < first.total) {
+    const page = await client.getBatchReceipt({ id, l: PAGE, u: items.length });
+    if (page.items.length === 0) break;
+    items.push(...page.items);
+  }
+  const receipt = { ...first, items };
+  print(...(json ? [JSON.stringify(receipt, null, 2)] : describe(receipt)));
+  if (!receipt.complete) throw new CliError('Items of the batch are in no memory, or were changed since.');
+}
+
+function describe({ characters, held, complete, stored, merged, refused, items }: BatchReceiptReply): string[] {
+  const rows = items.map(({ item, fate, memory_id: memory, held: isHeld, error }) => [
+    `  ${item}`,
+    fate === 'refused' ? red(fate) : fate,
+    memory ?? (error === null ? red('gone') : ''),
+    error === null ? (isHeld === false ? red('not as sent') : '') : dim(`${error.code}: ${error.message}`),
+  ]);
+  return [
+    `${bold(`${held} of ${counted(characters, 'character')} held`)}  ${complete ? green('complete') : red('incomplete')}`,
+    dim(`  items: ${stored} stored, ${merged} merged, ${refused} refused`),
+    ...(rows.length === 0 ? [] : ['', ...table(rows, '><<<')]),
+  ];
+}

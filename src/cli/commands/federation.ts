@@ -1,0 +1,94 @@
+import type { QueryFederationInput } from '../../client/index.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { describeHit } from '../show-hits.ts';
+import { dim, print, table, yellow } from '../terminal.ts';
+import type { QueryCommandOptions } from './query.ts';
+
+export interface FederationOptions extends ConnectionOptions {
+  readonly tenant?: string;
+  readonly serverKey?: string;
+  readonly json?: boolean;
+}
+
+/** Runs `cairn federation add NAME ADDRESS`. */
+export async function addServer(name: string, address: string, options: FederationOptions): Promise<void> {
+  const { tenant, serverKey = process.env.CAIRN_SERVER_KEY, json, ...connection } = options;
+  const added = await connect(connection).addServer({
+    ...{ name, url: address },
+    ...(serverKey ? { key: serverKey } : {}),
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  print(
+    json ? JSON.stringify(added) : `${added.name}  may be asked from now on: cairn query --servers ${added.name} …`,
+  );
+}
+
+/** Runs `cairn federation list`. */
+export async function listServers({ json, ...connection }: FederationOptions): Promise<void> {
+  const page = await connect(connection).listServers();
+  if (json) return print(JSON.stringify(page));
+  const rows = page.items.map(({ name, url, tenant, has_key: hasKey }) => [
+    name,
+    tenant ?? '',
+    hasKey ? 'yes' : 'no',
+    url,
+  ]);
+  const [head, ...body] = table([['name', 'tenant', 'key', 'url'], ...rows], '<<<<');
+  print(dim(head!), ...body);
+}
+
+/** Runs `cairn federation remove NAME`. */
+export async function removeServer(name: string, connection: FederationOptions): Promise<void> {
+  await connect(connection).removeServer({ name });
+  print(`${name}  removed`);
+}
+
+/** Options of a query to several members. */
+export interface FederatedQueryOptions extends QueryCommandOptions {
+  /** Tenants that are asked together. */
+  readonly tenants?: readonly string[];
+  /** Other servers that are asked, too. */
+  readonly servers?: readonly string[];
+}
+
+/** Options of a query that every member answers in its own way, so that no federated question has them. */
+const OF_ONE_STORE = ['explain', 'format', 'profile', 'similarity', 'include'] as const;
+
+/** Runs `cairn query --tenants A,B --servers C`: prints the best hits of all, each with its origin. */
+export async function queryFederation(words: readonly string[], options: FederatedQueryOptions): Promise<void> {
+  const wrong = OF_ONE_STORE.find((name) => options[name] !== undefined);
+  if (wrong !== undefined)
+    throw new CliError(`--${wrong} is not possible with --tenants and --servers`, { exitCode: 2 });
+  const query = words.join(' ');
+  const answer = await connect(options).queryFederation(bodyOf(query, options));
+  if (options.json) return print(JSON.stringify(answer, null, 2));
+  for (const { tenant, server, outcome, detail } of answer.members)
+    if (outcome !== 'answered') print(yellow(`${nameOf({ tenant, server })} did not answer: ${detail}`), '');
+  const now = Date.now();
+  const lines = answer.matches.flatMap(({ origin, ...match }, place) => [
+    ...(place === 0 ? [] : ['']),
+    ...describeHit(match, { rank: place + 1, query, now, origin: nameOf(origin) }),
+  ]);
+  print(...(lines.length === 0 ? ['No memory matches.'] : lines));
+}
+
+function bodyOf(query: string, options: FederatedQueryOptions): QueryFederationInput {
+  const { tenants, servers } = options;
+  return {
+    query,
+    k: options.k,
+    user_id: options.user,
+    min_score: options.minScore,
+    cut: options.cut,
+    as_of: options.asOf,
+    deep_recall: options.deep,
+    tenants: tenants && [...tenants],
+    servers: servers && [...servers],
+  };
+}
+
+function nameOf({ tenant, server }: { readonly tenant: string | null; readonly server: string | null }): string {
+  if (server === null) return `tenant ${tenant}`;
+  return tenant === null ? server : `${server}/${tenant}`;
+}

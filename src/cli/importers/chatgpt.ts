@@ -1,0 +1,152 @@
+/** ChatGPT's data export. */
+import { CONVERSATIONS, listOf, loseParts, readConversations, skipEmpty, skipOthers, spoken } from './conversations.ts';
+import {
+  fieldsOf,
+  type ForeignLine,
+  type ImportContext,
+  type ImportFormat,
+  lineIn,
+  lineOf,
+  lose,
+  problemOf,
+  textOf,
+  timeIn,
+  timeOf,
+} from './format.ts';
+
+/**
+ * A conversation is a tree of messages, of which the branch to `current_node` is what was seen; the others are prompts
+ * that were edited.
+ */
+export const chatgpt: ImportFormat = {
+  name: 'chatgpt',
+  title: "ChatGPT's data export: its ZIP, or conversations.json",
+  detect: ({ head, names }) => /"mapping"\s*:/.test(head) || names.some((name) => /export_manifest\.json$/.test(name)),
+  async *lines(context) {
+    const { source } = context;
+    for await (const file of source.files((name) => CONVERSATIONS.test(name) || source.names.length === 1))
+      for await (const part of readConversations(context, file, { field: 'mapping', gather })) {
+        if ('messages' in part) {
+          if (part.messages === 0) skipEmpty(context);
+          continue;
+        }
+        const node = fieldsOf(part.message);
+        // The root of the tree has no message.
+        if (node['message'] === null) continue;
+        context.read();
+        if (part.facts.isSeen[part.place] === 1) yield* messageLines(context, part.facts, { key: part.key, node });
+        else context.skip('on another branch of a conversation');
+      }
+    skipOthers(context, (name) => CONVERSATIONS.test(name));
+  },
+};
+
+/** What the messages of a conversation depend on. */
+interface Facts {
+  readonly session: string;
+  readonly title: unknown;
+  /** Time for messages without one of their own. */
+  readonly time: number | undefined;
+  /** For each node of the tree, in the order of the file, 1 if it is on the branch that was seen. */
+  readonly isSeen: Uint8Array;
+}
+
+function gather() {
+  const nodes = new Map<
+    string,
+    { readonly place: number; readonly parent: string; readonly time: number | undefined }
+  >();
+  return {
+    message(key: string, value: unknown): void {
+      const { parent, message } = fieldsOf(value);
+      nodes.set(key, { place: nodes.size, parent: textOf(parent), time: timeOf(fieldsOf(message)['create_time']) });
+    },
+    end(rest: Readonly<Record<string, unknown>>): Facts {
+      // Without a last message all of them are taken. A circle ends the branch.
+      const seen = new Set<string>();
+      for (let id = textOf(rest['current_node']); nodes.has(id) && !seen.has(id); id = nodes.get(id)!.parent)
+        seen.add(id);
+      const isSeen = new Uint8Array(nodes.size);
+      let earliest: number | undefined;
+      for (const [id, { place, time }] of nodes) {
+        if (seen.size > 0 && !seen.has(id)) continue;
+        isSeen[place] = 1;
+        if (time !== undefined && time < (earliest ?? Infinity)) earliest = time;
+      }
+      const session = lineOf(rest['conversation_id'] ?? rest['id'], 256);
+      return { session, title: rest['title'], time: timeOf(rest['create_time']) ?? earliest, isSeen };
+    },
+  };
+}
+
+function* messageLines(
+  context: ImportContext,
+  facts: Facts,
+  { key, node }: { readonly key: string; readonly node: Readonly<Record<string, unknown>> },
+): Generator<ForeignLine> {
+  const message = fieldsOf(node['message']);
+  const metadata = fieldsOf(message['metadata']);
+  const body = fieldsOf(message['content']);
+  const type = lineOf(body['content_type'], 64);
+  const { texts, others } = textsOf(body);
+  loseParts(context, others);
+  for (const file of listOf(metadata['attachments']))
+    lose(context, `an attached file: ${lineOf(fieldsOf(file)['mime_type'] ?? fieldsOf(file)['mimeType'], 64)}`);
+  const content = texts.join('\n').trim();
+  const isHidden = metadata['is_visually_hidden_from_conversation'] === true || message['weight'] === 0;
+  const problem = isHidden ? 'hidden in the conversation' : problemOf(content);
+  if (problem !== undefined) {
+    const isOdd = problem === WITHOUT_TEXT && !KNOWN_TYPES.has(type);
+    return context.skip(isOdd ? `${WITHOUT_TEXT}: ${type || 'no type'}` : problem);
+  }
+  yield spoken(context, 'chatgpt', {
+    content,
+    role: textOf(fieldsOf(message['author'])['role']),
+    session: facts.session,
+    externalId: lineOf(message['id'] ?? key, 256),
+    title: lineIn(context, facts.title, 1_024),
+    at: timeIn(context, message['create_time']) ?? facts.time,
+    ...(['', 'text', 'multimodal_text'].includes(type) ? {} : { about: { content_type: type } }),
+  });
+}
+
+const WITHOUT_TEXT = 'without text';
+const KNOWN_TYPES = new Set(['', 'text', 'multimodal_text', 'code', 'thoughts', 'execution_output']);
+
+/** Fields of a message's content that hold a text, by the types of content that are known. */
+const TEXT_FIELDS = [
+  // code, execution_output, tether_quote, system_error
+  'text',
+  // reasoning_recap
+  'content',
+  // tether_browsing_display
+  'result',
+  'summary',
+  // citable_code_output
+  'output_str',
+  // user_editable_context, model_editable_context
+  'user_profile',
+  'user_instructions',
+  'model_set_context',
+];
+
+/** The texts of a message's content, in their order, and the types of the parts without one. */
+function textsOf(content: Readonly<Record<string, unknown>>): {
+  readonly texts: readonly string[];
+  readonly others: readonly string[];
+} {
+  const texts: string[] = [];
+  const others: string[] = [];
+  for (const part of listOf(content['parts'])) {
+    const { text, content_type: type } = fieldsOf(part);
+    const said = typeof part === 'string' ? part : text;
+    if (typeof said === 'string') texts.push(textOf(said));
+    else others.push(lineOf(type, 64) || 'of no type');
+  }
+  for (const thought of listOf(content['thoughts'])) {
+    const { summary, content: thinking } = fieldsOf(thought);
+    texts.push(textOf(summary), textOf(thinking));
+  }
+  texts.push(...TEXT_FIELDS.map((field) => textOf(content[field])));
+  return { texts: texts.filter(Boolean), others };
+}

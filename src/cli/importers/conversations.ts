@@ -1,0 +1,119 @@
+/** What archives of conversations have in common, whichever program wrote them. */
+import { CliError } from '../cli-error.ts';
+import { jsonParts } from '../json-parts.ts';
+import { type ForeignLine, idOf, type ImportContext, lose, type SourceFile } from './format.ts';
+
+/** Files of an archive that hold conversations. */
+export const CONVERSATIONS = /(^|\/)conversations(-\d+)?\.json$/;
+
+/** How conversations are read whose messages are too many to be held in memory. */
+interface ConversationFormat<Facts> {
+  /** Field of a conversation that holds its messages. */
+  readonly field: string;
+  /** Begins a conversation: what its messages depend on is gathered before any of them is imported. */
+  gather(): {
+    message(key: string, value: unknown): void;
+    /** @param rest the conversation without its messages */
+    end(rest: Readonly<Record<string, unknown>>): Facts;
+  };
+}
+
+/** A message with its key and its place in its conversation, from 0; or the end of a conversation. */
+type ConversationPart<Facts> = { readonly facts: Facts } & (
+  { readonly key: string; readonly message: unknown; readonly place: number } | { readonly messages: number }
+);
+
+/** Reads a file of conversations twice: first what its messages depend on, then the messages, one by one. */
+export async function* readConversations<Facts>(
+  context: ImportContext,
+  { name, texts }: SourceFile,
+  { field, gather }: ConversationFormat<Facts>,
+): AsyncGenerator<ConversationPart<Facts>> {
+  const gathered = await gatherFacts(jsonParts(texts(), { name, field, onDamage: () => {} }), gather);
+  let item = 0;
+  let place = 0;
+  for await (const read of jsonParts(texts(), { name, field, onDamage: (message) => context.damaged(message) })) {
+    if (read.item !== item) [item, place] = [read.item, 0];
+    const facts = gathered.get(item);
+    // A conversation that was cut, or is no JSON, is told of as a whole.
+    if (facts === undefined) continue;
+    if ('rest' in read) yield { facts, messages: place };
+    else yield { facts, key: read.key, message: read.part, place: place++ };
+  }
+}
+
+async function gatherFacts<Facts>(
+  parts: ReturnType<typeof jsonParts>,
+  gather: ConversationFormat<Facts>['gather'],
+): Promise<ReadonlyMap<number, Facts>> {
+  const facts = new Map<number, Facts>();
+  let item = 0;
+  let gathering = gather();
+  try {
+    for await (const read of parts) {
+      if (read.item !== item) [item, gathering] = [read.item, gather()];
+      if ('rest' in read) facts.set(item, gathering.end(read.rest as Readonly<Record<string, unknown>>));
+      else gathering.message(read.key, read.part);
+    }
+  } catch (error) {
+    // What fails here fails again when the messages are read, and is told then.
+    if (!(error instanceof CliError)) throw error;
+  }
+  return facts;
+}
+
+export function skipEmpty(context: ImportContext): void {
+  context.read();
+  context.skip('a conversation without messages');
+}
+
+/** Counts the files of an archive that are not read. */
+export function skipOthers(context: ImportContext, isRead: (name: string) => boolean): void {
+  const { names } = context.source;
+  for (const name of names.length === 1 ? [] : names.filter((one) => !isRead(one))) {
+    context.read();
+    context.skip(
+      /(^|\/)projects(\.json$|\/)/.test(name) ? 'a project file: use cairn ingest' : 'another file of the archive',
+    );
+  }
+}
+
+/** Counts parts of messages that have no text, by what they are. */
+export function loseParts(context: ImportContext, kinds: readonly string[]): void {
+  for (const kind of kinds) lose(context, `a part without text: ${kind}`);
+}
+
+/** Returns a list; an empty one for anything else. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** What somebody said, or what belongs to it. */
+interface Spoken {
+  readonly content: string;
+  readonly role: string;
+  readonly session: string;
+  readonly externalId: string;
+  readonly title: string;
+  readonly at: number | undefined;
+  readonly memoryType?: string;
+  /** More metadata. */
+  readonly about?: Readonly<Record<string, string>>;
+}
+
+export function spoken(context: ImportContext, from: string, message: Spoken): ForeignLine {
+  const userId = context.userId ?? '';
+  const { content, role, session, externalId, title, at, memoryType = null, about = {} } = message;
+  return {
+    type: 'memory',
+    id: idOf(from, userId, externalId === '' ? `${session}\n${content}` : externalId),
+    user_id: userId,
+    session_id: session,
+    content,
+    external_id: externalId === '' ? null : `${from}:${externalId}`.slice(0, 256),
+    event_time: at ?? null,
+    memory_type: memoryType,
+    tags: [from],
+    metadata: { role, conversation: title, ...about },
+  };
+}

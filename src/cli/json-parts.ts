@@ -1,0 +1,222 @@
+/**
+ * Reads a list of objects of any size, each of which has its bulk in one field: the messages of a conversation, for
+ * one. The entries of that field are parsed one by one, so that no object is held as a whole.
+ */
+import { CliError } from './cli-error.ts';
+
+/** Longest entry, and longest rest of an object, that is held in memory, in characters. */
+const MAX_PART = 16 * 1024 * 1024;
+
+/** An entry of the field, or all else of its object, which comes after the entries. `item` counts objects from 0. */
+export type JsonPart =
+  | { readonly item: number; readonly key: string; readonly part: unknown }
+  | { readonly item: number; readonly rest: object };
+
+interface PartFile {
+  readonly name: string;
+  /** The field whose entries are read one by one, a list or an object; it is empty in the rest. */
+  readonly field: string;
+  /** Is called with a message for each entry and each rest that is damaged or too long; what follows is read. */
+  onDamage(message: string): void;
+}
+
+/** @throws CliError where the text ends inside the list, or holds no list at all; what stands before was yielded */
+export async function* jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGenerator<JsonPart> {
+  const scanner = new PartScanner(file);
+  for await (const text of texts) yield* scanner.take(text);
+  yield* scanner.end();
+}
+
+/** Follows the brackets and strings of a text that comes in pieces. The depth is 1 in the list, and 2 in an object. */
+class PartScanner {
+  readonly #file: PartFile;
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+  #line = 1;
+  #items = 0;
+  /** Text of the open object without its entries. */
+  readonly #rest = new Keeper();
+  /** Text of the open entry. */
+  readonly #part = new Keeper();
+  /** Last string among the fields of the open object. */
+  readonly #name = new Keeper();
+  /** The open bracket of the field whose entries are read; 0 outside. */
+  #within = 0;
+  #parts = 0;
+  #isFound = false;
+
+  constructor(file: PartFile) {
+    this.#file = file;
+  }
+
+  *take(text: string): Generator<JsonPart> {
+    for (const keeper of [this.#rest, this.#part, this.#name]) keeper.nextPiece();
+    for (let at = 0; at < text.length; at += 1) {
+      if (this.#inString) {
+        const end = this.#endOfString(text, at);
+        if (end === -1) break;
+        this.#inString = false;
+        this.#name.close(text, end + 1);
+        at = end;
+        continue;
+      }
+      const code = text.charCodeAt(at);
+      if (code === LINE_FEED) this.#line += 1;
+      if (code <= SPACE) continue;
+      const isEnd = code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET;
+      if (isEnd && this.#depth === 3 && this.#within !== 0) yield* this.#endPart(text, at, code);
+      else if (isEnd && this.#depth === 1 && this.#rest.isOpen) yield* this.#endItem(text, at);
+      else if (!isEnd) this.#begin(code, at);
+      this.#follow(code, text, at);
+    }
+    for (const keeper of [this.#rest, this.#part, this.#name]) keeper.carry(text);
+  }
+
+  *end(): Generator<JsonPart> {
+    const { name } = this.#file;
+    // The text may end behind a whole object.
+    if (this.#depth === 1 && !this.#inString && this.#rest.isOpen) yield* this.#endItem('', 0);
+    if (this.#depth !== 0 || this.#inString)
+      throw new CliError(`${name} was cut: it ends behind ${this.#items} items, before the end of the file's JSON`);
+    if (!this.#isFound) throw new CliError(`${name} holds no items: expected JSON with a list`);
+  }
+
+  /** Begins an object of the list, or an entry of the field, if none is open. */
+  #begin(code: number, at: number): void {
+    if (this.#depth === 1 && !this.#rest.isOpen) {
+      this.#rest.open(at, this.#line);
+      this.#parts = 0;
+    } else if (this.#depth === 3 && this.#within !== 0 && !this.#part.isOpen) this.#part.open(at, this.#line);
+    if (code === QUOTE && this.#depth === 2) this.#name.open(at, this.#line);
+  }
+
+  #follow(code: number, text: string, at: number): void {
+    if (code === QUOTE) this.#inString = true;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (this.#depth === 2 && this.#name.text === `"${this.#file.field}"`) {
+        this.#rest.pause(text, at + 1);
+        this.#within = code;
+      }
+      this.#depth += 1;
+      if (this.#depth === 1) this.#isFound = true;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) this.#depth -= 1;
+  }
+
+  *#endPart(text: string, at: number, code: number): Generator<JsonPart> {
+    if (this.#part.isOpen) {
+      const { line } = this.#part;
+      const entry = this.#part.close(text, at);
+      this.#parts += 1;
+      const here = `${this.#file.name}: part ${this.#parts} of item ${this.#items + 1}, on line ${line},`;
+      const parsed = this.#parsed(entry, here, (whole): readonly [key: string, part: unknown] => {
+        if (this.#within === OPEN_BRACKET) return ['', JSON.parse(whole)];
+        const [field, ...more] = Object.entries(JSON.parse(`{${whole}}`) as Readonly<Record<string, unknown>>);
+        if (more.length > 0) throw new SyntaxError('several entries');
+        return field!;
+      });
+      if (parsed !== undefined) yield { item: this.#items, key: parsed[0], part: parsed[1] };
+    }
+    if (code === COMMA) return;
+    this.#within = 0;
+    this.#name.forget();
+    this.#rest.resume(at);
+  }
+
+  *#endItem(text: string, at: number): Generator<JsonPart> {
+    const { line } = this.#rest;
+    const here = `${this.#file.name}: item ${this.#items + 1}, on line ${line},`;
+    const rest = this.#parsed(this.#rest.close(text, at), here, (whole) => JSON.parse(whole) as unknown);
+    if (typeof rest === 'object' && rest !== null && !Array.isArray(rest)) yield { item: this.#items, rest };
+    else if (rest !== undefined) this.#file.onDamage(`${here} is no object`);
+    this.#items += 1;
+  }
+
+  /** Parses a text; tells of one that is damaged or was too long, and returns undefined. */
+  #parsed<Value>(text: string | null, here: string, parse: (text: string) => Value): Value | undefined {
+    if (text === null) this.#file.onDamage(`${here} is over ${MAX_PART / 2 ** 20} MB`);
+    else {
+      try {
+        return parse(text);
+      } catch {
+        this.#file.onDamage(`${here} is no JSON`);
+      }
+    }
+    return undefined;
+  }
+
+  /** Returns the place of the quote that ends the open string; -1 if it goes on in the next piece. */
+  #endOfString(text: string, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    for (;;) {
+      const quote = text.indexOf('"', at);
+      const end = quote === -1 ? text.length : quote;
+      let slashes = 0;
+      while (end - slashes > at && text.charCodeAt(end - slashes - 1) === BACKSLASH) slashes += 1;
+      this.#isEscaped = slashes % 2 === 1;
+      if (quote === -1) return -1;
+      if (!this.#isEscaped) return quote;
+      this.#isEscaped = false;
+      at = quote + 1;
+    }
+  }
+}
+
+/** Keeps a stretch of a text that comes in pieces, up to a bound. */
+class Keeper {
+  isOpen = false;
+  line = 0;
+  /** What was kept, once it is closed; null if it was too long. */
+  text: string | null = '';
+  #start = -1;
+
+  open(at: number, line: number): void {
+    [this.isOpen, this.line, this.text, this.#start] = [true, line, '', at];
+  }
+
+  /** Goes on with the beginning of another piece, unless it is paused. */
+  nextPiece(): void {
+    if (this.#start !== -1) this.#start = 0;
+  }
+
+  resume(at: number): void {
+    this.#start = at;
+  }
+
+  /** Keeps what stands before a place, and nothing behind it until `resume`. */
+  pause(text: string, end: number): void {
+    this.#keep(text, end);
+    this.#start = -1;
+  }
+
+  /** Keeps the rest of a piece. */
+  carry(text: string): void {
+    this.#keep(text, text.length);
+  }
+
+  close(text: string, end: number): string | null {
+    if (!this.isOpen) return this.text;
+    this.#keep(text, end);
+    this.isOpen = false;
+    return this.text;
+  }
+
+  forget(): void {
+    this.text = '';
+  }
+
+  #keep(text: string, end: number): void {
+    if (!this.isOpen || this.#start === -1 || this.text === null) return;
+    this.text = this.text.length + end - this.#start > MAX_PART ? null : this.text + text.slice(this.#start, end);
+  }
+}
+
+const LINE_FEED = 10;
+const SPACE = 32;
+const QUOTE = 34;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;

@@ -1,0 +1,11 @@
+/**
+ * Warns of a failure that an agent goes on without: by a warning of the process, or of the console where there is no
+ * process that warns, as in edge runtimes.
+ */
+export function warn(error: unknown): void {
+  const warning = error instanceof Error ? error : new Error(String(error));
+  const { process } = globalThis as { readonly process?: Partial<Pick<NodeJS.Process, 'emitWarning'>> };
+  if (typeof process?.emitWarning === 'function') process.emitWarning(warning, { code: 'CAIRN_MEMORY' });
+  // eslint-disable-next-line no-console -- Nothing else is left to tell of it.
+  else console.warn(warning);
+}

@@ -1,0 +1,67 @@
+/** Moving and zooming a picture by mouse, finger and keyboard. */
+import type { PictureNode, Scene } from './paint.ts';
+
+interface Gestures {
+  /** Changed in place; `x` and `y` are in units of the graph. */
+  readonly view: Scene['view'];
+  readonly onMove: () => void;
+  readonly onOpen: (node: PictureNode) => void;
+  /** Finds the node at a point of the graph. */
+  readonly nodeAt: (x: number, y: number) => PictureNode | undefined;
+}
+
+/** Movement of the pointer up to which it was a click (px). */
+const CLICK_PX = 4;
+/** Steps of the arrow keys (px). */
+const STEPS: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [40, 0],
+  ArrowRight: [-40, 0],
+  ArrowUp: [0, 40],
+  ArrowDown: [0, -40],
+};
+const LEAST_SCALE = 0.15;
+const MOST_SCALE = 8;
+
+/** Moves by dragging and arrow keys, zooms by the wheel and + and −. @returns a function that ends it */
+export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt }: Gestures): () => void {
+  const stop = new AbortController();
+  const on = <Name extends keyof HTMLElementEventMap>(name: Name, then: (event: HTMLElementEventMap[Name]) => void) =>
+    canvas.addEventListener(name, then, { signal: stop.signal, passive: false });
+  let from: { x: number; y: number; moved: number } | undefined;
+  const nodeUnder = (x: number, y: number) =>
+    nodeAt((x - canvas.clientWidth / 2) / view.scale - view.x, (y - canvas.clientHeight / 2) / view.scale - view.y);
+  const zoom = (factor: number) => {
+    view.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, view.scale * factor));
+    onMove();
+  };
+  const move = (dx: number, dy: number) => {
+    view.x += dx / view.scale;
+    view.y += dy / view.scale;
+    onMove();
+  };
+  on('pointerdown', (event) => {
+    from = { x: event.offsetX, y: event.offsetY, moved: 0 };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  on('pointermove', ({ offsetX: x, offsetY: y }) => {
+    if (from === undefined) return void (canvas.title = nodeUnder(x, y)?.label ?? '');
+    move(x - from.x, y - from.y);
+    from = { x, y, moved: from.moved + Math.hypot(x - from.x, y - from.y) };
+  });
+  on('pointerup', ({ offsetX: x, offsetY: y }) => {
+    const node = from !== undefined && from.moved < CLICK_PX ? nodeUnder(x, y) : undefined;
+    from = undefined;
+    if (node !== undefined) onOpen(node);
+  });
+  on('wheel', (event) => {
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY / 400));
+  });
+  on('keydown', ({ key }) => {
+    if (key === '+' || key === '=') zoom(1.25);
+    if (key === '-') zoom(0.8);
+    const step = STEPS[key];
+    if (step !== undefined) move(...step);
+  });
+  return () => stop.abort();
+}

@@ -1,0 +1,119 @@
+import type { Network } from '../config.ts';
+import type { FederationAccess } from '../control/federation.ts';
+import { DocumentError } from '../documents/document-error.ts';
+import { EngineError } from '../errors.ts';
+import { VERSION } from '../version.ts';
+import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
+import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
+
+/** Header of a question that another server asks. A server does not ask such a question on, so that none goes round. */
+export const FEDERATED_HEADER = 'x-cairn-federated';
+
+/** Most bytes of a reply: the most that a query of Cairn answers, and room for what is around the matches. */
+const MAX_REPLY_BYTES = 9 * 1024 * 1024;
+
+/**
+ * What came of a question: the JSON of the answer, or why there is none. `refused`: the server answered an error.
+ * `invalid`: what it answered is no answer to a question. `detail` is a sentence without host, address or key.
+ */
+export type ServerAnswer =
+  | { readonly outcome: 'answered'; readonly body: unknown }
+  | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid'; readonly detail: string };
+
+/** Asks other Cairn servers. It reaches only addresses that may be asked, whatever resolvers say. */
+export interface FederationClient {
+  /** Checks an address before it is stored. @returns it without a slash at its end @throws EngineError `invalid` */
+  check(url: string): string;
+  /** Asks a server once, by `POST /memory/query`. @throws whatever `signal` was aborted with */
+  ask(server: FederationAccess, question: object, signal: AbortSignal): Promise<ServerAnswer>;
+}
+
+/**
+ * Creates a client that asks public addresses by https at port 443, and `allowed` networks by http and at other ports,
+ * too. Redirects are not followed, and a reply is read up to a bound.
+ */
+export function createFederationClient({
+  deniedNetworks: denied,
+  federationNetworks: allowed,
+  OM_FEDERATION_TIMEOUT_MS: timeoutMs,
+}: {
+  readonly deniedNetworks: readonly Network[];
+  readonly federationNetworks: readonly Network[];
+  readonly OM_FEDERATION_TIMEOUT_MS: number;
+}): FederationClient {
+  return {
+    check(text) {
+      const example = 'https://memory.example.com';
+      const url = checkGuardedUrl(text, { subject: 'url', example, allowed, setting: 'OM_FEDERATION_ALLOW' });
+      if (url.search !== '') throw new EngineError('invalid', 'url: leave the query string out of it');
+      return url.href.replace(/\/+$/, '');
+    },
+    async ask(server, question, signal) {
+      const url = new URL(`${server.url}/memory/query`);
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const either = AbortSignal.any([signal, timeout]);
+      const { Agent, request } = await import('undici');
+      const agent = new Agent({
+        connect: guardedConnector({
+          ...{ resolve: resolveByDns, connect: connectToAddress, denied, allowed, signal: either },
+          onlyAllowed: !isOrdinary(url),
+        }),
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+      try {
+        const { statusCode: status, body } = await request(url, {
+          ...{ dispatcher: agent, method: 'POST', signal: either },
+          headers: headersFor(server),
+          body: JSON.stringify(question),
+        });
+        if (status === 200) return parsed(await readBounded(body));
+        body.on('error', () => {}).destroy();
+        if (status >= 300 && status < 400) return invalid('the server answered with a redirect, which is not followed');
+        return { outcome: 'refused', detail: `the server answered ${status}` };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (timeout.aborted) return { outcome: 'timeout', detail: `no answer within ${timeoutMs / 1000} s` };
+        const detail =
+          error instanceof DocumentError ? 'its address is not allowed (OM_FEDERATION_ALLOW)' : failureOf(error);
+        return { outcome: 'unreachable', detail };
+      } finally {
+        await agent.destroy();
+      }
+    },
+  };
+}
+
+const invalid = (detail: string): ServerAnswer => ({ outcome: 'invalid', detail });
+
+function headersFor({ key, remoteTenant }: FederationAccess): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    'user-agent': `cairn/${VERSION}`,
+    [FEDERATED_HEADER]: '1',
+    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+    ...(remoteTenant === null ? {} : { 'x-cairn-tenant': remoteTenant }),
+  };
+}
+
+/** Reads a body, at most `MAX_REPLY_BYTES` of it. @returns undefined for a longer one */
+async function readBounded(body: AsyncIterable<Buffer>): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_REPLY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parsed(text: string | undefined): ServerAnswer {
+  if (text === undefined) return invalid(`the server answered more than ${MAX_REPLY_BYTES / 1024 / 1024} MiB`);
+  try {
+    return { outcome: 'answered', body: JSON.parse(text) as unknown };
+  } catch {
+    return invalid('the server did not answer with JSON');
+  }
+}

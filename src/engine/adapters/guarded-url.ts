@@ -1,0 +1,55 @@
+/** What requests to addresses that callers registered have in common: which URLs are taken, and what failures say. */
+
+import net from 'node:net';
+import type { Network } from '../config.ts';
+import { DocumentError } from '../documents/document-error.ts';
+import { isPublicAddress } from '../documents/public-address.ts';
+import { EngineError } from '../errors.ts';
+import { isAmong } from './guarded-connector.ts';
+
+/** Longest URL that is registered, in characters. */
+const MAX_URL = 2_048;
+
+/** Who sends to the URL, for messages. */
+interface GuardedUse {
+  /** Subject of the messages, such as `webhook`. */
+  readonly subject: string;
+  /** A URL as it should be. */
+  readonly example: string;
+  /** Networks that may be sent to although they are not public. */
+  readonly allowed: readonly Network[];
+  /** The setting that names them. */
+  readonly setting: string;
+}
+
+/**
+ * Checks a URL before it is stored: https at port 443 of a public address, or anything in an allowed network. A host
+ * name is taken as it is, as its addresses are checked at each connection.
+ * @throws EngineError `invalid`
+ */
+export function checkGuardedUrl(text: string, { subject, example, allowed, setting }: GuardedUse): URL {
+  const url = URL.parse(text);
+  const refuse = (message: string) => new EngineError('invalid', `${subject}: ${message}`);
+  if (url === null || text.length > MAX_URL)
+    throw refuse(`expected a URL of at most ${MAX_URL} characters, such as ${example}`);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('expected a URL with https');
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    throw refuse('leave user name, password and fragment out of the URL');
+  if (!isOrdinary(url) && allowed.length === 0)
+    throw refuse(`only https at port 443 is allowed; ${setting} names networks where more is`);
+  const host = hostOf(url);
+  if (net.isIP(host) !== 0 && !isAmong(host, allowed) && !(isOrdinary(url) && isPublicAddress(host)))
+    throw refuse(`this address is not allowed; ${setting} names networks that are`);
+  return url;
+}
+
+/** Whether a URL has https at its own port: all that is sent to the public internet. */
+export const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
+
+/** Says what failed without the names and addresses that system errors hold. */
+export function failureOf(error: unknown): string {
+  if (error instanceof DocumentError) return error.message;
+  const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
+  return `no reply (${code ?? name})`;
+}

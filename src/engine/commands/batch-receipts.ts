@@ -1,0 +1,14 @@
+import { DAY_MS } from '../dynamics.ts';
+import { insertReceiptPart, purgeBatchReceipts } from '../store/batch-receipts.ts';
+import type { NotedItem } from '../types.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** Notes items of a batch in a receipt. Receipts that are too old leave. @returns the id of the receipt */
+export function noteBatch(
+  { store, config, now, newId, writtenBy }: WriteContext,
+  { items, id = newId() }: { readonly items: readonly NotedItem[]; readonly id?: string | undefined },
+): string {
+  purgeBatchReceipts(store, now - config.OM_RECEIPT_DAYS * DAY_MS);
+  insertReceiptPart(store, items, { id, keyId: writtenBy ?? '', now });
+  return id;
+}

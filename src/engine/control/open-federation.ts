@@ -1,0 +1,85 @@
+import type { Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
+import type { Clock } from '../ports.ts';
+import { immediately, type ControlFile } from './control-file.ts';
+import {
+  FEDERATION_LIMITS,
+  type FederationAccess,
+  type FederationRecord,
+  type FederationServers,
+} from './federation.ts';
+import type { ServiceAudit } from './service-audit.ts';
+
+interface ServerRow {
+  readonly name: string;
+  readonly url: string;
+  readonly key: string | null;
+  readonly remote_tenant: string | null;
+  readonly created_at: number;
+}
+
+interface FederationContext {
+  readonly config: Pick<Config, 'masterKey'>;
+  readonly clock: Clock;
+  readonly audit: ServiceAudit;
+}
+
+/** Opens the registered servers in the control database. The caller closes the file. */
+export function openFederation(file: ControlFile, { config, clock, audit }: FederationContext): FederationServers {
+  const { db, statements } = file;
+  const list = db.prepare<[string], ServerRow>('SELECT * FROM federation_servers WHERE tenant_id = ? ORDER BY name');
+  const find = db.prepare<[string, string], ServerRow>(
+    'SELECT * FROM federation_servers WHERE tenant_id = ? AND name = ?',
+  );
+  const insert = db.prepare<[{ readonly tenantId: string; readonly now: number } & FederationAccess]>(
+    `INSERT INTO federation_servers (tenant_id, name, url, key, remote_tenant, created_at)
+     VALUES (@tenantId, @name, @url, @key, @remoteTenant, @now)`,
+  );
+  const remove = db.prepare<[string, string]>('DELETE FROM federation_servers WHERE tenant_id = ? AND name = ?');
+
+  return {
+    add(tenantId, server, by) {
+      if (server.key !== null && config.masterKey === null)
+        throw new EngineError(
+          'conflict',
+          'keys of other servers are stored only in a sealed data folder: set OM_ENCRYPTION_KEY_FILE and run ' +
+            '`cairn encrypt` first, or register the server without a key',
+        );
+      return immediately(file, () => {
+        if (statements.findTenant.get(tenantId) === undefined) throw new EngineError('not_found', 'no such tenant');
+        const known = list.all(tenantId);
+        if (known.some(({ name }) => name === server.name))
+          throw new EngineError('conflict', `a server ${server.name} is registered: remove it first`);
+        if (known.length >= FEDERATION_LIMITS.servers)
+          throw new EngineError(
+            'conflict',
+            `a tenant has at most ${FEDERATION_LIMITS.servers} servers: remove one first`,
+          );
+        const { name, url, key, remoteTenant } = server;
+        insert.run({ tenantId, name, url, key, remoteTenant, now: clock.now() });
+        audit.append('federation.add', { tenant: tenantId, server: name }, by);
+        return recordOf(find.get(tenantId, name)!);
+      });
+    },
+    list: (tenantId) => list.all(tenantId).map(recordOf),
+    find(tenantId, name) {
+      const row = find.get(tenantId, name);
+      return row && { name: row.name, url: row.url, key: row.key, remoteTenant: row.remote_tenant };
+    },
+    remove(tenantId, name, by) {
+      immediately(file, () => {
+        if (remove.run(tenantId, name).changes === 0)
+          throw new EngineError('not_found', 'no server of this tenant has this name');
+        audit.append('federation.remove', { tenant: tenantId, server: name }, by);
+      });
+    },
+  };
+}
+
+/** Tells whether keys of other servers are stored, which a data folder in clear must not hold. */
+export function holdsServerKeys({ db }: ControlFile): boolean {
+  return db.prepare('SELECT 1 FROM federation_servers WHERE key IS NOT NULL LIMIT 1').get() !== undefined;
+}
+
+const recordOf = ({ name, url, key, remote_tenant: remoteTenant, created_at: createdAt }: ServerRow) =>
+  ({ name, url, remoteTenant, hasKey: key !== null, createdAt }) satisfies FederationRecord;

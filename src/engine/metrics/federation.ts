@@ -1,0 +1,17 @@
+import { Counter, type Registry } from 'prom-client';
+import { MEMBER_OUTCOMES } from '../types.ts';
+
+/** Makes the metrics of questions to several tenants and servers. */
+export function createFederationMetrics(registers: Registry[]) {
+  const federationMembers = new Counter({
+    name: 'cairn_federation_members_total',
+    help:
+      'Tenants and servers that federated questions asked, by kind of member (tenant, server) and outcome (answered, ' +
+      'timeout, unreachable, refused, invalid, failed); without an answer, the others answer alone.',
+    labelNames: ['member', 'outcome'],
+    registers,
+  });
+  for (const member of ['tenant', 'server'])
+    for (const outcome of MEMBER_OUTCOMES) federationMembers.inc({ member, outcome }, 0);
+  return { federationMembers };
+}

@@ -1,0 +1,56 @@
+import { EngineError, serialiseError } from '../errors.ts';
+import type { FromThread, Outcome, ProviderCall, ToThread } from './messages.ts';
+import type { Read, ThreadServices } from './read.ts';
+
+/** Makes provider calls on behalf of a thread, and knows which of its reads wait for one. */
+export function createProviderCalls(
+  services: ThreadServices,
+  {
+    reads,
+    post,
+    onFree,
+  }: { readonly reads: ReadonlyMap<number, Read>; readonly post: (message: ToThread) => void; onFree(): void },
+) {
+  /** The reads that called a provider: how many calls are under way, since when, and how long there were any before. */
+  const waits = new Map<number, { calls: number; since: number; ms: number }>();
+  return {
+    /** Whether a read waits for a provider. */
+    isWaiting: (id: number) => (waits.get(id)?.calls ?? 0) > 0,
+    /** Returns for how long a read that has ended waited for providers (ms), and forgets it. */
+    waitedMs(id: number): number {
+      const ms = waits.get(id)?.ms ?? 0;
+      waits.delete(id);
+      return ms;
+    },
+    async make({ id, callId, call }: Extract<FromThread, { kind: 'call' }>): Promise<void> {
+      const read = reads.get(id);
+      const wait = waits.get(id) ?? { calls: 0, since: 0, ms: 0 };
+      waits.set(id, wait);
+      if (wait.calls === 0) wait.since = performance.now();
+      wait.calls += 1;
+      onFree();
+      const ask = () => askProvider(services, call, read?.signal);
+      const outcome = await (read?.span === undefined ? ask() : read.span.run(ask));
+      wait.calls -= 1;
+      if (wait.calls === 0) wait.ms += performance.now() - wait.since;
+      post({ kind: 'called', callId, outcome });
+    },
+  };
+}
+
+/** Calls a provider on behalf of a thread. It never rejects. */
+async function askProvider(
+  { questionerOf, languageModel }: ThreadServices,
+  call: ProviderCall,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  try {
+    if (call.kind === 'embed') {
+      return { ok: true, value: (await questionerOf(call.space)?.embedQuery(call.text, signal)) ?? null };
+    }
+    if (languageModel === null) throw new EngineError('internal', 'a reader thread asked for a language model');
+    return { ok: true, value: await languageModel.complete(call.request, signal) };
+  } catch (error) {
+    return { ok: false, error: serialiseError(error) };
+  }
+}

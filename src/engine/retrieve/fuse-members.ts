@@ -1,0 +1,21 @@
+/**
+ * Merges the answers of several stores to one question by their calibrated scores, which mean the same in every store
+ * (`calibrate`). The order within each answer is kept: a hit that its store ranks behind another stays behind it.
+ * @param answers the hits of each store, best first
+ * @param k most hits returned
+ * @returns the hits of all stores, best first; of equal scores, the better place in its own answer comes first
+ */
+export function fuseMembers<Hit extends { readonly score: number }>(
+  answers: readonly (readonly Hit[])[],
+  k: number,
+): Hit[] {
+  const placed = answers.flatMap((hits) => {
+    // A store ranks by raw scores, so that a later hit may have a higher calibrated score than one before it.
+    let least = Infinity;
+    return hits.map((hit, place) => ({ hit, place, score: (least = Math.min(least, hit.score)) }));
+  });
+  return placed
+    .sort((a, b) => b.score - a.score || a.place - b.place)
+    .slice(0, k)
+    .map(({ hit }) => hit);
+}

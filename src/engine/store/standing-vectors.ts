@@ -1,0 +1,60 @@
+/** Vectors of standing queries, by which a memory finds queries that it shares no word with. */
+import type { Store } from './open-store.ts';
+
+/** The vector of a standing query. */
+export interface StandingVector {
+  readonly queryNo: number;
+  readonly embedding: Float32Array;
+}
+
+/** Lists at most `limit` queries without a vector of a model, the oldest first. */
+export function listUnembeddedQueries(
+  store: Store,
+  modelNo: number,
+  limit: number,
+): { readonly queryNo: number; readonly query: string }[] {
+  return store
+    .prepare(
+      `SELECT q.query_no AS queryNo, q.query FROM standing_queries q
+         LEFT JOIN standing_vectors v ON v.query_no = q.query_no AND v.model_no = ?
+       WHERE v.query_no IS NULL ORDER BY q.query_no LIMIT ?`,
+    )
+    .all(modelNo, limit) as { queryNo: number; query: string }[];
+}
+
+/** Stores vectors of a model in place of those of another. Queries that are gone are passed over. Call inside a write. */
+export function putStandingVectors(store: Store, modelNo: number, vectors: readonly StandingVector[]): void {
+  const put = store.prepare(
+    `INSERT OR REPLACE INTO standing_vectors (query_no, model_no, embedding)
+     SELECT query_no, ?, ? FROM standing_queries WHERE query_no = ?`,
+  );
+  for (const { queryNo, embedding } of vectors)
+    put.run(modelNo, Buffer.from(embedding.buffer, embedding.byteOffset, embedding.byteLength), queryNo);
+}
+
+/** Counts the queries with a vector of a model. */
+export function countStandingVectors(store: Store, modelNo: number): number {
+  return store.prepare('SELECT count(*) FROM standing_vectors WHERE model_no = ?').pluck().get(modelNo) as number;
+}
+
+/** Iterates over the vectors of a model, by the numbers of their queries. */
+export function* readStandingVectors(store: Store, modelNo: number): Iterable<StandingVector> {
+  const rows = store
+    .prepare('SELECT query_no AS queryNo, embedding FROM standing_vectors WHERE model_no = ? ORDER BY query_no')
+    .iterate(modelNo) as Iterable<{ queryNo: number; embedding: Buffer }>;
+  for (const { queryNo, embedding } of rows) yield { queryNo, embedding: floatsOf(embedding) };
+}
+
+/** Returns the vector of a query by a model; undefined for none. */
+export function findStandingVector(store: Store, modelNo: number, queryNo: number): Float32Array | undefined {
+  const embedding = store
+    .prepare('SELECT embedding FROM standing_vectors WHERE query_no = ? AND model_no = ?')
+    .pluck()
+    .get(queryNo, modelNo) as Buffer | undefined;
+  return embedding && floatsOf(embedding);
+}
+
+/** Copies the bytes, which need not stand at a multiple of four. */
+function floatsOf(bytes: Buffer): Float32Array {
+  return new Float32Array(Uint8Array.from(bytes).buffer);
+}

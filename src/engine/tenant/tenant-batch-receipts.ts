@@ -1,0 +1,11 @@
+import type { Tenant } from '../engine.ts';
+import type { BatchReceipts } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Makes the methods by which a tenant keeps and shows receipts of batches. */
+export function createBatchReceiptMethods({ path, readers, writer }: TenantOptions): Pick<Tenant, keyof BatchReceipts> {
+  return {
+    noteBatch: (items, id) => writer.write(path, 'noteBatch', { items, id }),
+    batchReceipt: (id, wanted) => readers.read(path, 'batchReceipt', { id, ...wanted }),
+  };
+}

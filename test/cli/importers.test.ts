@@ -1,0 +1,315 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import type { ForeignLine } from '../../src/cli/importers/format.ts';
+import { formatNamed } from '../../src/cli/importers/formats.ts';
+import { jsonParts, type JsonPart } from '../../src/cli/json-parts.ts';
+import { openSource } from '../../src/cli/open-source.ts';
+import { writeMarkdown } from '../../src/cli/write-markdown.ts';
+import { createRandom } from '../../src/engine/random.ts';
+import { chooseSeed } from '../support/add-checker.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+/** What importers bring over, and that they count all else by name. */
+
+interface Outcome {
+  readonly lines: readonly ForeignLine[];
+  readonly read: number;
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly passedOver: readonly string[];
+  readonly damages: readonly string[];
+}
+
+async function importFrom(format: string, target: string): Promise<Outcome> {
+  const lines: ForeignLine[] = [];
+  const skipped: Record<string, number> = {};
+  const passedOver: string[] = [];
+  const damages: string[] = [];
+  let read = 0;
+  const source = await openSource(target);
+  const context = {
+    source,
+    userId: undefined,
+    read: () => void (read += 1),
+    skip: (reason: string) => void (skipped[reason] = (skipped[reason] ?? 0) + 1),
+    passOver: (field: string) => void passedOver.push(field),
+    damaged: (message: string) => void damages.push(message),
+  };
+  for await (const line of formatNamed(format).lines(context)) lines.push(line);
+  source.close();
+  return { lines, read, skipped, passedOver, damages };
+}
+
+function importJson(format: string, value: unknown): Promise<Outcome> {
+  const file = path.join(tempFolder(), 'conversations.json');
+  fs.writeFileSync(file, JSON.stringify(value));
+  return importFrom(format, file);
+}
+
+const textsOf = ({ lines }: Outcome) => lines.flatMap(({ content }) => (typeof content === 'string' ? [content] : []));
+
+test('texts of every kind of content of ChatGPT come over, and parts without text are counted by their types', async () => {
+  const contents: object[] = [
+    { content_type: 'text', parts: ['Where is the heron?'] },
+    { content_type: 'code', language: 'python', text: 'print("heron")' },
+    { content_type: 'thoughts', thoughts: [{ summary: 'Herons', content: 'They stand in water.' }] },
+    { content_type: 'reasoning_recap', content: 'Thought for 5 seconds' },
+    { content_type: 'execution_output', text: 'heron\n' },
+    { content_type: 'tether_quote', title: 'Birds', url: 'https://birds.example', text: 'A quoted heron.' },
+    { content_type: 'tether_browsing_display', result: 'A page about herons.', summary: 'Short.' },
+    {
+      content_type: 'multimodal_text',
+      parts: [
+        { content_type: 'image_asset_pointer', asset_pointer: 'file-service://x' },
+        { content_type: 'audio_transcription', text: 'Look at the heron.' },
+        'What is this bird?',
+      ],
+    },
+    { content_type: 'hologram', frames: 3 },
+    { content_type: 'text', parts: [''] },
+  ];
+  const ids = ['root', ...contents.map((_, at) => `n${at}`)];
+  const mapping = Object.fromEntries(
+    ids.map((id, at) => [
+      id,
+      {
+        ...{ id, parent: ids[at - 1] ?? null },
+        message: at === 0 ? null : { id, author: { role: 'user' }, create_time: 1.7e9 + at, content: contents[at - 1] },
+      },
+    ]),
+  );
+  const outcome = await importJson('chatgpt', [{ id: 'k', title: 'Heron', mapping, current_node: ids.at(-1) }]);
+  expect(textsOf(outcome)).toEqual([
+    'Where is the heron?',
+    'print("heron")',
+    'Herons\nThey stand in water.',
+    'Thought for 5 seconds',
+    'heron',
+    'A quoted heron.',
+    'A page about herons.\nShort.',
+    'Look at the heron.\nWhat is this bird?',
+  ]);
+  expect(outcome.skipped).toEqual({
+    'a part without text: image_asset_pointer (what it belongs to is imported)': 1,
+    'without text: hologram': 1,
+    'without text': 1,
+  });
+  expect(outcome.lines[1]).toMatchObject({ metadata: { content_type: 'code', role: 'user', conversation: 'Heron' } });
+});
+
+test('attachments, thoughts and summaries of Claude come over', async () => {
+  const message = {
+    ...{ uuid: 'm1', sender: 'human', text: 'See the file.', created_at: 'some day' },
+    content: [
+      { type: 'text', text: 'See the file.' },
+      { type: 'thinking', thinking: 'A file about otters.' },
+      { type: 'tool_use', name: 'search', input: {} },
+    ],
+    attachments: [
+      { file_name: 'otters.txt', file_type: 'txt', extracted_content: 'Otters sleep hand in hand.' },
+      { file_name: 'empty.bin', file_type: 'bin', extracted_content: '' },
+    ],
+    files: [{ file_name: 'otter.png' }],
+  };
+  const chat = { uuid: 'u1', name: 'Otters', summary: 'About otters.', created_at: '2025-01-01T00:00:00Z' };
+  const outcome = await importJson('claude', [{ ...chat, chat_messages: [message] }]);
+  expect(textsOf(outcome)).toEqual([
+    'See the file.\nA file about otters.',
+    'Otters sleep hand in hand.',
+    'About otters.',
+  ]);
+  expect(outcome.lines[1]).toMatchObject({
+    external_id: 'claude:m1:file:0',
+    session_id: 'u1',
+    memory_type: 'attachment',
+    event_time: Date.UTC(2025),
+    metadata: { file_name: 'otters.txt', role: 'user' },
+  });
+  expect(outcome.skipped).toEqual({
+    'a part without text: tool_use (what it belongs to is imported)': 1,
+    'an attached file without text: bin (what it belongs to is imported)': 1,
+    'an attached file without text: of no type (what it belongs to is imported)': 1,
+    'a date that is none (what it belongs to is imported)': 1,
+  });
+});
+
+test('what mem0 and Zep say and Cairn has no place for is counted by name', async () => {
+  const record = {
+    ...{ id: '1', memory: 'Likes plums.', text: 'Older words.', user_id: 'ana', agent_id: 'bot', app: 'chat' },
+    ...{ state: 'paused', metadata: { sector: 'kitchen', place: 1 }, score: 0.5, hash: null },
+    ...{ created_at: 'once', categories: Array.from({ length: 66 }, (_, no) => `tag ${no}`) },
+  };
+  const ofMem0 = await importJson('mem0', [record]);
+  expect(ofMem0.lines).toMatchObject([
+    { content: 'Likes plums.', metadata: { source_sector: 'kitchen', place: 1, agent_id: 'bot', state: 'paused' } },
+  ]);
+  expect([...ofMem0.passedOver].sort()).toEqual(['app', 'score', 'text']);
+  expect(ofMem0.skipped).toEqual({
+    'a tag beyond the first 64 (what it belongs to is imported)': 2,
+    'a date that is none (what it belongs to is imported)': 1,
+  });
+  const said = { uuid: 'z', role: 'Ana', role_type: 'user', content: 'Hello.', token_count: 2 };
+  const session = { session_id: 's', uuid: 'u', metadata: { a: 1 }, created_at: '2025-01-01', messages: [said] };
+  const ofZep = await importJson('zep', [session]);
+  expect(ofZep.lines).toMatchObject([{ session_id: 's', metadata: { role: 'Ana', role_type: 'user' } }]);
+  expect([...ofZep.passedOver].sort()).toEqual(['created_at', 'metadata', 'token_count', 'uuid']);
+});
+
+// ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function writeNotes(notes: Readonly<Record<string, string | Buffer>>): string {
+  const folder = tempFolder();
+  for (const [name, text] of Object.entries(notes)) {
+    fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    fs.writeFileSync(path.join(folder, name), text);
+  }
+  return folder;
+}
+
+test('front matter of notes comes over whole, every wikilink counts, and odd dates are told', async () => {
+  const folder = writeNotes({
+    'Boat.md':
+      '---\ntitle: Boat\nkeeper:\n  name: Ana\n  ports: [A, B]\nrelated: "[[Pier]]"\ncreated: last spring\n---\n\n' +
+      '- moored_at [[Pier]] beside [[Crane]] and [[crane.md|the crane]]\n- [fact] Green, see [[Gull]] #colour\n',
+    'Pier.md': '---\ntitle: Pier: the long one\nsector: north\n---\n\nSee [[Boat]] and [[Gull#Nest|the nest]].\n',
+    'Crane.md': 'A crane.\n',
+    'Gull.md': Buffer.concat([Buffer.from('A g'), Buffer.from([0xff]), Buffer.from('ll.\n')]),
+  });
+  const outcome = await importFrom('notes', folder);
+  const [boat, fact, , , pier] = outcome.lines;
+  expect(boat).toMatchObject({
+    title: 'Boat',
+    created_at: null,
+    metadata: { keeper: { name: 'Ana', ports: ['A', 'B'] }, related: '[[Pier]]', created: 'last spring' },
+  });
+  expect(fact).toMatchObject({ content: 'Green, see [[Gull]] #colour', tags: ['colour'] });
+  expect(pier).toMatchObject({ title: 'Pier: the long one', metadata: { source_sector: 'north' } });
+  const titleOf = (id: unknown) => {
+    const found = outcome.lines.find((line) => line['id'] === id)!;
+    return found === fact ? 'fact' : String(found['title']);
+  };
+  const links = outcome.lines.filter(({ type }) => type === 'link');
+  expect(links.map((link) => [link['src'], link['dst']].map(titleOf).join(' > ')).sort()).toEqual([
+    'Boat > Crane',
+    'Boat > Gull',
+    'Boat > Pier: the long one',
+    'Pier: the long one > Boat',
+    'Pier: the long one > Gull',
+    'fact > Boat',
+  ]);
+  expect(outcome.skipped).toEqual({
+    'a date that is none (what it belongs to is imported)': 1,
+    'bytes that are no UTF-8 (what it belongs to is imported)': 1,
+    'front matter that is no YAML, of which plain lines are read (what it belongs to is imported)': 1,
+  });
+});
+
+test('metadata survives a Markdown export and its import, whatever its names', async () => {
+  const folder = path.join(tempFolder(), 'notes');
+  const metadata = { title: 'not the title', nested: { list: [1, { deep: 'é' }] }, 'odd key': '"' };
+  const memory = { type: 'memory', id: 'a1', content: 'The boat is green.', title: 'Boat', metadata, tags: ['x'] };
+  await writeMarkdown(folder, Readable.from([Buffer.from(`${JSON.stringify(memory)}\n`)]));
+  const { lines, skipped } = await importFrom('notes', folder);
+  const { title, ...others } = metadata;
+  expect(lines).toMatchObject([{ title: 'Boat', tags: ['x'], metadata: { ...others, metadata: { title } } }]);
+  expect(skipped).toEqual({});
+});
+
+const seed = chooseSeed();
+
+test(`a folder of notes that is damaged at random keeps all other notes, and is read the same twice (seed ${seed})`, async () => {
+  const random = createRandom(seed);
+  const notes = Object.fromEntries(
+    Array.from({ length: 8 }, (_, no) => [
+      `sub${no % 2}/Note ${no}.md`,
+      `---\ntitle: "Lamp ${no}"\ntags: [lamp, "älteste"]\nkeeper:\n  no: ${no}\n---\n\n` +
+        `Light token${no} shines.\n- [fact] The lamp ${no} is old #lamp\n- supports [[Lamp ${(no + 1) % 8}]]\n`,
+    ]),
+  );
+  const folder = writeNotes(notes);
+  const sound = await importFrom('notes', folder);
+  expect([sound.lines.length, sound.skipped, sound.damages]).toEqual([8 * 2 + 8 * 2, {}, []]);
+  const names = Object.keys(notes);
+  for (let round = 0; round < 150; round += 1) {
+    const hit = Math.floor(random() * names.length);
+    const file = path.join(folder, names[hit]!);
+    const whole = Buffer.from(notes[names[hit]!]!);
+    const at = Math.floor(random() * whole.length);
+    const damaged = round % 2 === 0 ? whole.subarray(0, at) : Buffer.from(whole);
+    if (round % 2 === 1) damaged[at] = (damaged[at]! + 1 + Math.floor(random() * 250)) % 256;
+    fs.writeFileSync(file, damaged);
+    const outcome = await importFrom('notes', folder);
+    const name = `round ${round}: ${round % 2 === 0 ? 'cut' : String(damaged[at])} at ${at}`;
+    const texts = textsOf(outcome).join('\n');
+    const lost = names.flatMap((_, no) => (texts.includes(`token${no} `) ? [] : [no]));
+    expect({ name, lost: lost.filter((no) => no !== hit) }).toEqual({ name, lost: [] });
+    // The note that was hit is there as far as it goes, or counted.
+    const isThere = outcome.lines.some((line) => line['external_id'] === names[hit]!.replace(/\.md$/, ''));
+    expect({ name, isTold: isThere || Object.keys(outcome.skipped).length > 0 }).toEqual({ name, isTold: true });
+    const again = await importFrom('notes', folder);
+    expect({ name, lines: again.lines }).toEqual({ name, lines: outcome.lines });
+    fs.writeFileSync(file, whole);
+  }
+});
+
+// ── Parts of long objects ────────────────────────────────────────────────────────────────────────────────────────────
+
+test('the entries of a field are cut out of any pieces, the rest of each object behind them', async () => {
+  const read = async (text: string, size: number) => {
+    const pieces = async function* () {
+      for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+    };
+    const damages: string[] = [];
+    const parts: JsonPart[] = [];
+    const file = { name: 'x', field: 'mapping', onDamage: (message: string) => void damages.push(message) };
+    for await (const part of jsonParts(pieces(), file)) parts.push(part);
+    return { parts, damages };
+  };
+  const objects = [
+    {
+      title: 'a "mapping" \\',
+      mapping: { 'k"1\\': { text: '}],{"[' }, k2: null, k3: { mapping: { x: 1 } } },
+      last: 'k2',
+    },
+    { mapping: [1, { a: [] }], other: ['mapping', { b: 1 }] },
+    { id: 'none' },
+  ];
+  const parts = [
+    { item: 0, key: 'k"1\\', part: { text: '}],{"[' } },
+    { item: 0, key: 'k2', part: null },
+    { item: 0, key: 'k3', part: { mapping: { x: 1 } } },
+    { item: 0, rest: { title: 'a "mapping" \\', mapping: {}, last: 'k2' } },
+    { item: 1, key: '', part: 1 },
+    { item: 1, key: '', part: { a: [] } },
+    { item: 1, rest: { mapping: [], other: ['mapping', { b: 1 }] } },
+    { item: 2, rest: { id: 'none' } },
+  ];
+  for (const size of [1, 2, 3, 7, 1_000]) {
+    expect(await read(JSON.stringify(objects), size)).toEqual({ parts, damages: [] });
+    expect(await read(JSON.stringify(objects, null, 2), size)).toEqual({ parts, damages: [] });
+    expect(await read('[{"mapping":{"a":1,oops,"b":2}},nothing,[1],\n{"c":3}]', size)).toEqual({
+      parts: [
+        { item: 0, key: 'a', part: 1 },
+        { item: 0, key: 'b', part: 2 },
+        { item: 0, rest: { mapping: {} } },
+        { item: 3, rest: { c: 3 } },
+      ],
+      damages: [
+        'x: part 2 of item 1, on line 1, is no JSON',
+        'x: item 2, on line 1, is no JSON',
+        'x: item 3, on line 1, is no object',
+      ],
+    });
+    await expect(read('[{"mapping":{"a":"b\\', size)).rejects.toThrow('x was cut: it ends behind 0 items');
+    await expect(read('12', size)).rejects.toThrow('x holds no items');
+  }
+  const long = `[{"mapping":{"a":"${'x'.repeat(17 * 2 ** 20)}","b":2}}]`;
+  expect(await read(long, 2 ** 16)).toEqual({
+    parts: [
+      { item: 0, key: 'b', part: 2 },
+      { item: 0, rest: { mapping: {} } },
+    ],
+    damages: ['x: part 1 of item 1, on line 1, is over 16 MB'],
+  });
+});
