@@ -38,8 +38,7 @@ export interface PostgresStoreOptions {
 /** Opens a tenant's store on a connection, which several stores of one thread may share. */
 export function openPostgresStore({ connection, catalog, tenant }: PostgresStoreOptions): Store {
   let isOpen = true;
-  let isWriting = false;
-  let isReading = false;
+  let [isWriting, isReading] = [false, false];
   let transactions = 0;
   const lastWork = new Set<(store: Store) => void>();
   const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
