@@ -6,7 +6,7 @@ import { defineConfig } from 'vitest/config';
 const SHORT =
   process.env.CAIRN_FAULTS === 'short'
     ? {
-        include: ['test/faults/{kill,documents,import,primitives,reembed,queues,standing}.test.ts'],
+        include: ['test/faults/{kill,documents,import,primitives,reembed,queues,standing,federation}.test.ts'],
         testNamePattern: /\d kills? /,
       }
     : {};

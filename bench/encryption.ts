@@ -1,7 +1,7 @@
 /**
  * Measures what encryption costs: durable adds, and queries with warm and cold caches, in clear and with each
  * cipher, in one run: `npm run measure -- encryption [MEMORIES]`. The order changes with each of three rounds, and the
- * median counts.
+ * median counts. Processor time is measured, too, as it says something on a busy machine as well.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -46,32 +46,44 @@ async function measure(form: Form): Promise<Record<string, number>> {
   });
   try {
     const engine = await openEngine({ config });
-    const addsPerSecond = await add(engine).finally(() => engine.close());
+    const adds = await timed(() => add(engine)).finally(() => engine.close());
     const opened = performance.now();
     const again = await openEngine({ config });
     const openMs = performance.now() - opened;
-    const coldMs = await ask(again);
-    const hotMs = await ask(again).finally(() => again.close());
-    return { addsPerSecond, openMs, coldMs, hotMs, megabytes: fs.statSync(config.paths.defaultTenant).size / 1e6 };
+    const cold = await timed(() => ask(again));
+    const hot = await timed(() => ask(again)).finally(() => again.close());
+    return {
+      addsPerSecond: (1000 * MEMORIES) / adds.ms,
+      addCpuMs: adds.cpuMs / MEMORIES,
+      openMs,
+      ...{ coldMs: cold.ms / QUERIES, coldCpuMs: cold.cpuMs / QUERIES },
+      ...{ hotMs: hot.ms / QUERIES, hotCpuMs: hot.cpuMs / QUERIES },
+      megabytes: fs.statSync(config.paths.defaultTenant).size / 1e6,
+    };
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
 }
 
-async function add(engine: Engine): Promise<number> {
+/** Measures the time of some work, and the processor time that this process took meanwhile, all threads together. */
+async function timed(work: () => Promise<void>): Promise<{ readonly ms: number; readonly cpuMs: number }> {
+  const [started, before] = [performance.now(), process.cpuUsage()];
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return { ms: performance.now() - started, cpuMs: (user + system) / 1000 };
+}
+
+async function add(engine: Engine): Promise<void> {
   const tenant = await engine.tenant('default');
-  const started = performance.now();
   for (let no = 0; no < MEMORIES; no += GROUP) {
     const memories = Array.from({ length: GROUP }, (_, at) => newMemory({ content: sentence(no + at).join(' ') }));
     await tenant.addMemories(memories);
   }
-  return (1000 * MEMORIES) / (performance.now() - started);
 }
 
-/** Asks the same questions in every round. @returns the mean time of a question, ms */
-async function ask(engine: Engine): Promise<number> {
+/** Asks the same questions in every round. */
+async function ask(engine: Engine): Promise<void> {
   const tenant = await engine.tenant('default');
-  const started = performance.now();
   for (let no = 0; no < QUERIES; no++) {
     await tenant.query({
       query: sentence(no * 13)
@@ -82,5 +94,4 @@ async function ask(engine: Engine): Promise<number> {
       reinforce: false,
     });
   }
-  return (performance.now() - started) / QUERIES;
 }

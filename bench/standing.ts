@@ -2,7 +2,8 @@
  * What standing queries cost: `npm run measure -- standing [QUERIES] [MEMORIES] [names|natural]`. Memories of natural
  * words are added to a file, once without standing queries and once with them, and go through encode and link. The
  * queries ask about names, as most do, or are pieces of the sentences of which the memories are made, so that each
- * memory answers hundreds of them. CPU time is compared, because other processes affect it least. Prints one JSON line
+ * memory answers hundreds of them. CPU time is compared, because other processes affect it least. The search by
+ * vectors, which the offline embedder has no use for, is measured apart, with vectors at random. Prints one JSON line
  * per figure.
  */
 import fs from 'node:fs';
@@ -14,6 +15,8 @@ import { readConfig } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine, openParts } from '../src/engine/open-engine.ts';
 import { silentLogger, systemClock } from '../src/engine/ports.ts';
+import type { PreparedQuery } from '../src/engine/retrieve/standing-index.ts';
+import { bitsWithin, createStandingNeighbours } from '../src/engine/retrieve/standing-neighbours.ts';
 import { insertStandingQuery } from '../src/engine/store/standing.ts';
 import type { NewStandingQuery } from '../src/engine/types.ts';
 import { newMemory } from '../test/support/new-memory.ts';
@@ -67,10 +70,27 @@ const answers = items.reduce((sum, query) => sum + query.answers, 0);
 report('add_cpu_ms_without', without.all / MEMORIES, { memories: MEMORIES });
 report('add_cpu_ms_with', having.all / MEMORIES, { queries: QUERIES, answers_of_an_add: answers / MEMORIES });
 report('compare_cpu_ms_of_an_add', having.tending / MEMORIES);
+report('near_cpu_ms_of_an_add', nearCost(), { queries: QUERIES, dimensions: 768 });
 await engine.close();
 await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
 parts.pool.close();
 fs.rmSync(folder, { recursive: true, force: true });
+
+/** CPU time of the search by vectors for one memory, ms, where its vector could answer every query. */
+function nearCost(): number {
+  const random = createRandom(11);
+  const codeOf = () => Uint8Array.from({ length: 768 / 8 }, () => Math.floor(256 * random()));
+  const prepared = { userId: null, minScore: null, knowsForms: true } as PreparedQuery;
+  const placed = Array.from({ length: QUERIES }, (_, queryNo) => ({ query: { ...prepared, queryNo }, code: codeOf() }));
+  const { near } = createStandingNeighbours(placed, 768);
+  const memories = Array.from({ length: 500 }, codeOf);
+  const reach = bitsWithin(0.56, 768);
+  const search = () => memories.forEach((code) => near([code], '', () => reach));
+  search();
+  const since = process.cpuUsage();
+  search();
+  return cpuMs(since) / memories.length;
+}
 
 /** Makes a source of names: rare words of the texts with a capital. */
 function createNames(): () => string {

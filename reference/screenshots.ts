@@ -6,6 +6,9 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { chromium, type Page } from 'playwright-core';
 import { DEMO_DOCUMENT, DEMO_MEMORIES, demoBody } from './demo-data.ts';
@@ -13,6 +16,15 @@ import { DEMO_DOCUMENT, DEMO_MEMORIES, demoBody } from './demo-data.ts';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const IMAGES = path.join(ROOT, 'docs/images');
 const QUESTION = 'when do we deploy to staging?';
+/** Fields of replies, of which each has some. */
+interface Reply {
+  readonly id: string;
+  readonly document_id: string;
+  readonly recall_id: string;
+  readonly erasure: string;
+  readonly webhook: { readonly id: string };
+}
+
 /** Browsers by the names under which Debian and others install them. */
 const BROWSERS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
 
@@ -21,6 +33,9 @@ interface Demo {
   readonly ids: readonly string[];
   readonly documentId: string;
   readonly recallId: string;
+  readonly standingId: string;
+  readonly webhookId: string;
+  readonly receiptId: string;
 }
 
 await main();
@@ -34,16 +49,21 @@ async function main(): Promise<void> {
       OM_PORT: '0',
       OM_CHUNK_TOKENS: '100',
       OM_CHUNK_OVERLAP_TOKENS: '0',
+      OM_WEBHOOK_ALLOW: '127.0.0.1',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const receiver = createServer((_, response) => void response.writeHead(204).end());
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks/cairn`;
   try {
     const ended = new Promise<never>((_, reject) => service.on('exit', () => reject(new Error('the service ended'))));
-    const demo = await fill(await Promise.race([addressOf(service.stdout), ended]));
+    const demo = await fill(await Promise.race([addressOf(service.stdout), ended]), hook);
     ended.catch(() => {});
     await takePictures(demo);
   } finally {
     service.kill('SIGTERM');
+    receiver.close();
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -57,15 +77,19 @@ function addressOf(output: NodeJS.ReadableStream): Promise<string> {
   });
 }
 
-async function fill(url: string): Promise<Demo> {
-  const post = async (route: string, body: unknown) => {
+async function fill(url: string, hook: string): Promise<Demo> {
+  const send = async (method: string, route: string, body?: unknown) => {
     const response = await fetch(url + route, {
-      method: 'POST',
+      method,
       headers: { 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return (await response.json()) as { readonly id: string; readonly document_id: string; readonly recall_id: string };
+    return (await response.json()) as Reply;
   };
+  const post = (route: string, body?: unknown) => send('POST', route, body);
+  // It is asked before there is anything, so that the memories below answer it.
+  const standing = await post('/standing', { query: QUESTION, user_id: 'ana', webhook: { url: hook } });
+  await post('/standing', { query: 'Who is away next week?' });
   const ids: string[] = [];
   for (const memory of DEMO_MEMORIES) ids.push((await post('/memory/add?wait=20000', demoBody(memory))).id);
   const place = (words: string) => ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes(words))];
@@ -90,11 +114,24 @@ async function fill(url: string): Promise<Demo> {
       { query: 'what is the code of the safe?', user_id: 'ana', expected: [] },
     ],
   });
-  for (let run = 0; run < 4; run++) await post('/evals/team-questions/run', undefined);
-  return { url, ids, documentId, recallId };
+  for (let run = 0; run < 4; run++) await post('/evals/team-questions/run');
+  let erasure = '';
+  for (const content of ['The old door code is 2207.', 'Call me at my former number.']) {
+    const { id } = await post('/memory/add?wait=20000', { content, user_id: 'ben' });
+    erasure = (await send('DELETE', `/memory/${id}`)).erasure;
+  }
+  return {
+    url,
+    ids,
+    documentId,
+    recallId,
+    standingId: standing.id,
+    webhookId: standing.webhook.id,
+    receiptId: erasure.split('.')[0]!,
+  };
 }
 
-async function takePictures({ url, ids, documentId, recallId }: Demo): Promise<void> {
+async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): Promise<void> {
   const tuesday = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('every Tuesday'))]!;
   const jwt = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('JWT'))]!;
   const asked = `query=${encodeURIComponent(QUESTION)}&user_id=ana`;
@@ -106,8 +143,11 @@ async function takePictures({ url, ids, documentId, recallId }: Demo): Promise<v
     links: `memory/${tuesday}?tab=links`,
     browse: 'browse',
     document: `document/${documentId}`,
+    'document-receipt': `document/${documentId}?tab=receipt`,
     graph: 'graph?user_id=ana',
     recall: `recall/${recallId}`,
+    standing: `standing/${demo.standingId}`,
+    webhook: `standing/${demo.webhookId}?tab=webhooks`,
     duplicates: 'browse?view=duplicates&least=0.2',
     decay: 'decay?below=0.2&lambda=0.02',
     evaluation: 'evals/team-questions',
@@ -115,6 +155,7 @@ async function takePictures({ url, ids, documentId, recallId }: Demo): Promise<v
     keys: 'admin',
     settings: 'admin?tab=service&find=decay',
     admin: 'admin?tab=limits',
+    receipt: `admin?tab=receipts&receipt=${demo.receiptId}`,
   };
   fs.mkdirSync(IMAGES, { recursive: true });
   const browser = await chromium.launch({
@@ -140,6 +181,8 @@ async function picture(page: Page, address: string, file: string): Promise<void>
   await page.goto('about:blank');
   await page.goto(address);
   await page.waitForLoadState('networkidle');
+  // A map is drawn until its layout has settled.
+  if ((await page.locator('canvas').count()) > 0) await page.locator('canvas[data-settled]').waitFor();
   await page.waitForTimeout(400);
   await page.screenshot({ path: path.join(IMAGES, file) });
 }

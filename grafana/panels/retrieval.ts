@@ -164,7 +164,7 @@ export const retrieval: Dashboard = {
           kind: 'lines',
           title: 'Members of federated questions',
           description:
-            'Tenants and other servers that were asked, a second, by outcome. Without an answer of a member the others ' +
+            'Tenants and other servers that were asked, a second, by outcome. Without an answer of one the others ' +
             'answer alone; `cairn query --servers` says which one failed and why.',
           unit: 'ops',
           queries: [

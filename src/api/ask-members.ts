@@ -46,6 +46,9 @@ interface Answer {
 /** The question as every member gets it. */
 type Question = Omit<FederatedQueryBody, 'tenants' | 'servers'> & { readonly k: number; readonly reinforce: false };
 
+/** Most bytes of the texts of all matches, in UTF-8: as much as one tenant answers with. */
+const MAX_TEXT_BYTES = 6 * 1024 * 1024;
+
 /**
  * Asks all members at once and merges their answers by score. A member that fails costs only its own answer. Nothing
  * that is found is reinforced, as a member does not know which of its matches are among the best of all.
@@ -74,10 +77,12 @@ export async function askMembers(
       member: origin.server === null ? 'tenant' : 'server',
       outcome: answer.outcome,
     });
-  const matches = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
+  const answers = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
+  const best = fuseMembers(answers, question.k);
+  const matches = best.slice(0, countFitting(best));
   return {
     query: body.query,
-    matches: fuseMembers(matches, question.k),
+    matches,
     members: asked.map(({ origin, answer, ms }) => ({
       ...origin,
       outcome: answer.outcome,
@@ -88,7 +93,15 @@ export async function askMembers(
       ms,
     })),
     degraded: asked.some(({ answer }) => answer.degraded),
+    ...(matches.length < best.length ? { truncated: true as const } : {}),
   };
+}
+
+/** Counts the first matches whose texts have `MAX_TEXT_BYTES` together. */
+function countFitting(matches: readonly MemberMatch[]): number {
+  let left = MAX_TEXT_BYTES;
+  const over = matches.findIndex(({ content }) => (left -= Buffer.byteLength(content)) < 0);
+  return over === -1 ? matches.length : over;
 }
 
 async function timed(origin: OriginItem, ask: () => Promise<Answer>) {
@@ -168,8 +181,8 @@ export function membersOf(
 }
 
 /**
- * Throws EngineError `forbidden` unless the caller may have questions sent to other servers. The key of a server reaches
- * all that it was given there, so a caller that reaches only a part here does not use it.
+ * Throws EngineError `forbidden` unless the caller may have questions sent to other servers. The key of a server
+ * reaches all that it was given there, so a caller that reaches only a part here does not use it.
  */
 function requireServersAllowed(principal: TenantCall['principal']): void {
   if (isBound(principal))

@@ -2,6 +2,8 @@ import { EngineError } from '../engine/index.ts';
 
 /** Most values of a JSON body: lists, objects, texts, numbers and so on, at any depth. */
 export const MAX_JSON_VALUES = 100_000;
+/** Most names of fields in a JSON body, all objects together. Parsing 20,000 different ones takes some 15 ms. */
+export const MAX_JSON_NAMES = 20_000;
 /** Deepest nesting of a JSON body. Fields have closer bounds of their own; this one keeps recursion shallow. */
 const MAX_JSON_DEPTH = 512;
 
@@ -17,21 +19,26 @@ const SAFE_CHARACTERS = 15;
 const QUOTED_CHARACTERS = 64;
 
 /**
- * Refuses a text of well-formed JSON that names a field of an object twice, where JSON.parse would keep the last: what
- * checked the request on its way may have read the first. Refuses numbers that JSON.parse would replace by another
- * number, more than `MAX_JSON_VALUES` values, and a nesting over `MAX_JSON_DEPTH`, too.
- * @throws EngineError `invalid`
+ * Refuses a text of JSON that names a field of an object twice, where JSON.parse would keep the last: what checked the
+ * request on its way may have read the first. Refuses numbers that JSON.parse would replace by another number, more
+ * than `MAX_JSON_VALUES` values, more than `MAX_JSON_NAMES` names and a nesting over `MAX_JSON_DEPTH`, too. All of this
+ * comes before anything is made of the text: JSON.parse takes twenty times as long for a text of empty lists as it
+ * takes to find that there are too many. A text that is not JSON may pass.
+ * @throws EngineError `invalid`; SyntaxError for a name that is no JSON string
  */
 export function checkJson(text: string): void {
   /** The names in each open container, from outside in; null for a list. */
   const open: (Set<string> | null)[] = [];
-  let values = 1;
+  let [values, names] = [1, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       const end = endOfString(text, at);
-      const names = open.at(-1);
-      if (names != null && isBeforeColon(text, end)) addName(names, text.slice(at, end));
+      const known = open.at(-1);
+      if (known != null && isBeforeColon(text, end)) {
+        names++;
+        addName(known, text.slice(at, end));
+      }
       at = end - 1;
     } else if ((code >= ZERO && code <= NINE) || code === MINUS) {
       at = endOfNumber(text, at) - 1;
@@ -44,6 +51,8 @@ export function checkJson(text: string): void {
     if (open.length > MAX_JSON_DEPTH)
       throw new EngineError('invalid', `the body is nested over ${MAX_JSON_DEPTH} deep`);
     if (values > MAX_JSON_VALUES) throw new EngineError('invalid', `the body has over ${MAX_JSON_VALUES} values`);
+    if (names > MAX_JSON_NAMES)
+      throw new EngineError('invalid', `the body has over ${MAX_JSON_NAMES} names of fields, in all objects together`);
   }
 }
 
@@ -55,14 +64,16 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * Returns the offset behind the number that begins at `start`. Whole numbers come back as they were
- * sent or are refused, since some programs count beyond what a JavaScript number holds. A fraction means the nearest
- * 64-bit number to every program.
+ * Returns the offset behind the number that begins at `start`. Whole numbers come back as they were sent or are
+ * refused, since some programs count beyond what a JavaScript number holds. A fraction means the nearest 64-bit number
+ * to every program.
  * @throws EngineError `invalid` for a whole number that would come back as another one, and for a number beyond 1.8e308
  */
 function endOfNumber(text: string, start: number): number {
   NUMBER.lastIndex = start;
-  const [written, fraction, exponent] = NUMBER.exec(text)!;
+  const number = NUMBER.exec(text);
+  if (number === null) return start + 1; // A minus without digits: JSON.parse refuses it.
+  const [written, fraction, exponent] = number;
   const end = start + written.length;
   const isWhole = fraction === undefined && exponent === undefined;
   if (isWhole && written.length <= SAFE_CHARACTERS) return end;

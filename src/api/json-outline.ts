@@ -83,36 +83,26 @@ export class JsonOutline {
     return Buffer.concat(this.#rest, this.#restBytes);
   }
 
-  /** Moves to the end of a string, or of the chunk. @returns the offset behind the closing quote */
+  /**
+   * Moves to the end of a string, or of the chunk. The bytes are looked at one by one: searches for quotes and
+   * backslashes take forty times as long where a text is full of them.
+   * @returns the offset behind the closing quote
+   */
   #throughString(chunk: Buffer, start: number): number {
+    let isEscaped = this.#isEscaped;
     let at = start;
-    if (this.#isEscaped) {
-      this.#isEscaped = false;
-      at++;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (isEscaped) isEscaped = false;
+      else if (byte === BACKSLASH) isEscaped = true;
+      else if (byte === QUOTE) break;
     }
-    for (;;) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote === -1 ? chunk.length : quote;
-      // An escaped quote is found by the backslash before it.
-      let backslash = chunk.subarray(0, end).indexOf(BACKSLASH, at);
-      while (backslash !== -1 && backslash + 1 < end) {
-        at = backslash + 2;
-        backslash = chunk.subarray(0, end).indexOf(BACKSLASH, at);
-      }
-      if (backslash === -1) {
-        if (this.#leftOutFrom === -1 && this.#key.length < 16)
-          this.#key += chunk.toString('latin1', start, Math.min(end, start + 16));
-        if (quote === -1) return chunk.length;
-        this.#inString = false;
-        return quote + 1;
-      }
-      // The backslash is the last byte before the quote or the end of the chunk.
-      if (quote === -1) {
-        this.#isEscaped = true;
-        return chunk.length;
-      }
-      at = quote + 1;
-    }
+    this.#isEscaped = isEscaped;
+    if (this.#leftOutFrom === -1 && this.#key.length < 16)
+      this.#key += chunk.toString('latin1', start, Math.min(at, start + 16));
+    if (at === chunk.length) return at;
+    this.#inString = false;
+    return at + 1;
   }
 
   /** Reads a byte outside of strings. */

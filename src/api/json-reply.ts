@@ -1,7 +1,8 @@
-import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { hasLongText, jsonPieces } from './json-pieces.ts';
 import { replyPlaces } from './reply-places.ts';
 import { roomIn } from './room-in.ts';
 import type { TenantCall } from './route.ts';
+import { nextTurn } from './turns.ts';
 
 /** Bytes of JSON after which a list in a reply ends early; its first item is always sent. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
@@ -12,7 +13,7 @@ export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const PIECE_CHARACTERS = 64 * 1024;
 /** Bytes that are written at once, so that a client that reads slowly has only that much beside the next item. */
 const WRITE_BYTES = 64 * 1024;
-/** Longest time for which one reply holds the event loop (ms), but for a single item. */
+/** Longest time for which one reply holds the event loop (ms), but for an item without long texts. */
 const TURN_MS = 2;
 /** Memory that a reply of unknown length holds: a slice of its list, an item as JSON, and what is on its way. */
 const STREAM_BYTES = 2 * 1024 * 1024;
@@ -72,8 +73,13 @@ export class JsonReply {
 
   /** Adds a short text to the reply. */
   add(text: string): void {
-    this.#pending += text;
-    this.#bytes += Buffer.byteLength(text);
+    this.#append(text, Buffer.byteLength(text));
+  }
+
+  /** Adds the JSON of a value. */
+  async addValue(value: unknown): Promise<void> {
+    if (hasLongText(value)) await this.#addPieces(await this.#makePieces(value));
+    else this.add(JSON.stringify(value));
   }
 
   /**
@@ -95,13 +101,18 @@ export class JsonReply {
     for await (const slice of slices) {
       for (const item of slice) {
         if (sent === limit) return end(false, true);
-        const text = JSON.stringify(toJson(item));
-        if (sent > 0 && this.#bytes + Buffer.byteLength(text) > MAX_REPLY_BYTES) return end(true, true);
-        this.add(sent === 0 ? text : `,${text}`);
+        const value = toJson(item);
+        const pieces = hasLongText(value) ? await this.#makePieces(value) : undefined;
+        const text = pieces === undefined ? JSON.stringify(value) : '';
+        const bytes = pieces?.bytes ?? Buffer.byteLength(text);
+        if (sent > 0 && this.#bytes + bytes > MAX_REPLY_BYTES) return end(true, true);
+        if (sent > 0) this.add(',');
+        if (pieces === undefined) this.#append(text, bytes);
+        else await this.#addPieces(pieces);
         last = item;
         sent += 1;
         if (this.#pending.length > PIECE_CHARACTERS) await this.#write();
-        if (performance.now() >= this.#turnEndsAt) await this.#yield();
+        await this.#takeTurns();
       }
     }
     return end(false, false);
@@ -126,24 +137,60 @@ export class JsonReply {
     this.#call.response.setHeader('content-type', 'application/json; charset=utf-8');
   }
 
+  #append(text: string, bytes: number): void {
+    this.#pending += text;
+    this.#bytes += bytes;
+  }
+
+  /** Makes the JSON of a value that has a long text, in turns with other requests. */
+  async #makePieces(value: unknown): Promise<Pieces> {
+    const made: Buffer[] = [];
+    let bytes = 0;
+    for (const text of jsonPieces(value)) {
+      const piece = Buffer.from(text);
+      made.push(piece);
+      bytes += piece.length;
+      await this.#takeTurns();
+    }
+    return { made, bytes };
+  }
+
+  async #addPieces({ made, bytes }: Pieces): Promise<void> {
+    await this.#write();
+    for (const piece of made) await this.#send(piece);
+    this.#bytes += bytes;
+  }
+
+  /** Writes what was gathered. */
   async #write(): Promise<void> {
-    const { api, response, principal } = this.#call;
+    const { response, principal } = this.#call;
     if (!response.headersSent) {
       this.leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, this.#heldBytes);
       this.#sendType();
     }
     const bytes = Buffer.from(this.#pending);
     this.#pending = '';
-    for (let at = 0; at < bytes.length; at += WRITE_BYTES) {
-      const hasRoom = response.write(bytes.subarray(at, at + WRITE_BYTES));
-      if (!hasRoom) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
-    }
+    for (let at = 0; at < bytes.length; at += WRITE_BYTES) await this.#send(bytes.subarray(at, at + WRITE_BYTES));
   }
 
-  async #yield(): Promise<void> {
-    await yieldTurn();
+  async #send(bytes: Buffer): Promise<void> {
+    const { api, response } = this.#call;
+    const hasRoom = response.write(bytes);
+    if (!hasRoom) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+  }
+
+  /** Lets other requests in if this one has had its turn. */
+  async #takeTurns(): Promise<void> {
+    if (performance.now() < this.#turnEndsAt) return;
+    await nextTurn();
     this.#turnEndsAt = performance.now() + TURN_MS;
   }
+}
+
+/** JSON that was made in pieces. */
+interface Pieces {
+  readonly made: readonly Buffer[];
+  readonly bytes: number;
 }
 
 /**
@@ -159,7 +206,7 @@ export async function sendObject(call: TenantCall, object: object, heldBytes: nu
       if (value === undefined) continue;
       reply.add(`${separator}${JSON.stringify(name)}:`);
       separator = ',';
-      if (!Array.isArray(value)) reply.add(JSON.stringify(value));
+      if (!Array.isArray(value)) await reply.addValue(value);
       else isCut = (await reply.addList([value as unknown[]], { toJson: (item) => item })).isCut || isCut;
     }
     await reply.end(isCut ? `${separator}"truncated":true}` : '}');

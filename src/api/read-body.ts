@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { EngineError } from '../engine/index.ts';
+import { EngineError, isEngineError } from '../engine/index.ts';
 import { checkJson } from './check-json.ts';
 
 /** Longest JSON body that is read, in bytes; uploads of documents may be longer. */
@@ -110,12 +110,11 @@ export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
   if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');
   const text = bytes.toString('utf8');
-  let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
+    checkJson(text);
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (isEngineError(error)) throw error;
     throw new EngineError('invalid', 'the body is malformed JSON');
   }
-  checkJson(text);
-  return value;
 }

@@ -10,6 +10,7 @@ import { isSealed, SEAL_BYTES, unseal } from './sealed-file.ts';
 
 /** Characters of a file by which its format is known. */
 const HEAD_BYTES = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 /** Most files of an archive or a folder. */
 const MAX_FILES = 100_000;
 /** Most bytes that a file of an archive may have when it is unpacked: a bomb ends there. */
@@ -75,7 +76,7 @@ export async function openSource(target: string): Promise<ImportSource & { close
   const file: SourceFile = {
     name,
     modifiedAt: fs.statSync(target).mtimeMs,
-    texts: () => decoded(openBytes(target, undefined)),
+    texts: () => decoded(isGzip(start) || isSealed(start) ? openBytes(target, undefined) : piecesOf(target)),
   };
   return {
     names: [name],
@@ -150,10 +151,28 @@ async function archiveSource(target: string): Promise<ImportSource & { close(): 
     head: '',
     async *files(isWanted) {
       for (const [name, entry] of entries)
-        if (isWanted(name)) yield { name, modifiedAt: null, texts: () => decoded(bytesOf(name, entry)) };
+        if (isWanted(name)) {
+          const open = () => (name.endsWith('.gz') ? unzipped(bytesOf(name, entry)) : bytesOf(name, entry));
+          yield { name, modifiedAt: null, texts: () => decoded(open()) };
+        }
     },
     close: () => archive.close(),
   };
+}
+
+/** Reads a file piece by piece into the same buffer: a stream would leave a buffer for each piece to the collector. */
+async function* piecesOf(file: string): AsyncGenerator<Uint8Array> {
+  const handle = await fs.promises.open(file);
+  try {
+    const piece = Buffer.alloc(PIECE_BYTES);
+    for (;;) {
+      const { bytesRead } = await handle.read(piece, 0, PIECE_BYTES, null);
+      if (bytesRead === 0) return;
+      yield piece.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Decodes UTF-8; a byte order mark is left out, and what is no UTF-8 becomes replacement characters. */

@@ -24,6 +24,7 @@ interface Answer {
     readonly recall_id: string | null;
   }[];
   readonly degraded: boolean;
+  readonly truncated?: true;
 }
 
 const QUESTION = 'Which berth has the ferry Aurora?';
@@ -76,7 +77,8 @@ const answerOf = (reply: Reply): Answer => {
   return reply.body as unknown as Answer;
 };
 const berths = ({ matches }: Answer) => matches.map(({ content }) => /berth (\d)/.exec(content)?.[1]).sort();
-const outcomes = ({ members }: Answer) => Object.fromEntries(members.map((m) => [m.server ?? m.tenant, m.outcome]));
+const outcomes = ({ members }: Answer): Readonly<Record<string, string>> =>
+  Object.fromEntries(members.map(({ server, tenant, outcome }) => [server ?? tenant, outcome]));
 
 describe('several tenants', () => {
   test('all tenants of the key are asked, and each match says where it is from', async () => {
@@ -113,6 +115,7 @@ describe('several tenants', () => {
     const ofAna = control.createKey({ ...both, userId: 'ana' }).secret;
     expect(berths(await ask({}, ofAna))).toEqual(['4', '6']);
     expect((await send({ user_id: 'ben' }, ofAna)).status).toBe(403);
+    expect(berths(await ask({ filters: { users: ['ben'] } }, ofAna))).toEqual([]);
     const ofPort = control.createKey({ ...both, tags: ['port'] }).secret;
     expect(berths(await ask({}, ofPort))).toEqual(['4']);
     for (const key of [ofAna, ofPort]) {
@@ -263,6 +266,17 @@ describe('servers that lie', () => {
     const { matches, members } = await ask({ tenants: [], servers: ['many'], k: 3 });
     expect(members[0]).toMatchObject({ outcome: 'answered', matches: 3 });
     expect(matches.every((match) => !('path' in match))).toBe(true);
+  });
+
+  test('the texts of all members together are bounded', async () => {
+    const matches = Array.from({ length: 20 }, () => ({ ...MATCH, content: 'x'.repeat(150_000) }));
+    await using large = await startFakeServer(json({ ...GOOD, matches }));
+    const names = ['large-1', 'large-2', 'large-3'];
+    for (const name of names) await register(name, large.url);
+    const answer = await ask({ tenants: [], servers: names, k: 100 });
+    expect(outcomes(answer)).toEqual({ 'large-1': 'answered', 'large-2': 'answered', 'large-3': 'answered' });
+    expect(answer.matches.length).toBe(Math.floor((6 * 1024 * 1024) / 150_000));
+    expect(answer.truncated).toBe(true);
   });
 
   test('a redirect is not followed, to whichever address it leads', async () => {

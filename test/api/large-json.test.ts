@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkJson, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
+import { checkJson, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
 import { JsonOutline } from '../../src/api/json-outline.ts';
 import { fromBase64, readLongText } from '../../src/api/long-text.ts';
+import { parseJson } from '../../src/api/read-body.ts';
 import { hostileBodies } from '../support/attacks/hostile-json.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -162,5 +163,24 @@ describe('a body of JSON', () => {
     const list = (count: number) => `[${'0,'.repeat(count - 2)}0]`;
     expect(() => checkJson(list(MAX_JSON_VALUES))).not.toThrow();
     expect(() => checkJson(list(MAX_JSON_VALUES + 2))).toThrow('over 100000 values');
+  });
+
+  test('of too many names is refused, in one object and in all together', () => {
+    const named = (count: number) => Array.from({ length: count }, (_, no) => `"k${no}":0`).join(',');
+    expect(() => checkJson(`{${named(MAX_JSON_NAMES)}}`)).not.toThrow();
+    expect(() => checkJson(`{${named(MAX_JSON_NAMES + 1)}}`)).toThrow('over 20000 names');
+    const half = `{${named(MAX_JSON_NAMES / 2)}}`;
+    expect(() => checkJson(`[${half},${half}]`)).not.toThrow();
+    expect(() => checkJson(`[${half},${half},{"k":0}]`)).toThrow('over 20000 names');
+  });
+
+  test('is counted before it is parsed, and one that breaks off is malformed or over a bound', () => {
+    const parse = (text: string) => () => parseJson(Buffer.from(text));
+    for (const start of ['[],', '{},', '0,']) {
+      expect(parse(`[${start.repeat(MAX_JSON_VALUES)}`)).toThrow('over 100000 values');
+    }
+    expect(parse(`[${'[],'.repeat(100)}`)).toThrow('malformed JSON');
+    expect(parse('{"\\x":1}')).toThrow('malformed JSON');
+    for (const text of ['{"a":1,"a"', '[-]', '[--1]', '-']) expect(parse(text)).toThrow('malformed JSON');
   });
 });

@@ -110,6 +110,16 @@ test('the timeline and the matches of a query leave out what does not fit, and s
   expect(answer.text.length).toBeLessThan(MAX_REPLY_BYTES + 1_000);
 });
 
+test('an answer whose memories have much metadata and little text is sent in several pieces, too', async () => {
+  const metadata = Object.fromEntries(Array.from({ length: 30 }, (_, no) => [`m${no}`, 'x'.repeat(500)]));
+  const items = Array.from({ length: 20 }, (_, no) => ({ content: `labelled ${no}`, user_id: 'labelled', metadata }));
+  await api.request('POST', '/memory/add/batch', { body: { items } });
+  const query = { query: 'labelled', user_id: 'labelled', k: 20, min_score: 0 };
+  const { headers, body } = await api.request('POST', '/memory/query', { body: query });
+  expect(body.matches).toHaveLength(20);
+  expect(headers.get('transfer-encoding')).toBe('chunked');
+});
+
 describe('clients that read nothing', () => {
   test('hold little memory, keep no one else from being answered, and leave nothing behind', async () => {
     const path = '/memory/all?user_id=large&l=1000';

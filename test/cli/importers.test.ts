@@ -1,9 +1,14 @@
+import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import yazl from 'yazl';
 import type { ForeignLine } from '../../src/cli/importers/format.ts';
-import { formatNamed } from '../../src/cli/importers/formats.ts';
+import { formatNamed, formatOf } from '../../src/cli/importers/formats.ts';
 import { jsonParts, type JsonPart } from '../../src/cli/json-parts.ts';
 import { openSource } from '../../src/cli/open-source.ts';
 import { writeMarkdown } from '../../src/cli/write-markdown.ts';
@@ -154,6 +159,29 @@ test('what mem0 and Zep say and Cairn has no place for is counted by name', asyn
   const ofZep = await importJson('zep', [session]);
   expect(ofZep.lines).toMatchObject([{ session_id: 's', metadata: { role: 'Ana', role_type: 'user' } }]);
   expect([...ofZep.passedOver].sort()).toEqual(['created_at', 'metadata', 'token_count', 'uuid']);
+});
+
+test("the archive of mem0's OpenMemory is known, and its records are read once", async () => {
+  const record = (id: string, state: string) => ({
+    ...{ id, content: `Memory ${id}.`, state, app: 'cursor', categories: ['food'] },
+    ...{ created_at: '2025-01-01T00:00:00Z', updated_at: null, metadata: { place: 1 } },
+  });
+  const records = [record('1', 'active'), record('2', 'deleted'), record('3', 'archived')];
+  const zip = new yazl.ZipFile();
+  zip.addBuffer(gzipSync(records.map((one) => `${JSON.stringify(one)}\n`).join('')), 'memories.jsonl.gz');
+  zip.addBuffer(Buffer.from(JSON.stringify({ user: {}, memories: records })), 'memories.json');
+  zip.end();
+  const file = path.join(tempFolder(), 'openmemory.zip');
+  fs.writeFileSync(file, await buffer(zip.outputStream));
+  const opened = await openSource(file);
+  expect(formatOf(opened)?.name).toBe('mem0');
+  opened.close();
+  const outcome = await importFrom('mem0', file);
+  expect(outcome.lines).toMatchObject([
+    { content: 'Memory 1.', tags: ['food'], metadata: { place: 1, agent_id: 'cursor' } },
+    { content: 'Memory 3.', status: 'archived', metadata: { state: 'archived' } },
+  ]);
+  expect(outcome.skipped).toEqual({ 'the same memories in another form': 1, deleted: 1 });
 });
 
 // ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -313,3 +341,50 @@ test('the entries of a field are cut out of any pieces, the rest of each object 
     damages: ['x: part 1 of item 1, on line 1, is over 16 MB'],
   });
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'conversations of 37 MB each are not held in memory',
+  async () => {
+    const file = path.join(tempFolder(), 'conversations.json');
+    const messages = writeConversations(file, 2, 37_500_000);
+    const cli = path.resolve(import.meta.dirname, '../../src/cli');
+    const program = `
+    const { openSource } = await import('${cli}/open-source.ts');
+    const { formatNamed } = await import('${cli}/importers/formats.ts');
+    const context = { source: await openSource(${JSON.stringify(file)}), read() {}, skip() {}, passOver() {}, damaged() {} };
+    let lines = 0;
+    for await (const line of formatNamed('chatgpt').lines(context)) lines += 1;
+    const status = process.getBuiltinModule('node:fs').readFileSync('/proc/self/status', 'utf8');
+    console.log(JSON.stringify([lines, Number(/VmHWM:\\s+(\\d+)/.exec(status)[1]) / 1024]));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+    const [lines, peakMb] = JSON.parse(stdout) as [number, number];
+    expect(lines).toBe(messages);
+    // Some 180 MB, of which the program itself takes 106; with whole conversations it were 280.
+    expect(peakMb).toBeLessThan(220);
+  },
+  600_000,
+);
+
+/** Writes conversations of ChatGPT, each of some bytes. @returns the number of their messages */
+function writeConversations(file: string, conversations: number, bytes: number): number {
+  const out = fs.openSync(file, 'w');
+  const words = 'The heron stands at the weir and waits for trout, while the keeper of the lamp reads.';
+  let all = 0;
+  for (let no = 0; no < conversations; no += 1) {
+    fs.writeSync(out, `${no === 0 ? '[' : ','}{"title":"Chat ${no}","mapping":{"root":{"message":null}`);
+    let parent = 'root';
+    for (let size = 0; size < bytes; all += 1) {
+      const id = `m${all}`;
+      const content = { content_type: 'text', parts: [`${all} ${words}é`] };
+      const message = { id, author: { role: 'user' }, create_time: 1.7e9 + all, content };
+      const node = `,"${id}":${JSON.stringify({ id, parent, message })}`;
+      fs.writeSync(out, node);
+      size += node.length;
+      parent = id;
+    }
+    fs.writeSync(out, `},"current_node":"${parent}","conversation_id":"c${no}"}`);
+  }
+  fs.writeSync(out, ']');
+  fs.closeSync(out);
+  return all;
+}

@@ -22,6 +22,27 @@ async function remember(content: string, fields: object = {}): Promise<string> {
   return body.id;
 }
 
+browserTest('the page is painted before its script has come, and goes on once it is there', async () => {
+  await using opened = await openConsole(api.url, 'ask');
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.goto('about:blank');
+  const script = Promise.withResolvers<void>();
+  await page.route('**/console/*.js', async (route) => {
+    await script.promise;
+    await route.continue();
+  });
+  await page.goto(`${api.url}/console`, { waitUntil: 'commit' });
+  await page.getByRole('banner').getByText('Cairn').waitFor();
+  await expect
+    .poll(() => page.evaluate('performance.getEntriesByName("first-contentful-paint").length'))
+    .toBeGreaterThan(0);
+  expect(await page.getByRole('heading').count()).toBe(0);
+  script.resolve();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+});
+
 describe('signing in', () => {
   browserTest('a wrong key says what is wrong, and a right one opens the page', async () => {
     await using opened = await openConsole(api.url);
@@ -174,6 +195,14 @@ describe('hostile content', () => {
         .or(page.getByRole('button', { name: /Show all/ }))
         .first()
         .waitFor();
+    }
+    const standing = await api.request('POST', '/standing', { body: { query: texts[1]! } });
+    const document = await api.request('POST', '/memory/ingest?wait=60000', {
+      body: { text: 'A page.', title: texts[1]!, user_id: 'x' },
+    });
+    for (const view of [`standing/${standing.body.id}`, `document/${String(document.body['document_id'])}`]) {
+      await page.goto(`${api.url}/console#/${view}`);
+      await page.getByRole('heading', { level: 1 }).getByText('RLO').waitFor();
     }
     await page.goto(`${api.url}/console#/browse`);
     await page.getByText('<b>bold</b>').first().waitFor();

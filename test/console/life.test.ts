@@ -12,6 +12,20 @@ import { tempFolder } from '../support/temp-folder.ts';
 /** Scrolls the list of memories to its end. */
 const TO_END = 'document.querySelector(".list").scrollTo(0, 1e9)';
 
+/** Finds a point of the canvas around which all is of one colour that is not the background: the inside of a node. */
+const INSIDE_A_NODE = `(() => {
+  const canvas = document.querySelector('canvas');
+  const { width, height } = canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+  const colourAt = (x, y) => data.slice((y * width + x) * 4, (y * width + x) * 4 + 3).join();
+  for (let y = 2; y < height - 2; y++)
+    for (let x = 2; x < width - 2; x++) {
+      const colour = colourAt(x, y);
+      if (colour === colourAt(0, 0)) continue;
+      if ([-2, 2].every((step) => colourAt(x + step, y) === colour && colourAt(x, y + step) === colour)) return [x, y];
+    }
+})()`;
+
 let api: TestApi;
 useBrowser();
 
@@ -125,6 +139,11 @@ browserTest('a map of a user is drawn and opened, and admins see keys and limits
     'const c = document.querySelector("canvas"); ' +
     'c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((value) => value > 0)';
   await expect.poll(() => page.evaluate(painted)).toBe(true);
+  await page.locator('canvas[data-settled]').waitFor();
+  const [x, y] = await page.evaluate<[number, number]>(INSIDE_A_NODE);
+  await page.locator('canvas').click({ position: { x, y } });
+  await expect.poll(() => page.url()).toMatch(/#\/(memory|name)\//);
+  await show(page, api.url, 'graph?user_id=hugo');
   await page.getByRole('link', { name: 'Hugo plays chess in Porto.' }).click();
   await page.getByRole('heading', { name: 'Memory' }).waitFor();
   api.engine.control.createKey({ tenantId: 'default', role: 'read', label: 'Telephone' });

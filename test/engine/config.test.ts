@@ -78,6 +78,8 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EVENT_DAYS: [1, 3_650],
   OM_EVENT_ROWS: [1_000, 1_000_000_000],
   OM_WEBHOOK_ATTEMPTS: [1, 20],
+  OM_FEDERATION_TIMEOUT_MS: [100, 60_000],
+  OM_RECEIPT_DAYS: [1, 3_650],
   OM_RECALL_DAYS: [0, 3_650],
   OM_RECALL_MB: [1, 1_000_000],
 };

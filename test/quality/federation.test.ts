@@ -29,7 +29,6 @@ test('the merged answers of two halves find what the whole finds, in nearly its 
     mean(by.map((keys, place) => measure(K, keys, questions[place]!.relevant)));
   const recalls = [of(recallAt, found.whole), of(recallAt, found.fused)] as const;
   const gains = [of(discountedGainAt, found.whole), of(discountedGainAt, found.fused)] as const;
-  console.log({ recalls, gains, byRank: of(discountedGainAt, found.interleaved) });
   expect(recalls[1]).toBeGreaterThan(recalls[0] - 0.03);
   expect(gains[1]).toBeGreaterThan(gains[0] - 0.04);
   expect(gains[1]).toBeGreaterThan(of(discountedGainAt, found.interleaved));

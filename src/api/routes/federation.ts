@@ -39,8 +39,8 @@ export const federationRoutes: readonly Route[] = [
     description:
       'All members are asked at the same time, and their matches are merged by `score`, which is comparable between ' +
       'stores; each match says where it is from. A member that fails, or does not answer within ' +
-      '`OM_FEDERATION_TIMEOUT_MS`, is named in `members` and makes the answer `degraded`. Nothing is reinforced. Each ' +
-      'tenant takes one of the `queries` of the key. A key that is bound to a user or tags asks tenants only, within ' +
+      '`OM_FEDERATION_TIMEOUT_MS`, is named in `members` and makes the answer `degraded`. Nothing is reinforced. ' +
+      'Each tenant takes one of the `queries` of the key. A key that is bound to a user or tags asks tenants only, within ' +
       'its bounds. Other servers are asked by `POST /memory/query`, which asks nobody else.',
     query: noQuery,
     body: {

@@ -153,6 +153,10 @@ export const federatedAnswer = z
     matches: z.array(federatedMatch).describe('Best first.'),
     members: z.array(member).describe('What came of each tenant and server, in the order in which they were named.'),
     degraded: z.boolean().describe('Whether a member did not answer, or answered worse than it should.'),
+    truncated: z
+      .literal(true)
+      .exactOptional()
+      .describe('Matches were left out from the end, as all texts have at most 6 MiB; absent otherwise.'),
   })
   .meta({
     id: 'FederatedAnswer',

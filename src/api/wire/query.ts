@@ -4,6 +4,7 @@ import type {
   Episode,
   FloorReport,
   Hit,
+  Json,
   MemoryExplanation,
   MemoryFilter,
   MemoryQuery,
@@ -170,14 +171,22 @@ export function queryItem(
   };
 }
 
-/** Estimates the memory that the texts of an answer take, in bytes. */
+/** Estimates the memory that the texts and the metadata of an answer take, in bytes. */
 export function answerBytes({ hits, rendered }: Pick<QueryResult, 'hits' | 'rendered'>): number {
   let characters = rendered?.text.length ?? 0;
   for (const { memory, neighbours, sources = [] } of hits) {
     const around = neighbours === undefined ? sources : [...neighbours.before, ...neighbours.after, ...sources];
-    for (const { content } of [memory, ...around]) characters += content.length;
+    for (const { content, metadata } of [memory, ...around]) characters += content.length + sizeOf(metadata);
   }
   return characters * 2;
+}
+
+/** Estimates the characters of a value as JSON. */
+function sizeOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length : 8;
+  let size = 2;
+  for (const [name, inner] of Object.entries(value)) size += name.length + sizeOf(inner);
+  return size;
 }
 
 export function degradation({ degraded, degradedReasons }: Pick<QueryResult, 'degraded' | 'degradedReasons'>) {

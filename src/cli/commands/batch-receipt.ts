@@ -37,8 +37,9 @@ function describe({ characters, held, complete, stored, merged, refused, items }
     memory ?? (error === null ? red('gone') : ''),
     error === null ? (isHeld === false ? red('not as sent') : '') : dim(`${error.code}: ${error.message}`),
   ]);
+  const verdict = complete ? green('complete') : red('incomplete');
   return [
-    `${bold(`${held} of ${counted(characters, 'character')} held`)}  ${complete ? green('complete') : red('incomplete')}`,
+    `${bold(`${held} of ${counted(characters, 'character')} held`)}  ${verdict}`,
     dim(`  items: ${stored} stored, ${merged} merged, ${refused} refused`),
     ...(rows.length === 0 ? [] : ['', ...table(rows, '><<<')]),
   ];

@@ -63,8 +63,10 @@ export async function queryFederation(words: readonly string[], options: Federat
   const query = words.join(' ');
   const answer = await connect(options).queryFederation(bodyOf(query, options));
   if (options.json) return print(JSON.stringify(answer, null, 2));
-  for (const { tenant, server, outcome, detail } of answer.members)
-    if (outcome !== 'answered') print(yellow(`${nameOf({ tenant, server })} did not answer: ${detail}`), '');
+  const silent = answer.members.filter(({ outcome }) => outcome !== 'answered');
+  for (const { tenant, server, detail } of silent)
+    print(yellow(`${nameOf({ tenant, server })} did not answer: ${detail}`));
+  if (silent.length > 0) print('');
   const now = Date.now();
   const lines = answer.matches.flatMap(({ origin, ...match }, place) => [
     ...(place === 0 ? [] : ['']),

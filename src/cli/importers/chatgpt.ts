@@ -52,27 +52,30 @@ interface Facts {
 }
 
 function gather() {
-  const nodes = new Map<
-    string,
-    { readonly place: number; readonly parent: string; readonly time: number | undefined }
-  >();
+  const places = new Map<string, number>();
+  /** For each node the place of its parent, or the parent's id if it comes later in the file. */
+  const parents: (number | string)[] = [];
+  /** For each node the time of its message, NaN for none. */
+  const times: number[] = [];
   return {
     message(key: string, value: unknown): void {
       const { parent, message } = fieldsOf(value);
-      nodes.set(key, { place: nodes.size, parent: textOf(parent), time: timeOf(fieldsOf(message)['create_time']) });
+      places.set(key, parents.length);
+      parents.push(places.get(textOf(parent)) ?? textOf(parent));
+      times.push(timeOf(fieldsOf(message)['create_time']) ?? Number.NaN);
     },
     end(rest: Readonly<Record<string, unknown>>): Facts {
+      const isSeen = new Uint8Array(parents.length);
+      let place = places.get(textOf(rest['current_node']));
       // Without a last message all of them are taken. A circle ends the branch.
-      const seen = new Set<string>();
-      for (let id = textOf(rest['current_node']); nodes.has(id) && !seen.has(id); id = nodes.get(id)!.parent)
-        seen.add(id);
-      const isSeen = new Uint8Array(nodes.size);
-      let earliest: number | undefined;
-      for (const [id, { place, time }] of nodes) {
-        if (seen.size > 0 && !seen.has(id)) continue;
+      if (place === undefined) isSeen.fill(1);
+      while (place !== undefined && isSeen[place] === 0) {
         isSeen[place] = 1;
-        if (time !== undefined && time < (earliest ?? Infinity)) earliest = time;
+        const parent: number | string = parents[place]!;
+        place = typeof parent === 'number' ? parent : places.get(parent);
       }
+      const seen = times.filter((time, at) => isSeen[at] === 1 && !Number.isNaN(time));
+      const earliest = seen.length === 0 ? undefined : seen.reduce((least, time) => Math.min(least, time));
       const session = lineOf(rest['conversation_id'] ?? rest['id'], 256);
       return { session, title: rest['title'], time: timeOf(rest['create_time']) ?? earliest, isSeen };
     },

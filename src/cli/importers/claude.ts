@@ -5,6 +5,7 @@ import {
   fieldsOf,
   type ForeignLine,
   idOf,
+  isOpenMemory,
   type ImportContext,
   type ImportFormat,
   lineIn,
@@ -23,7 +24,8 @@ export const claude: ImportFormat = {
   name: 'claude',
   title: "Claude's data export: its ZIP, or conversations.json",
   detect: ({ head, names }) =>
-    /"chat_messages"\s*:/.test(head) || names.some((name) => /(^|\/)(users|memories)\.json$/.test(name)),
+    /"chat_messages"\s*:/.test(head) ||
+    (names.some((name) => /(^|\/)(users|memories)\.json$/.test(name)) && !isOpenMemory(names)),
   async *lines(context) {
     const { source } = context;
     const onDamage = (message: string) => context.damaged(message);

@@ -49,6 +49,14 @@ export interface ImportFormat {
   lines(context: ImportContext): AsyncGenerator<ForeignLine>;
 }
 
+/** The records in an archive of mem0's OpenMemory; its memories.json tells the same in another form. */
+export const OPENMEMORY_RECORDS = /(^|\/)memories\.jsonl\.gz$/;
+
+/** Whether an archive is one of mem0's OpenMemory. */
+export function isOpenMemory(names: readonly string[]): boolean {
+  return names.some((name) => OPENMEMORY_RECORDS.test(name));
+}
+
 const NAMESPACE = '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10';
 /** Longest text of a memory, in bytes of UTF-8. */
 const MAX_CONTENT_BYTES = 256 * 1024;

@@ -6,10 +6,12 @@ import {
   idOf,
   type ImportContext,
   type ImportFormat,
+  isOpenMemory,
   lineIn,
   lineOf,
   lose,
   metadataOf,
+  OPENMEMORY_RECORDS,
   problemOf,
   tagsIn,
   textOf,
@@ -39,7 +41,14 @@ async function* recordsOf(
   knownOf: (record: ForeignRecord) => readonly string[],
 ): AsyncGenerator<ForeignRecord> {
   const { source } = context;
-  for await (const { name, texts } of source.files((one) => RECORDS.test(one) || source.names.length === 1)) {
+  const wanted = isOpenMemory(source.names) ? OPENMEMORY_RECORDS : RECORDS;
+  for (const name of source.names.length === 1 ? [] : source.names.filter((one) => !wanted.test(one))) {
+    context.read();
+    context.skip(
+      name.startsWith('memories.json') ? 'the same memories in another form' : 'another file of the archive',
+    );
+  }
+  for await (const { name, texts } of source.files((one) => wanted.test(one) || source.names.length === 1)) {
     const pieces = texts()[Symbol.asyncIterator]();
     const first = await pieces.next();
     const head = first.done === true ? '' : first.value;
@@ -75,8 +84,9 @@ function firstOf(record: ForeignRecord, names: readonly string[]): string {
 
 export const mem0: ImportFormat = {
   name: 'mem0',
-  title: 'records of mem0, as its API lists them, or memories.jsonl',
-  detect: ({ head }) => /"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head),
+  title: "records of mem0, as its API lists them, or the ZIP of mem0's OpenMemory",
+  detect: ({ head, names }) =>
+    isOpenMemory(names) || (/"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head)),
   async *lines(context) {
     const textField = (record: ForeignRecord) => firstOf(record, ['memory', 'text', 'content']);
     const agentField = (record: ForeignRecord) => firstOf(record, ['agent_id', 'app']);

@@ -1152,6 +1152,8 @@ export type FederatedAnswer = {
   readonly members: readonly FederationMember[];
   /** Whether a member did not answer, or answered worse than it should. */
   readonly degraded: boolean;
+  /** Matches were left out from the end, as all texts have at most 6 MiB; absent otherwise. */
+  readonly truncated?: true;
 };
 export type FederatedMatch = {
   readonly origin: Origin;

@@ -7,8 +7,14 @@ import { texts } from '../texts.ts';
 import type { Sector } from '../types.ts';
 import { ago, dateTime, fixed, percent, shortId } from './format.ts';
 
+interface PageHeadProps {
+  readonly title: ComponentChildren;
+  readonly about?: string;
+  readonly children?: ComponentChildren;
+}
+
 /** The head of a page: its title, what it is for, and what can be done there. */
-export function PageHead({ title, about, children }: { title: string; about?: string; children?: ComponentChildren }) {
+export function PageHead({ title, about, children }: PageHeadProps) {
   return (
     <header class="page-head">
       <div class="stack-tight">

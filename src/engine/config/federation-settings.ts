@@ -16,7 +16,7 @@ export const FEDERATION_SETTINGS = {
         '10.1.2.0/24 or 127.0.0.1; there also by http and at any port. Elsewhere only https at public addresses, and ' +
         'not in OM_FETCH_DENY.',
     ),
-  OM_FEDERATION_TIMEOUT_MS: integer(5_000, 100, 60_000).describe(
+  OM_FEDERATION_TIMEOUT_MS: integer(10_000, 100, 60_000).describe(
     'Longest time that a federated question waits for each tenant and server that it asks (ms).',
   ),
 };

@@ -4,7 +4,7 @@
 export const FEDERATION_LIMITS = { servers: 32, name: 64, key: 512, tenant: 64 } as const;
 
 /** Another Cairn server. */
-export interface FederationServer {
+interface FederationServer {
   /** Name by which questions name it, unique in its tenant: 1 to 64 characters of a-z, 0-9, - and _. */
   readonly name: string;
   /** Address, without a slash at its end. */

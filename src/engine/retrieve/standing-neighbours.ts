@@ -33,32 +33,37 @@ const WORD_BITS = 32;
 
 /** Queries of one user, or of all, that have the same reach. */
 interface Group {
-  readonly queries: PreparedQuery[];
-  readonly codes: Uint32Array[];
+  readonly queries: readonly PreparedQuery[];
+  /** The codes of the queries, one after the other. */
+  readonly codes: Uint32Array;
 }
 
-/** Makes the index. A query of 768 dimensions takes some 200 bytes. @param dimensions a multiple of 32 */
-export function createStandingNeighbours(placed: Iterable<PlacedQuery>, dimensions: number): StandingNeighbours {
-  const wordCount = Math.ceil(dimensions / WORD_BITS);
-  const byUser = new Map<string | null, Map<string, Group>>();
-  for (const { query, code } of placed) {
-    const groups = byUser.get(query.userId) ?? new Map<string, Group>();
-    byUser.set(query.userId, groups);
-    const key = `${query.minScore} ${query.knowsForms}`;
-    const group = groups.get(key) ?? { queries: [], codes: [] };
-    groups.set(key, group);
-    group.queries.push(query);
-    group.codes.push(wordsOf(code, wordCount));
+/** Makes the index. A query of 768 dimensions takes some 100 bytes. */
+export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensions: number): StandingNeighbours {
+  // Words are counted in pairs.
+  const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
+  const byUser = new Map<string | null, readonly Group[]>();
+  for (const [userId, own] of Map.groupBy(placed, ({ query }) => query.userId)) {
+    const groups = Map.groupBy(own, ({ query: { minScore, knowsForms } }) => `${minScore} ${knowsForms}`);
+    byUser.set(
+      userId,
+      [...groups.values()].map((members) => ({
+        queries: members.map(({ query }) => query),
+        codes: joined(
+          members.map(({ code }) => code),
+          wordCount,
+        ),
+      })),
+    );
   }
   return {
     near(codes, userId, reachOf) {
       const found = new Map<PreparedQuery, Neighbour>();
-      const own = codes.map((code) => wordsOf(code, wordCount));
       for (const owner of [null, userId]) {
-        for (const group of byUser.get(owner)?.values() ?? []) {
+        for (const group of byUser.get(owner) ?? []) {
           const reach = reachOf(group.queries[0]!);
           if (reach < 0) continue;
-          for (const code of own) collect(group, { code, reach, found });
+          for (const code of codes) collect(group, { code: joined([code], wordCount), reach, found });
         }
       }
       return [...found.values()]
@@ -69,6 +74,13 @@ export function createStandingNeighbours(placed: Iterable<PlacedQuery>, dimensio
   };
 }
 
+/** Joins codes as whole numbers of 32 bits, the last ones of each filled up with zeros. */
+function joined(codes: readonly Uint8Array[], wordCount: number): Uint32Array {
+  const bytes = new Uint8Array(4 * wordCount * codes.length);
+  for (const [place, code] of codes.entries()) bytes.set(code, 4 * wordCount * place);
+  return new Uint32Array(bytes.buffer);
+}
+
 function collect(
   { queries, codes }: Group,
   {
@@ -77,31 +89,39 @@ function collect(
     found,
   }: { readonly code: Uint32Array; readonly reach: number; readonly found: Map<PreparedQuery, Neighbour> },
 ): void {
-  for (let slot = 0; slot < codes.length; slot += 1) {
-    const distance = distanceOf(codes[slot]!, code, reach);
+  for (let slot = 0; slot < queries.length; slot += 1) {
+    const distance = distanceOf(code, codes, slot * code.length);
     if (distance > reach) continue;
     const query = queries[slot]!;
     if (distance < (found.get(query)?.distance ?? Infinity)) found.set(query, { query, distance });
   }
 }
 
-/** Counts the bits in which two codes differ; it may stop once there are more than `most`. */
-function distanceOf(a: Uint32Array, b: Uint32Array, most: number): number {
+/** Words whose bits are counted in four bytes: 16 bits of a pair go into each of them. */
+const COUNTED_WORDS = 30;
+
+/**
+ * Counts the bits in which a code differs from the one at `start` of `codes`. The bits of many words are added up side
+ * by side in the bytes of one number, which takes half of the time of counting each word for itself.
+ */
+function distanceOf(code: Uint32Array, codes: Uint32Array, start: number): number {
   let distance = 0;
-  for (let place = 0; place < a.length && distance <= most; place += 1) {
-    let bits = a[place]! ^ b[place]!;
-    bits -= (bits >>> 1) & 0x55555555;
-    bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-    distance += Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+  for (let from = 0; from < code.length; from += COUNTED_WORDS) {
+    const end = Math.min(code.length, from + COUNTED_WORDS);
+    let bytes = 0;
+    for (let place = from; place < end; place += 2) {
+      let one = code[place]! ^ codes[start + place]!;
+      let other = code[place + 1]! ^ codes[start + place + 1]!;
+      one -= (one >>> 1) & 0x55555555;
+      other -= (other >>> 1) & 0x55555555;
+      const ofOne = (one & 0x33333333) + ((one >>> 2) & 0x33333333);
+      const ofOther = (other & 0x33333333) + ((other >>> 2) & 0x33333333);
+      const pair = (ofOne + ofOther) | 0;
+      bytes = (bytes + (pair & 0x0f0f0f0f) + ((pair >>> 4) & 0x0f0f0f0f)) | 0;
+    }
+    distance += (bytes & 0xff) + ((bytes >>> 8) & 0xff) + ((bytes >>> 16) & 0xff) + (bytes >>> 24);
   }
   return distance;
-}
-
-/** Copies a code as whole numbers of 32 bits, the last one filled up with zeros. */
-function wordsOf(code: Uint8Array, wordCount: number): Uint32Array {
-  const bytes = new Uint8Array(4 * wordCount);
-  bytes.set(code);
-  return new Uint32Array(bytes.buffer);
 }
 
 /** Standard deviations by which the distance of two codes may exceed what their cosine lets expect. */

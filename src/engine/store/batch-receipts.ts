@@ -56,7 +56,7 @@ export function insertReceiptPart(
     .run(id, items[0]!.item, keyId, now, JSON.stringify(kept));
 }
 
-/** Deletes parts that were noted before `before` (Unix ms), and the oldest ones beyond the bound. Call inside a write. */
+/** Deletes parts noted before `before` (Unix ms), and the oldest ones beyond the bound. Call inside a write. */
 export function purgeBatchReceipts(store: Store, before: number): void {
   store
     .prepare(

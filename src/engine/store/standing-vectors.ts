@@ -22,7 +22,7 @@ export function listUnembeddedQueries(
     .all(modelNo, limit) as { queryNo: number; query: string }[];
 }
 
-/** Stores vectors of a model in place of those of another. Queries that are gone are passed over. Call inside a write. */
+/** Stores vectors of a model in place of another's. Queries that are gone are passed over. Call inside a write. */
 export function putStandingVectors(store: Store, modelNo: number, vectors: readonly StandingVector[]): void {
   const put = store.prepare(
     `INSERT OR REPLACE INTO standing_vectors (query_no, model_no, embedding)

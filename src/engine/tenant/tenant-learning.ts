@@ -62,7 +62,7 @@ export function createLearningMethods(
       const learned = getLearned(store(), id);
       requireState(learned, 'proposed');
       const { replaced: noted } = learned;
-      // An acceptance that was broken off had noted what it replaces: where the defaults are as it wanted them, it ends.
+      // An acceptance that was broken off has noted what it replaces; if the defaults are as it wanted them, it ends.
       if (noted === null || !isDeepStrictEqual(defaults(), accepted(noted, learned))) {
         if (!isDeepStrictEqual(present(), { profile: learned.profile, present: learned.before })) {
           throw new EngineError('conflict', 'the defaults were changed after this was learned: learn again');

@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks';
 import { hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, Time, Waiting } from '../../parts/basics.tsx';
+import { count } from '../../parts/format.ts';
 import { CopyButton } from '../../parts/secret.tsx';
 import { bytesOfHex, sha256 } from '../../parts/sha256.ts';
 import { sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ErasureItem, ErasureReply } from '../../types.ts';
-import { countsOf } from './receipts.tsx';
 
 /** Ids that are shown of a large delete. */
 const SHOWN_IDS = 20;
@@ -49,7 +49,7 @@ export function OneReceipt({ id }: { id: string }) {
 }
 
 /** A line for a terminal, to be copied. */
-export function Command({ line }: { line: string }) {
+function Command({ line }: { line: string }) {
   return (
     <div class="row">
       <pre class="grow" tabIndex={0}>
@@ -85,6 +85,12 @@ function Facts({ receipt }: { receipt: ErasureReply }) {
       ))}
     </dl>
   );
+}
+
+/** Writes what a delete erased: `memories 1, vectors 1`. */
+export function countsOf({ counts }: ErasureItem): string {
+  const entries = Object.entries(counts).filter(([, rows]) => rows > 0);
+  return entries.map(([name, rows]) => `${name.replaceAll('_', ' ')} ${count(rows)}`).join(', ') || '–';
 }
 
 type Verdict = 'holds' | 'broken' | 'first' | 'noCrypto';

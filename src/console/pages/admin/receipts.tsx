@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ErasureItem } from '../../types.ts';
-import { OneReceipt } from './one-receipt.tsx';
+import { countsOf, OneReceipt } from './one-receipt.tsx';
 
 /** Receipts of one page of the list. */
 const PAGE = 100;
@@ -62,10 +62,4 @@ function AllReceipts() {
       )}
     </section>
   );
-}
-
-/** Writes what a delete erased: `memories 1, vectors 1`. */
-export function countsOf({ counts }: ErasureItem): string {
-  const entries = Object.entries(counts).filter(([, rows]) => rows > 0);
-  return entries.map(([name, rows]) => `${name.replaceAll('_', ' ')} ${count(rows)}`).join(', ') || '–';
 }

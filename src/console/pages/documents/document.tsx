@@ -7,6 +7,7 @@ import { Erased } from '../../parts/erased.tsx';
 import { bytes, count, duration } from '../../parts/format.ts';
 import { sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
+import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Deleted, DocumentItem } from '../../types.ts';
@@ -63,7 +64,7 @@ function OneDocument({ first, onChange, onRemoved }: OneDocumentProps) {
   useEffect(() => followDocument(first, setDocument), [first]);
   return (
     <article class="page">
-      <PageHead title={nameOf(document)}>
+      <PageHead title={<Line>{nameOf(document)}</Line>}>
         <StateChip document={document} />
         <Actions document={document} onChange={onChange} onRemoved={onRemoved} />
       </PageHead>
@@ -180,7 +181,9 @@ function Actions({ document, onChange, onRemoved }: ActionsProps) {
           onDo={remove}
           onClose={() => setRemoving(false)}
         >
-          <p>{nameOf(document)}</p>
+          <p>
+            <Line>{nameOf(document)}</Line>
+          </p>
         </Dialog>
       )}
     </>

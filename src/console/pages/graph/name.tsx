@@ -28,7 +28,10 @@ export function NamePage() {
   const { details, memories } = data;
   return (
     <article class="page">
-      <PageHead title={details.label} about={`${details.type}, ${texts.name.mentions(details.mentions)}`}>
+      <PageHead
+        title={<Line>{details.label}</Line>}
+        about={`${details.type}, ${texts.name.mentions(details.mentions)}`}
+      >
         <a class="button" href={hrefOf('ask', { query: details.label, user_id: user })}>
           {texts.documents.askAbout}
         </a>

@@ -4,7 +4,7 @@ import { send } from '../../client.ts';
 import { Empty, Failed, SectorName, Tabs, Time, Waiting } from '../../parts/basics.tsx';
 import { Erased } from '../../parts/erased.tsx';
 import { useLoad } from '../../parts/use-load.ts';
-import { Words } from '../../parts/words.tsx';
+import { Line, Words } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { Deleted, MemoryItem } from '../../types.ts';
 import { About } from './about.tsx';
@@ -47,7 +47,7 @@ function Head({ memory }: { memory: MemoryItem }) {
     <header class="page-head">
       <div class="stack-tight grow">
         <h1>
-          <bdi>{memory.title === '' ? texts.memory.title : memory.title}</bdi>
+          <Line>{memory.title === '' ? texts.memory.title : memory.title}</Line>
         </h1>
         <div class="row">
           {memory.sectors.map((sector) => (

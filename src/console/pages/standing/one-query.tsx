@@ -31,7 +31,7 @@ export function OneQuery({ id }: { id: string }) {
   const { query, answers } = data;
   return (
     <article class="page">
-      <PageHead title={query.query} about={texts.standing.answers(query.answers)}>
+      <PageHead title={<Line>{query.query}</Line>} about={texts.standing.answers(query.answers)}>
         <a class="button" href={hrefOf('ask', { query: query.query, user_id: query.user_id })}>
           {texts.ask.action}
         </a>

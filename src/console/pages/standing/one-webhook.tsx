@@ -6,6 +6,7 @@ import { count } from '../../parts/format.ts';
 import { Table } from '../../parts/table.tsx';
 import { say, sayRefusal } from '../../parts/toast.tsx';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
+import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { DeliveryItem, WebhookItem } from '../../types.ts';
@@ -45,7 +46,7 @@ export function OneWebhook({ id }: { id: string }) {
     }, sayRefusal);
   return (
     <article class="page">
-      <PageHead title={hook.url} about={toldOf(hook)}>
+      <PageHead title={<Line>{hook.url}</Line>} about={toldOf(hook)}>
         {may('write') && hook.deliveries.dead > 0 && (
           <button class="button button-first" onClick={retry}>
             {texts.standing.retry}

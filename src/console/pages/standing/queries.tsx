@@ -154,7 +154,9 @@ export function RemoveQuery({ item, onClose, onDone }: RemoveQueryProps) {
   };
   return (
     <Dialog title={texts.standing.removeTitle} action={texts.standing.remove} isBad onDo={remove} onClose={onClose}>
-      <p>{item.query}</p>
+      <p>
+        <Line>{item.query}</Line>
+      </p>
     </Dialog>
   );
 }

@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { setImmediate as nextLoop } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { hasLongText, jsonPieces } from '../../src/api/json-pieces.ts';
+import { nextTurn } from '../../src/api/turns.ts';
+
+/** Texts of some 16,000 to 60,000 characters: an edge, a unit again and again, an edge. */
+const longText = fc
+  .tuple(fc.string({ unit: 'binary' }), fc.constantFrom('x', 'é', '\u0001', '"\\', '😀', '\ud83d'), fc.string())
+  .map(([before, unit, after]) => before + unit.repeat(20_000) + after);
+const value = fc.oneof(
+  longText,
+  fc.record({
+    id: fc.string(),
+    content: longText,
+    gone: fc.constant(undefined),
+    metadata: fc.dictionary(fc.string(), fc.jsonValue()),
+    title: fc.oneof(longText, fc.string()),
+  }),
+  fc.jsonValue(),
+);
+
+test('the pieces of a value are its JSON, and none is long', () => {
+  fc.assert(
+    fc.property(value, (json) => {
+      const pieces = [...jsonPieces(json)];
+      expect(JSON.parse(pieces.join(''))).toEqual(JSON.parse(JSON.stringify(json)));
+      if (hasLongText(json))
+        for (const piece of pieces) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(48 * 1024);
+    }),
+    { numRuns: 50 },
+  );
+  const pairs = { content: `a${'😀'.repeat(20_000)}`, after: 1 };
+  expect([...jsonPieces(pairs)].join('')).toBe(JSON.stringify(pairs));
+});
+
+test('of those that work in turns, one has its turn each time the event loop comes round', async () => {
+  let loops = 0;
+  let working = 5;
+  const turns: number[] = [];
+  const work = async () => {
+    for (let step = 0; step < 20; step += 1) {
+      await nextTurn();
+      turns.push(loops);
+    }
+    working -= 1;
+  };
+  const all = Promise.all(Array.from({ length: working }, work));
+  for (; working > 0; loops += 1) await nextLoop();
+  await all;
+  expect(turns).toHaveLength(100);
+  expect(new Set(turns).size).toBe(100);
+});
