@@ -11,7 +11,7 @@
 import { startProgress, type Progress } from '../src/cli/progress.ts';
 import { DAY_MS } from '../src/engine/dynamics.ts';
 import { DEFAULT_OPTIONS } from '../src/engine/retrieve/options.ts';
-import type { Store } from '../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../src/engine/store/open-store.ts';
 import { PROFILES, type Profile, type RetrievalOptions } from '../src/engine/types.ts';
 import { type EvaluationQuestion, type EvaluationSet, type EvaluationUser, loadEvaluationSets } from './datasets.ts';
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
@@ -265,7 +265,7 @@ function contentsOf({ memories }: EvaluationUser): string[] {
 }
 
 /** Sets salience and last use at random within a year, which must not hide matching memories. */
-function ageAtRandom(store: Store): void {
+function ageAtRandom(store: SqliteStore): void {
   const random = createRandom(11);
   store.write(() => {
     const update = store.db.prepare(

@@ -14,7 +14,7 @@ import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine, openParts } from '../src/engine/open-engine.ts';
 import { silentLogger, type Clock } from '../src/engine/ports.ts';
-import type { Store } from '../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../src/engine/store/open-store.ts';
 import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import type { MemoryQuery, NewMemory, QueryResult } from '../src/engine/types.ts';
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet, EvaluationUser } from './datasets.ts';
@@ -47,7 +47,7 @@ export interface EvaluatedStoreOptions {
   /** Settings as the environment names them. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Runs once everything is stored, linked and fitted. */
-  readonly prepare?: (store: Store) => void;
+  readonly prepare?: (store: SqliteStore) => void;
   /** Told how many of the set's memories are stored, and how many of those are encoded and linked. */
   readonly onProgress?: (stored: number, finished: number) => void;
 }

@@ -12,7 +12,7 @@ import { openBitIndex } from '../src/engine/adapters/bit-index/bit-index.ts';
 import { createHashedEmbedder } from '../src/engine/adapters/hashed-embedder.ts';
 import type { IndexSearch, VectorIndex } from '../src/engine/ports.ts';
 import { createRandom } from '../src/engine/random.ts';
-import { openStore, type Store } from '../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../src/engine/store/open-store.ts';
 import { cosine, signBits } from '../src/engine/store/vector-encoding.ts';
 import { openStoredIndex } from '../test/support/stored-index.ts';
 import { createTextSource } from './natural-text.ts';
@@ -43,7 +43,7 @@ try {
 }
 
 /** Writes the vectors and records the ten nearest of each question. */
-function fill(store: Store, questions: readonly Float32Array[]): { linked: Float32Array[]; exact: number[][] } {
+function fill(store: SqliteStore, questions: readonly Float32Array[]): { linked: Float32Array[]; exact: number[][] } {
   const index = openStoredIndex(store, SPACE);
   store.db.exec(
     `CREATE VIRTUAL TABLE vec0_codes USING vec0(embedding bit[${DIMENSIONS}], user_no integer, role integer)`,
@@ -91,7 +91,7 @@ function fill(store: Store, questions: readonly Float32Array[]): { linked: Float
 }
 
 async function measureIndex(
-  store: Store,
+  store: SqliteStore,
   questions: readonly Float32Array[],
   { linked, exact }: { readonly linked: readonly Float32Array[]; readonly exact: readonly number[][] },
 ): Promise<void> {
@@ -123,7 +123,7 @@ async function measureIndex(
   report('link_ms', middle, { method, vectors: VECTORS, least });
 }
 
-function measureVec0(store: Store, questions: readonly Float32Array[]): void {
+function measureVec0(store: SqliteStore, questions: readonly Float32Array[]): void {
   const search = store.db
     .prepare('SELECT rowid FROM vec0_codes WHERE embedding MATCH vec_bit(?) AND k = ? ORDER BY distance')
     .pluck();

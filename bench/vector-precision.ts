@@ -16,7 +16,7 @@ import { createMetrics } from '../src/engine/metrics.ts';
 import { openParts } from '../src/engine/open-engine/engine-parts.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { silentLogger, systemClock, VECTOR_PRECISIONS, type VectorPrecision } from '../src/engine/ports.ts';
-import type { Store } from '../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../src/engine/store/open-store.ts';
 import { compareParts, encodeVector } from '../src/engine/store/vector-encoding.ts';
 import { checkpoint } from '../src/engine/upkeep/maintain.ts';
 import { newMemory } from '../test/support/new-memory.ts';
@@ -163,7 +163,7 @@ async function run(precision: VectorPrecision, url: string, folder: string): Pro
 }
 
 /** Bytes of pages a memory: of vectors with their indexes, and of the whole file without the text. */
-function reportBytes(store: Store, precision: VectorPrecision): void {
+function reportBytes(store: SqliteStore, precision: VectorPrecision): void {
   store.db.pragma('wal_checkpoint(TRUNCATE)');
   const sizes = store
     .prepare(

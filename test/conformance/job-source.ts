@@ -6,7 +6,7 @@ import { EngineError } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { createTenantShares, openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
-import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import type { TenantPool } from '../../src/engine/tenant-file/tenant-pool.ts';
 import { createExecutor, type Executor, type ExecutorOptions } from '../../src/workers/executor.ts';
 import type { DueStep, JobSource, RunWork, Work } from '../../src/workers/job-source.ts';
@@ -216,7 +216,7 @@ async function openYard(kind: SourceKind) {
   const spy = createSpy();
   let running: { readonly source: JobSource; readonly executor: Executor; close(): Promise<void> } | undefined;
   const drain = async () => running?.executor.drain();
-  const read = <T>(tenant: string, work: (store: Store) => T) => withWorkersStore(pathOf(tenant), work);
+  const read = <T>(tenant: string, work: (store: SqliteStore) => T) => withWorkersStore(pathOf(tenant), work);
   const get = (tenant: string, sql: string) => read(tenant, ({ db }) => db.prepare(sql).pluck().get());
   onTestFinished(async () => {
     spy.release();
@@ -343,7 +343,7 @@ function createSpy() {
   };
 }
 
-function withWorkersStore<T>(file: string, work: (store: Store) => T): T {
+function withWorkersStore<T>(file: string, work: (store: SqliteStore) => T): T {
   const store = openStore(file, { role: 'worker' });
   try {
     return work(store);

@@ -7,7 +7,7 @@ import { assert } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
-import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import { openRuntime } from '../../src/workers/runtime.ts';
 import {
   checkAdds,
@@ -392,6 +392,6 @@ function readEffects(folder: string) {
   }));
 }
 
-function count({ db }: Store, sql: string): number {
+function count({ db }: SqliteStore, sql: string): number {
   return db.prepare(sql).pluck().get() as number;
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
-import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import { clearText, deleteText, putText, type TextRow } from '../../src/engine/store/word-index/memory-text.ts';
 import { mergeText } from '../../src/engine/store/word-index/merges.ts';
 import { chooseWordIndex, loadWords, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
@@ -23,8 +23,8 @@ export const WEIGHTS = [0.3, 2, 1, 1, 1.5, 1.5, 1.5];
  * which is the oracle. One connection writes, another reads.
  */
 export interface WordFixture {
-  readonly writer: Store;
-  readonly reader: Store;
+  readonly writer: SqliteStore;
+  readonly reader: SqliteStore;
   /** Writes or replaces a row. Call inside a write. */
   put(row: TextRow): void;
   /** Deletes a row. Call inside a write. */
@@ -203,8 +203,8 @@ const ROW_STEP = 30_000;
 export function describeWordSearch(choice: WordIndexChoice): void {
   describe(`${choice} as a reader of the word index`, () => {
     let fixture: WordFixture;
-    let writer: Store;
-    let reader: Store;
+    let writer: SqliteStore;
+    let reader: SqliteStore;
     beforeEach(() => {
       fixture = openWordFixture(choice);
       ({ writer, reader } = fixture);
@@ -278,7 +278,7 @@ export function describeWordSearch(choice: WordIndexChoice): void {
         });
       }
       writer.write(() => void mergeText(writer, { start: true, pages: 4 }));
-      const askAll = (store: Store) =>
+      const askAll = (store: SqliteStore) =>
         store.read(() => {
           const words = openWordSearch(store);
           const best = words.best(['of7', 'zebra'], WEIGHTS, 5);
@@ -341,8 +341,8 @@ export function describeWordSearch(choice: WordIndexChoice): void {
 
   describe(`${choice} as a reader of an index of many pages and segments`, () => {
     let fixture: WordFixture;
-    let writer: Store;
-    let reader: Store;
+    let writer: SqliteStore;
+    let reader: SqliteStore;
     beforeEach(() => {
       fixture = openPagedFixture(choice);
       ({ writer, reader } = fixture);

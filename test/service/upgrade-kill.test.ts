@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
-import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import { dumpTables } from '../support/engine-fixture.ts';
 import { listFixtures, unpackFixture } from '../support/schema-fixture.ts';
 
@@ -14,7 +14,7 @@ const KILLS = 10;
 /** Latest time of a kill after the upgrade began, ms: an upgrade of a fixture takes some ten. */
 const LONGEST_MS = 25;
 
-const countOf = (store: Store, table: string) => store.db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+const countOf = (store: SqliteStore, table: string) => store.db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
 
 function versionOf(file: string): number {
   const db = new Database(file); // Writable, as a kill may leave a journal to be rolled back.

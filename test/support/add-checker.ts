@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { expect } from 'vitest';
 import { readEvents } from '../../src/engine/store/job-timeline.ts';
-import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import { expectNoOrphans } from './engine-fixture.ts';
 import { databaseFile, type ServiceProcess, type ServiceReply } from './running-service.ts';
 import { createRandom } from '../../src/engine/random.ts';
@@ -182,7 +182,7 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
 }
 
 /** Checks that the audit log is whole, and that it tells of each memory once, as both are in one commit. */
-function expectAudited(store: Store): void {
+function expectAudited(store: SqliteStore): void {
   expect(verifyAudit(store).brokenAt).toBeNull();
   const records = [...iterateAudit(store)].filter(({ action }) => ['memory.add', 'import'].includes(action));
   const added = records.reduce((sum, { detail }) => sum + Number(detail['added'] ?? detail['memories'] ?? 0), 0);
@@ -239,7 +239,7 @@ export function countCrashed(folder: string): { beforeEncoded: number; beforeLin
   });
 }
 
-export function withStore<T>(folder: string, read: (store: Store) => T): T {
+export function withStore<T>(folder: string, read: (store: SqliteStore) => T): T {
   const store = openStore(databaseFile(folder), { role: 'worker' });
   try {
     return read(store);

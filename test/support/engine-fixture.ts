@@ -13,7 +13,7 @@ import { runNextDocument } from '../../src/engine/batches/run-document.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
-import type { Store } from '../../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -45,7 +45,7 @@ export interface TestEngine extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly file: string;
   /** The worker's connection. */
-  readonly store: Store;
+  readonly store: SqliteStore;
   readonly batch: BatchContext;
   readonly maintenance: MaintenanceContext;
   /** Adds one memory that must be accepted. */
@@ -162,7 +162,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
 }
 
 /** Every ordinary table row by row, those behind the word index and the vector index included. */
-export function dumpTables(store: Store, leftOut: readonly string[] = []): Record<string, unknown[]> {
+export function dumpTables(store: SqliteStore, leftOut: readonly string[] = []): Record<string, unknown[]> {
   const tables = store.db
     .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
     .pluck()
@@ -182,7 +182,7 @@ export function dumpTables(store: Store, leftOut: readonly string[] = []): Recor
 }
 
 /** Every row that speaks of a memory speaks of one that is there, whether or not a foreign key says so. */
-export function expectNoOrphans(store: Store): void {
+export function expectNoOrphans(store: SqliteStore): void {
   const { db } = store;
   expect(db.pragma('foreign_key_check')).toEqual([]);
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok');

@@ -1,8 +1,8 @@
-import type { Store } from '../../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { STORED_BYTES } from '../../src/engine/store/vector-parts.ts';
 
 /** Moves vectors in float32 into their rows and adds the copies of the cache, as version 0.1.0 stored both. */
-export function storeAsBefore(store: Store): void {
+export function storeAsBefore(store: SqliteStore): void {
   store.write(() => {
     store.db.exec(`
       UPDATE vectors AS v SET embedding = ${STORED_BYTES} WHERE v.precision = 1;

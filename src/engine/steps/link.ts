@@ -150,7 +150,10 @@ export async function loadIndexes(open: () => OpenTenant): Promise<void> {
  * Returns the live model of a memory's primary sector, by which the memory is linked; without a sector, that of
  * `semantic`. Call it only while there are live models.
  */
-export function linkModel(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, memoryNo: number): StoredModel {
+export function linkModel(
+  tenant: Pick<OpenTenant, 'liveModels'> & { readonly store: Store },
+  memoryNo: number,
+): StoredModel {
   const models = liveModelsOf(tenant);
   return models.length === 1 ? models[0] : modelOfSector(models, primarySectorOf(tenant.store, memoryNo));
 }

@@ -69,7 +69,7 @@ export function listAudit(store: AuditFile, { before, keyId, action, from, to, l
   require('at >= ?', from);
   require('at < ?', to);
   const rows = store
-    .prepare(`SELECT * FROM audit WHERE ${['1', ...conditions].join(' AND ')} ORDER BY audit_no DESC LIMIT ?`)
+    .prepare(`SELECT * FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')} ORDER BY audit_no DESC LIMIT ?`)
     .all(...values, limit) as AuditRow[];
   return rows.map(recordOf);
 }
@@ -137,7 +137,7 @@ export function countErased(
   if (findInfo(store, ANCHOR) !== undefined && (oldest === null || oldest > from)) return null;
   const rows = store
     .prepare(
-      `SELECT action, sum(json_extract(detail, '$.memories')) AS memories FROM audit
+      `SELECT action, sum(CAST(json_extract(detail, '$.memories') AS INTEGER)) AS memories FROM audit
        WHERE at > ? AND at <= ? AND action IN (SELECT value FROM json_each(?)) GROUP BY action`,
     )
     .all(from, to, JSON.stringify(ERASING)) as { action: string; memories: number }[];

@@ -48,9 +48,12 @@ export function originsOf(
            ON e.src = c.node AND e.dst = (${sourcesFrom('c.node', visible)} LIMIT 1) AND e.type = 'derived_from'
          WHERE c.depth < ${ROOT_DEPTH}
        )
-       SELECT origin, node AS root, max(depth) AS depth, concluded FROM chain GROUP BY origin
+       SELECT origin, root, concluded FROM (
+         SELECT origin, node AS root, concluded, row_number() OVER (PARTITION BY origin ORDER BY depth DESC) AS place
+         FROM chain)
+       WHERE place = 1
        UNION ALL
-       SELECT value, NULL, 0, 0 FROM json_each(?)
+       SELECT value, NULL, 0 FROM json_each(?)
        WHERE EXISTS (SELECT 1 FROM edges WHERE dst = value AND type = 'derived_from')`,
     )
     .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
@@ -101,5 +104,5 @@ function sourcesFrom(memory: string, visible: CompiledFilter | null): string {
   const joined =
     visible === null ? '' : 'CROSS JOIN memories m ON m.seq = s.dst CROSS JOIN memory_dynamics d ON d.seq = s.dst';
   return `SELECT s.dst FROM edges s ${joined}
-    WHERE s.src = ${memory} AND s.type = 'derived_from' AND ${visible?.sql ?? '1'} ORDER BY s.dst`;
+    WHERE s.src = ${memory} AND s.type = 'derived_from' AND ${visible?.sql ?? 'TRUE'} ORDER BY s.dst`;
 }

@@ -77,7 +77,7 @@ export function putSectors(
     lambda: decayLambda,
   };
   if (first.sectors === 0) {
-    const gain = ':gain * (SELECT importance IS NULL FROM memories WHERE memories.seq = :memoryNo)';
+    const gain = ':gain * (SELECT iif(importance IS NULL, 1, 0) FROM memories WHERE memories.seq = :memoryNo)';
     store
       .prepare(
         `UPDATE memory_dynamics SET primary_sector = :primary, sectors = :bits, sector_confidence = :confidence,
@@ -206,7 +206,7 @@ export function reinforceMemory(
       `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${GAIN}),
          salience_now = min(1.0, ${SALIENCE_NOW} + ${GAIN}), ${NOTE_GAIN},
          salience_at = max(salience_at, :now),
-         strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST} * (:boost > 0 AND ${LEFT} > 0)),
+         strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST} * iif(:boost > 0 AND ${LEFT} > 0, 1, 0)),
          strength_at = max(strength_at, :now), last_seen_at = max(last_seen_at, :now)
        WHERE seq = :memoryNo`,
     )

@@ -34,7 +34,7 @@ export function putEntities(
   store
     .prepare(
       `INSERT INTO entity_relations (src, dst, relation, memory)
-       SELECT value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)`,
+       SELECT CAST(value ->> 0 AS INTEGER), CAST(value ->> 1 AS INTEGER), value ->> 2, ? FROM json_each(?)`,
     )
     .run(memory, JSON.stringify(relations.map(({ from, to, type }) => [numbers.get(from), numbers.get(to), type])));
 }
@@ -63,8 +63,8 @@ export function eraseEntities(store: Store, memories: readonly number[]): void {
   store.prepare('DELETE FROM entity_relations WHERE memory IN (SELECT value FROM json_each(?))').run(among);
   store
     .prepare(
-      `UPDATE entities SET mentions = mentions - (lost.value ->> 1)
-       FROM json_each(?) AS lost WHERE entity_no = lost.value ->> 0`,
+      `UPDATE entities SET mentions = mentions - CAST(lost.value ->> 1 AS INTEGER)
+       FROM json_each(?) AS lost WHERE entity_no = CAST(lost.value ->> 0 AS INTEGER)`,
     )
     .run(JSON.stringify([...lost]));
   store
@@ -120,7 +120,7 @@ export function findEntities(
              SELECT json_group_array(entity_no) FROM (
                SELECT e.entity_no FROM entities e CROSS JOIN users u ON u.user_no = e.user_no
                WHERE e.name = wanted.value AND NOT ${IS_HUB} LIMIT ${MAX_READ}))) AS named
-             CROSS JOIN entities e ON e.entity_no = named.value
+             CROSS JOIN entities e ON e.entity_no = CAST(named.value AS INTEGER)
            ORDER BY e.mentions, e.entity_no LIMIT ?`,
         )
       : store.prepare(
@@ -188,7 +188,7 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
  * function; so each origin is bounded alone.
  */
 function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
-  return `SELECT near.value ->> 0 AS related, near.value ->> 1 AS relation
+  return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation
          FROM json_each(?) AS origin CROSS JOIN json_each((
            SELECT json_group_array(json_array(related, relation)) FROM (
              SELECT DISTINCT r.related, r.relation FROM (
@@ -251,7 +251,7 @@ export function listEntities(
   const counted = Math.min(MAX_LOOKED_AT, Math.max(MIN_COUNTED, Math.floor(MAX_COUNTED / limit)));
   const passing = `SELECT 1 FROM (
          SELECT em.memory FROM json_each(named.numbers) AS e
-         CROSS JOIN entity_mentions em ON em.entity_no = e.value LIMIT ?
+         CROSS JOIN entity_mentions em ON em.entity_no = CAST(e.value AS INTEGER) LIMIT ?
        ) AS em CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
        WHERE ${filter.sql}`;
   const rows = store

@@ -8,7 +8,7 @@ import { isByOneOf } from './writers.ts';
 
 /** A filter as SQL. */
 export interface CompiledFilter {
-  /** SQL condition over the aliases `m` (memories) and `d` (memory_dynamics); never empty: `1` if all memories pass. */
+  /** SQL condition over the aliases `m` (memories) and `d` (memory_dynamics); `TRUE` if all memories pass. */
   readonly sql: string;
   /** Values for the `?` of `sql`, in their order. */
   readonly parameters: readonly (string | number)[];
@@ -91,7 +91,7 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
   // What is dear to check comes last, as SQLite checks from left to right.
   const joined = [...before, ...after, ...tags, ...metadata.joined, ...value];
   return {
-    sql: joined.length === 0 ? '1' : joined.map(({ sql }) => sql).join('\n  AND '),
+    sql: joined.length === 0 ? 'TRUE' : joined.map(({ sql }) => sql).join('\n  AND '),
     parameters: joined.flatMap(({ parameters }) => parameters),
     conditions: [...before, ...tags, ...metadata.each, ...value, ...after],
     countsWork: tags.length + metadata.joined.length + value.length > 0,
@@ -303,8 +303,8 @@ function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition
   return [
     ...(recorded === undefined ? [] : [condition('as_of.recorded', 'm.created_at <= ?', recorded)]),
     ...(valid === undefined ? [] : [condition('as_of.valid', `${eventTime} <= ?`, ...eventValues, valid)]),
-    condition('validity', `coalesce(${from} <= ?, 1)`, ...fromValues, then),
-    condition('validity', `coalesce(${to} > ?, 1)`, ...toValues, then),
+    condition('validity', `coalesce(${from} <= ?, TRUE)`, ...fromValues, then),
+    condition('validity', `coalesce(${to} > ?, TRUE)`, ...toValues, then),
     condition('validity', `NOT EXISTS (${HOLDING_SUCCESSOR}${linkedBy})`, then, ...recordedValues),
   ];
 }

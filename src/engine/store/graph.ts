@@ -159,7 +159,7 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
     `SELECT s.id AS src, t.id AS dst, e.type, e.weight, e.similarity FROM json_each(?) AS wanted
      CROSS JOIN edges e ON e.src = wanted.value AND e.dst IN (SELECT value FROM json_each(?))
      CROSS JOIN memories s ON s.seq = e.src CROSS JOIN memories t ON t.seq = e.dst
-     ORDER BY e.weight DESC, e.src, e.dst LIMIT ?`,
+     ORDER BY e.weight DESC, e.src, e.dst, e.type LIMIT ?`,
     memoryNos,
     memoryNos,
   );

@@ -3,6 +3,7 @@
  * follows it at once, so that it is one stretch of the order.
  */
 import {
+  MAX_NAMESPACE_CHARACTERS,
   type CursorPage,
   type ItemFilter,
   MEMORY_STATUSES,
@@ -24,8 +25,10 @@ const PATH_ORDER = "replace(n.path, '.', char(1))";
 const orderOf = (path: string) => path.replaceAll('.', '\u0001');
 /** Start of the stretch that holds what lies below a path, and then what follows. */
 const behind = (path: string) => `${orderOf(path)}\u0001`;
-/** End, excluded, of the stretch that holds a path and what lies below it. A blob is greater than every text. */
-const endOf = (path: string) => (path === '' ? Buffer.alloc(0) : `${orderOf(path)}\u0002`);
+/** Text that is greater than every path: the greatest character, more often than a path can hold it. */
+const BEHIND_ALL = '\u{10ffff}'.repeat(MAX_NAMESPACE_CHARACTERS);
+/** End, excluded, of the stretch that holds a path and what lies below it. */
+const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
 
 /** Most bytes of values that one read looks into. */
 const LOOKED_INTO_BYTES = 4 * 1024 * 1024;

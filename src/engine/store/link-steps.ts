@@ -129,5 +129,6 @@ function strongestLinks(from: 'src' | 'dst', to: 'src' | 'dst', filter: Compiled
                CROSS JOIN memory_dynamics d ON d.seq = near.reached
              WHERE near.type <> 'contradicts' AND ${filter.sql} LIMIT ?
            ))) AS strong
-           CROSS JOIN edges e ON e.${from} = o.value AND e.${to} = strong.value ->> 0 AND e.type = strong.value ->> 1`;
+           CROSS JOIN edges e ON e.${from} = o.value AND e.${to} = CAST(strong.value ->> 0 AS INTEGER)
+             AND e.type = strong.value ->> 1`;
 }

@@ -66,7 +66,7 @@ export function findLiveModels(store: Store): SectorModels | undefined {
   const [first, ...others] = store
     .prepare(
       `SELECT m.model_no AS modelNo, m.provider, m.model, m.dimensions, m.encoding
-       FROM store_info i CROSS JOIN json_each(i.value) n CROSS JOIN models m ON m.model_no = n.value
+       FROM store_info i CROSS JOIN json_each(i.value) n CROSS JOIN models m ON m.model_no = CAST(n.value AS INTEGER)
        WHERE i.key = '${LIVE_MODEL}' ORDER BY n.key`,
     )
     .all() as StoredModel[];

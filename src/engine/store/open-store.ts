@@ -10,21 +10,21 @@ import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
+import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 
 /**
- * One open tenant file. The files beside this one hold the statements, mostly one file for each table, and take a
- * `Store`.
+ * One tenant's database on one connection. The files beside this one hold the statements, mostly one file for each
+ * table, and take a `Store`.
  */
 export interface Store {
-  readonly db: Database.Database;
   /** Path of the database file. */
   readonly path: string;
   /**
    * Returns the prepared statement of a text. Callers with one text share one statement, so a mode that is set on it,
    * such as `pluck`, stays set. The text must have no `?` or `:name` that is not a parameter.
    */
-  prepare(sql: string): Database.Statement<unknown[], unknown>;
+  prepare(sql: string): Statement;
   /**
    * Runs `work` in one short `BEGIN IMMEDIATE` transaction, which is rolled back if it throws. Nothing is awaited
    * inside, and a write is not begun inside another transaction.
@@ -46,7 +46,14 @@ export interface Store {
    * made again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
+  /** Whether `close` has not been called. */
+  readonly isOpen: boolean;
   close(): void;
+}
+
+/** A tenant's file that SQLite holds open. */
+export interface SqliteStore extends Store {
+  readonly db: Database.Database;
 }
 
 /** Use that a connection is opened for. */
@@ -104,7 +111,7 @@ const MAX_STATEMENTS = 500;
  *   database can be; `unprocessable` for a file that is no database, not a tenant's, from a version before 0.1.0 or
  *   from a newer one of Cairn (left unchanged); `unavailable` if another process locks it for BUSY_TIMEOUT_MS
  */
-export function openStore(file: string, options: OpenStoreOptions): Store {
+export function openStore(file: string, options: OpenStoreOptions): SqliteStore {
   try {
     return connect(file, options);
   } catch (error) {
@@ -112,7 +119,7 @@ export function openStore(file: string, options: OpenStoreOptions): Store {
   }
 }
 
-function connect(file: string, options: OpenStoreOptions): Store {
+function connect(file: string, options: OpenStoreOptions): SqliteStore {
   const { key = keyOfFile(file) } = options;
   if (!fs.existsSync(file)) {
     if (!options.create) throw new EngineError('not_found', `no database at ${path.basename(file)}`);
@@ -142,7 +149,7 @@ function connect(file: string, options: OpenStoreOptions): Store {
  * @returns undefined if the file does not exist or has no tables yet
  * @throws EngineError `unavailable` at once while another process locks the file, as one that creates it does
  */
-export function openForLook(file: string, key?: FileKey | null): Store | undefined {
+export function openForLook(file: string, key?: FileKey | null): SqliteStore | undefined {
   if (!fs.existsSync(file)) return undefined;
   const db = openDatabase(file, { readonly: true, fileMustExist: true, timeout: 0, ...keyOption({ key }) });
   try {
@@ -196,10 +203,10 @@ function prepareFile(file: string, options: OpenStoreOptions): void {
  * @param minCacheKb cache for a small file, KB
  * @param minMapped smallest file that is mapped into memory, bytes
  */
-function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): Store {
+function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): SqliteStore {
   defineLabelFunctions(db);
   // The number of statements is bounded, since callers determine the shapes of filters.
-  const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: MAX_STATEMENTS });
+  const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
   const prepare = (sql: string) => {
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, (statement = prepareNaming(db, hideParameters(sql), file)));
@@ -208,10 +215,9 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
   let isWriting = false;
   let transactions = 0;
   let lastVersion: number | undefined;
-  let quietLooks = 0;
-  let cacheKb = 0;
+  let [quietLooks, cacheKb] = [0, 0];
   const lastWork = new Set<(store: Store) => void>();
-  const store: Store = {
+  const store: SqliteStore = {
     db,
     path: file,
     prepare,
@@ -260,14 +266,16 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
         // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
+    get isOpen() {
+      return db.open;
+    },
     close: () => db.close(),
   };
   return store;
 }
 
 /** Prepares a statement whose errors for damaged data name the file. */
-function prepareNaming(db: Database.Database, sql: string, file: string): Database.Statement<unknown[], unknown> {
-  type Statement = Database.Statement<unknown[], unknown>;
+function prepareNaming(db: Database.Database, sql: string, file: string): Statement {
   const naming = <T>(work: () => T): T => {
     try {
       return work();

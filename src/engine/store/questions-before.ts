@@ -26,7 +26,7 @@ export function readQuestionsBefore(store: Store, memoryNos: readonly number[]):
            CROSS JOIN memory_dynamics d ON d.seq = m.seq
          WHERE m.session_id <> '' AND d.generation_no IS NULL
        ) CROSS JOIN memories q ON q.seq = questionNo
-       WHERE ${MARKS.map((mark) => `instr(substr(q.content, 1, ${MAX_CHARACTERS}), char(${mark}))`).join(' OR ')}`,
+       WHERE ${MARKS.map((mark) => `instr(substr(q.content, 1, ${MAX_CHARACTERS}), char(${mark})) > 0`).join(' OR ')}`,
     )
     .all(JSON.stringify(memoryNos)) as { memoryNo: number; question: string }[];
   return new Map(rows.map(({ memoryNo, question }) => [memoryNo, question]));

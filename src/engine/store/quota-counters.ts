@@ -2,19 +2,22 @@
 import type { Store } from './open-store.ts';
 
 /** Bytes of the pages in use, which a delete lowers at once. Both numbers stand in the file's header. */
-export function usedBytes({ db }: Store): number {
-  const [pages, free, size] = ['page_count', 'freelist_count', 'page_size'].map(
-    (name) => db.pragma(name, { simple: true }) as number,
-  ) as [number, number, number];
-  return (pages - free) * size;
+export function usedBytes(store: Store): number {
+  const { bytes } = store
+    .prepare(
+      `SELECT (page_count - freelist_count) * page_size AS bytes
+       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+    )
+    .get() as { bytes: number };
+  return bytes;
 }
 
 /** Highest number of a memory, one look into a B-tree; 0 if there is none. There are never more memories than this. */
-export function highestMemoryNo({ db }: Store): number {
-  return (db.prepare('SELECT coalesce(max(rowid), 0) AS no FROM memories').get() as { no: number }).no;
+export function highestMemoryNo(store: Store): number {
+  return (store.prepare('SELECT coalesce(max(seq), 0) AS no FROM memories').get() as { no: number }).no;
 }
 
 /** Number of memories, by a walk over the smallest index. */
-export function countMemories({ db }: Store): number {
-  return (db.prepare('SELECT count(*) AS memories FROM memories').get() as { memories: number }).memories;
+export function countMemories(store: Store): number {
+  return (store.prepare('SELECT count(*) AS memories FROM memories').get() as { memories: number }).memories;
 }

@@ -344,8 +344,8 @@ export function listSurplus(
     .prepare(
       `SELECT v.vector_no AS vectorNo, v.model_no AS modelNo
        FROM vectors v CROSS JOIN memory_dynamics d ON d.seq = v.memory
-         CROSS JOIN json_each(?) n ON n.value ->> 'modelNo' = v.model_no
-       WHERE v.vector_no > ? AND v.vector_no <= ? AND (${SECTORS_HELD}) & (n.value ->> 'bits') = 0`,
+         CROSS JOIN json_each(?) n ON CAST(n.value ->> 'modelNo' AS INTEGER) = v.model_no
+       WHERE v.vector_no > ? AND v.vector_no <= ? AND (${SECTORS_HELD}) & CAST(n.value ->> 'bits' AS INTEGER) = 0`,
     )
     .all(JSON.stringify(bits), after, upTo) as { vectorNo: number; modelNo: number }[];
   return { vectors, upTo: upTo >= last ? Infinity : upTo };

@@ -217,8 +217,8 @@ export function readMemoriesInVersion(
       `SELECT r.memory, r.version, r.fields,
          (SELECT p.replaced_at FROM memory_revisions p
           WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
-       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value ->> 0
-       WHERE r.version >= wanted.value ->> 1 ORDER BY r.memory, r.version`,
+       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = CAST(wanted.value ->> 0 AS INTEGER)
+       WHERE r.version >= CAST(wanted.value ->> 1 AS INTEGER) ORDER BY r.memory, r.version`,
     )
     .all(JSON.stringify(versions)) as LaterRevision[];
   const memoryNos = versions.map(([memoryNo]) => memoryNo);
@@ -289,9 +289,11 @@ function readSnapshot(store: Store, memoryNo: number, version: number): Metadata
 export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryStatus> {
   const rows = store
     .prepare(
-      `SELECT r.memory, r.status, min(r.version)
-       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
-       WHERE r.replaced_at > ? GROUP BY r.memory`,
+      `SELECT memory, status FROM (
+         SELECT r.memory, r.status, row_number() OVER (PARTITION BY r.memory ORDER BY r.version) AS place
+         FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
+         WHERE r.replaced_at > ?)
+       WHERE place = 1`,
     )
     .all(JSON.stringify(memoryNos), at) as { memory: number; status: MemoryStatus }[];
   return new Map(rows.map(({ memory, status }) => [memory, status]));

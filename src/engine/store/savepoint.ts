@@ -5,16 +5,16 @@ import type { Store } from './open-store.ts';
  * @param undone takes the error of `work`, after everything that `work` wrote was undone, and gives the result instead
  * @throws the error of `work` if it ended the whole transaction, as a full disk may
  */
-export function inSavepoint<T>({ db, prepare }: Store, work: () => T, undone: (error: unknown) => T): T {
-  prepare('SAVEPOINT request').run();
+export function inSavepoint<T>(store: Store, work: () => T, undone: (error: unknown) => T): T {
+  store.prepare('SAVEPOINT request').run();
   try {
     const value = work();
-    prepare('RELEASE request').run();
+    store.prepare('RELEASE request').run();
     return value;
   } catch (error) {
-    if (!db.inTransaction) throw error;
-    prepare('ROLLBACK TO request').run();
-    prepare('RELEASE request').run();
+    if (store.transactionNo === undefined) throw error;
+    store.prepare('ROLLBACK TO request').run();
+    store.prepare('RELEASE request').run();
     return undone(error);
   }
 }

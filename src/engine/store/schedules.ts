@@ -82,7 +82,7 @@ export function noteFailure(store: Store, { name, now }: Pick<ScheduleClaim, 'na
 
 /** Deletes the claims on all schedules. Call inside a write, and only if no process can still run one of them. */
 export function forgetScheduleClaims(store: Store): void {
-  store.prepare(`DELETE FROM store_info WHERE key GLOB 'claim_*'`).run();
+  store.prepare(`DELETE FROM store_info WHERE substr(key, 1, 6) = 'claim_'`).run();
 }
 
 /**

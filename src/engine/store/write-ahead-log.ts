@@ -15,16 +15,15 @@ export interface Checkpoint {
  * tell, since it is overwritten from its beginning and never gets shorter. The log's index (`-shm`) must not be opened
  * for a look: closing it would release all locks that this process holds there.
  */
-export function unmovedLogBytes({ db }: Store): number {
-  const [log] = db.pragma('wal_checkpoint(NOOP)') as Checkpoint[];
-  return Math.max(0, log!.log - log!.checkpointed) * (db.pragma('page_size', { simple: true }) as number);
+export function unmovedLogBytes(store: Store): number {
+  const { log, checkpointed } = store.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Checkpoint;
+  return Math.max(0, log - checkpointed) * (store.prepare('PRAGMA page_size').pluck().get() as number);
 }
 
 /**
  * Moves the write-ahead log into the database. `PASSIVE` moves what it can without making anybody wait. `TRUNCATE`
  * moves all and empties the log, and keeps writers out meanwhile; if another connection is in the way, `busy` is 1.
  */
-export function checkpointLog({ db }: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint | undefined {
-  const [result] = db.pragma(`wal_checkpoint(${mode})`) as Checkpoint[];
-  return result;
+export function checkpointLog(store: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint | undefined {
+  return store.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as Checkpoint | undefined;
 }

@@ -12,7 +12,7 @@ import {
 } from '../store/live-model.ts';
 import type { SharedReader } from '../shared-memory.ts';
 import { hasEvents, switchEvents } from '../store/events.ts';
-import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
+import { openStore, retryWhileBusy, type OpenStoreOptions, type SqliteStore, type Store } from '../store/open-store.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
@@ -34,7 +34,7 @@ export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' |
  * across an await.
  */
 export interface OpenTenant {
-  readonly store: Store;
+  readonly store: SqliteStore;
   /** Id of the file, made with it, which write receipts name. */
   readonly storeId: string;
   /**
@@ -160,7 +160,7 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
   return models.length === identities.length ? sectorModels(models) : null;
 }
 
-function describe(store: Store, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
+function describe(store: SqliteStore, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
   const openIndexes = new Map<number, VectorIndex>();
   const indexOf = (model: StoredModel): VectorIndex => {
     const { modelNo } = model;

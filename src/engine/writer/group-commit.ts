@@ -68,7 +68,7 @@ function attempt(context: GroupContext, request: WriteRequest, trail: AuditTrail
     return { ok: true, value: run(context, request, trail) };
   } catch (error) {
     // A full disk may have ended the transaction itself.
-    if (!context.store.db.inTransaction) throw error;
+    if (context.store.transactionNo === undefined) throw error;
     if (totalChanges(context.store) !== before) throw new HalfWritten('', { cause: storageError(error) });
     return { ok: false, error: storageError(error) };
   }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { searchText } from '../../../src/engine/retrieve/lexical.ts';
 import { planQuery } from '../../../src/engine/retrieve/plan.ts';
-import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -10,7 +10,7 @@ const NOW = Date.UTC(2025, 0, 1);
 const LIMIT = 10;
 
 describe('words of a file with 20,100 meetings', () => {
-  let store: Store;
+  let store: SqliteStore;
   let zebra: number;
   let dan: number;
   let erins: readonly number[];

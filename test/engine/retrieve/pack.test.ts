@@ -6,7 +6,7 @@ import { completeQuery } from '../../../src/engine/retrieve/options.ts';
 import { pack } from '../../../src/engine/retrieve/pack.ts';
 import { costsOf, render } from '../../../src/engine/retrieve/prompt.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
-import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { readRankingRows } from '../../../src/engine/store/ranking-rows.ts';
 import { FORMATS, type MemoryQuery } from '../../../src/engine/types.ts';
 import { seedEdge, seedMemories } from '../../support/seed-store.ts';
@@ -15,7 +15,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 const NOW = Date.UTC(2026, 0, 5);
 
 describe('pack', () => {
-  let store: Store;
+  let store: SqliteStore;
   beforeAll(() => {
     store = openStore(path.join(tempFolder(), 'pack.sqlite'), { role: 'worker', create: true });
     return () => store.close();

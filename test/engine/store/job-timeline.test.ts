@@ -4,12 +4,12 @@ import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { noteEvents, readEvents } from '../../../src/engine/store/job-timeline.ts';
 import { getJob } from '../../../src/engine/store/job-views.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
-import type { Store } from '../../../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const START = 1_795_305_675_144;
 
-function openFile(file: string): Store {
+function openFile(file: string): SqliteStore {
   const tenant = openTenant(file, { role: 'worker', identity: null, now: START });
   onTestFinished(() => tenant.close());
   return tenant.store;

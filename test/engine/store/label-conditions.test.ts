@@ -2,7 +2,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
-import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { listPassing } from '../../../src/engine/store/passing-memories.ts';
 import { createWorkBudget, runWithin } from '../../../src/engine/store/work-budget.ts';
 import type { Json, Metadata, MetadataCondition } from '../../../src/engine/types.ts';
@@ -51,7 +51,7 @@ const operation: fc.Arbitrary<readonly [operator: string, operand: Json]> = fc.o
 const tag = fc.constantFrom('red', 'blue', '', 'Red', 'é', '😀', '1', '\u0000', '"');
 
 describe('conditions on labels', () => {
-  let store: Store;
+  let store: SqliteStore;
   beforeAll(async () => {
     store = openStore(path.join(tempFolder(), 'labels.sqlite'), { role: 'worker', create: true });
     const rows = fc.sample(fc.record({ metadata: ownKeys(value), tags: fc.uniqueArray(tag) }), ROWS);

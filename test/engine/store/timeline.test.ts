@@ -2,7 +2,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TimelineOptions } from '../../../src/engine/types.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
-import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { neighboursOf, readTimeline } from '../../../src/engine/store/timeline.ts';
 import { type SeedMemory, type Seeded, seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -29,7 +29,7 @@ const MEMORIES: readonly SeedMemory[] = [
   at('of bob', 1210, { userId: 'bob' }),
 ];
 
-let store: Store;
+let store: SqliteStore;
 let seeded: Map<string, Seeded>;
 beforeAll(async () => {
   store = openStore(path.join(tempFolder(), 'timeline.sqlite'), { role: 'worker', create: true });

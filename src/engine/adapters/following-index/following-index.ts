@@ -79,7 +79,7 @@ export function openFollowingIndex<T>(
     close: follower.drop,
 
     load() {
-      if (store.db.open) store.read(follower.dropIfSparse);
+      if (store.isOpen) store.read(follower.dropIfSparse);
       loading ??= loadInSlices().finally(() => (loading = undefined));
       return loading;
     },
@@ -116,7 +116,7 @@ export function openFollowingIndex<T>(
   }
 
   async function loadInSlices(): Promise<void> {
-    while (store.db.open && store.read(() => follower.takeOver(follower.snapshot())) === 'more') await yieldTurn();
+    while (store.isOpen && store.read(() => follower.takeOver(follower.snapshot())) === 'more') await yieldTurn();
   }
 }
 

@@ -44,7 +44,7 @@ export function chooseWordIndex(
  * between them, so that a search has little left to do. Does nothing for `fts5-match`.
  */
 export async function loadWords(store: Store): Promise<void> {
-  while (store.db.open && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
+  while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
 }
 
 function loadSlice(store: Store): 'more' | 'done' {
@@ -59,7 +59,7 @@ function loadSlice(store: Store): 'more' | 'done' {
  *   outside a read
  */
 export function openWordSearch(store: Store): WordSearch {
-  assert(store.db.inTransaction && !store.isWriting, 'words are searched on a snapshot');
+  assert(store.transactionNo !== undefined && !store.isWriting, 'words are searched on a snapshot');
   const reading = readingOf(store);
   const version = snapshotVersion(store);
   const direct = reading.choice === 'fts5-match' ? undefined : directReader(store, reading).open(version);

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Store } from '../../../../src/engine/store/open-store.ts';
+import type { SqliteStore } from '../../../../src/engine/store/open-store.ts';
 import { putText } from '../../../../src/engine/store/word-index/memory-text.ts';
 import {
   chooseWordIndex,
@@ -10,8 +10,8 @@ import { readLevels } from '../../../../src/engine/store/word-index/structure.ts
 import { openWordFixture, textRow, WEIGHTS, type WordFixture } from '../../../conformance/word-search.ts';
 
 let fixture: WordFixture;
-let writer: Store;
-let reader: Store;
+let writer: SqliteStore;
+let reader: SqliteStore;
 beforeEach(() => {
   fixture = openWordFixture('auto');
   ({ writer, reader } = fixture);

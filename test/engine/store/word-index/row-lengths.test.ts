@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SnapshotIsBehind } from '../../../../src/engine/shared-memory.ts';
-import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../../src/engine/store/open-store.ts';
 import { clearText, deleteText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
 import {
   chooseWordIndex,
@@ -14,14 +14,18 @@ import { openTemporaryStore } from '../../../support/temporary-store.ts';
 
 /** Lengths that two connections share, and one that has its own. */
 let store: ReturnType<typeof openTemporaryStore>;
-let ahead: Store;
-let behind: Store;
-let alone: Store;
+let ahead: SqliteStore;
+let behind: SqliteStore;
+let alone: SqliteStore;
 const readers = [0, 1].map((number) => ({ number, acceptsLaterRemovals: false }));
 beforeEach(() => {
   for (const reader of readers) reader.acceptsLaterRemovals = false;
   store = openTemporaryStore();
-  [ahead, behind, alone] = [1, 2, 3].map(() => openStore(store.path, { role: 'reader' })) as [Store, Store, Store];
+  [ahead, behind, alone] = [1, 2, 3].map(() => openStore(store.path, { role: 'reader' })) as [
+    SqliteStore,
+    SqliteStore,
+    SqliteStore,
+  ];
   const lengths = createSharedLengths();
   for (const [at, one] of [ahead, behind].entries())
     chooseWordIndex(one, 'fts5-direct', () => {}, { lengths, reader: readers[at]! });
@@ -34,7 +38,7 @@ afterEach(() => {
 
 const put = (memoryNo: number, words: number) =>
   putText(store, textRow(memoryNo, { content: ['lamp', ...Array.from({ length: words }, () => 'oil')].join(' ') }));
-const rank = (on: Store): [number, number][] =>
+const rank = (on: SqliteStore): [number, number][] =>
   on.read(() =>
     openWordSearch(on)
       .best(['lamp'], WEIGHTS, 1e6)

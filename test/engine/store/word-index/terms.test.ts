@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
-import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore } from '../../../../src/engine/store/open-store.ts';
 import { OWN_COLUMNS } from '../../../../src/engine/store/own-texts.ts';
 import { matchingText } from '../../../../src/engine/store/word-index/matching-rows.ts';
 import { clearText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
@@ -11,8 +11,8 @@ import type { TextColumn } from '../../../../src/engine/types.ts';
 import { textRow as row } from '../../../conformance/word-search.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
-let writer: Store;
-let reader: Store;
+let writer: SqliteStore;
+let reader: SqliteStore;
 beforeEach(() => {
   const file = path.join(tempFolder(), 'words.sqlite');
   writer = openStore(file, { role: 'worker', create: true });

@@ -1,0 +1,258 @@
+/**
+ * From SQLite's dialect to PostgreSQL's. Statements are written once, for SQLite. What only PostgreSQL needs is added
+ * here: numbered parameters with types, and the few forms that differ. What a function of PostgreSQL can do is no form:
+ * the schema defines `instr`, `unhex`, `json_extract` and others (`migrations/0001-functions.sql`).
+ */
+import type { Catalog } from './catalog.ts';
+import { closingPlace, nextPlace, nextText, textBefore, tokensOf, type Token } from './tokens.ts';
+
+/** What a statement's text says about its parameters. */
+export interface ParameterPlaces {
+  /** Names of the parameters in the order of first use; `?` are named by their place, from '0'. */
+  readonly names: readonly string[];
+  /** Names of the parameters that are lists for `json_each`. */
+  readonly lists: ReadonlySet<string>;
+  /** What the values of a list are where it is empty and does not tell it itself; integers if it is not named. */
+  readonly emptyForms: ReadonlyMap<string, 'texts' | 'values'>;
+}
+
+/**
+ * Form of a parameter's value: null, an integer, a fraction, text or bytes. A list is one of integers, of fractions, of
+ * texts, or of other JSON values.
+ */
+export type ParameterForm = 'null' | 'integer' | 'fraction' | 'text' | 'bytes' | `list of ${ListForm}`;
+export type ListForm = 'integers' | 'fractions' | 'texts' | 'values';
+
+const CASTS: Readonly<Record<Exclude<ParameterForm, 'null' | `list of ${ListForm}`>, string>> = {
+  integer: 'bigint',
+  fraction: 'float8',
+  text: 'text',
+  bytes: 'bytea',
+};
+
+/** Functions of the schema that open a list, by its form. Each returns `key`, from 0, and `value`. */
+const LIST_FUNCTIONS: Readonly<Record<ListForm, string>> = {
+  integers: 'json_integers',
+  fractions: 'json_fractions',
+  texts: 'json_texts',
+  values: 'json_values',
+};
+
+/** Finds the parameters of a statement. */
+export function findParameters(sql: string, catalog: Catalog): ParameterPlaces {
+  const tokens = tokensOf(sql);
+  const names: string[] = [];
+  const lists = new Set<string>();
+  const emptyForms = new Map<string, 'texts' | 'values'>();
+  let nameless = 0;
+  tokens.forEach((token, place) => {
+    if (token.kind !== 'parameter') return;
+    const name = token.text === '?' ? String(nameless++) : token.text.slice(1);
+    if (!names.includes(name)) names.push(name);
+    if (!isListArgument(tokens, place)) return;
+    lists.add(name);
+    if (isOfTexts(tokens, place, catalog)) emptyForms.set(name, 'texts');
+    else if (/value ->>/.test(sql)) emptyForms.set(name, 'values');
+  });
+  return { names, lists, emptyForms };
+}
+
+function isListArgument(tokens: readonly Token[], place: number): boolean {
+  const opening = tokens[place - 1];
+  return opening?.text === '(' && tokens[place - 2]?.text === 'json_each';
+}
+
+/** Tells whether a list is compared with a column of text: `column IN (SELECT value FROM json_each(?))`. */
+function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
+  const before = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
+  const words = before.slice(-8).map(({ text }) => text);
+  const [column, , , select, value] = words;
+  if (select !== 'SELECT' || value !== 'value') return false;
+  const types = [...catalog.values()].map(({ columns }) => columns.get(column ?? ''));
+  return types.includes('text');
+}
+
+/** Makes the text for PostgreSQL. */
+export function translate(
+  sql: string,
+  {
+    catalog,
+    places,
+    forms,
+    firstNumber,
+  }: {
+    readonly catalog: Catalog;
+    readonly places: ParameterPlaces;
+    /** Form of each parameter, in the order of `places.names`. */
+    readonly forms: readonly ParameterForm[];
+    /** Number of the first parameter. */
+    readonly firstNumber: number;
+  },
+): string {
+  const formOf = (name: string) => forms[places.names.indexOf(name)]!;
+  const numberOf = numbering(places.names, formOf, firstNumber);
+  const tokens = [...tokensOf(sql)];
+  let nameless = 0;
+  let openSubqueries = 0;
+  const texts = tokens.map(({ text }) => text);
+  tokens.forEach((token, place) => {
+    const { kind, text } = token;
+    if (kind === 'parameter') {
+      const name = text === '?' ? String(nameless++) : text.slice(1);
+      const form = formOf(name);
+      if (form.startsWith('list of ')) {
+        texts[place - 2] = LIST_FUNCTIONS[form.slice('list of '.length) as ListForm];
+        texts[place] = `$${numberOf(name)}::text`;
+      } else texts[place] = form === 'null' ? 'NULL' : `$${numberOf(name)}::${CASTS[form as keyof typeof CASTS]}`;
+    } else if (kind === 'bytes') texts[place] = `'\\x${text.slice(2, -1)}'::bytea`;
+    else if (kind === 'number' && text.includes('.')) texts[place] = `'${text}'::float8`;
+    else if (kind === 'word') changeWord(tokens, texts, place);
+    else if (text === '==') texts[place] = '=';
+    else if (text === '(' && isNamelessSubquery(tokens, place)) {
+      openSubqueries += 1;
+      texts[closingPlace(tokens, place)] = `) AS subquery_${openSubqueries}`;
+    }
+  });
+  const changed = texts.join('');
+  return isInsertOr(tokens) ? insertWithConflict(changed, catalog) : changed;
+}
+
+/** Numbers the parameters that are bound; a null stands in the text. */
+function numbering(
+  names: readonly string[],
+  formOf: (name: string) => ParameterForm,
+  first: number,
+): (name: string) => number {
+  const bound = names.filter((name) => formOf(name) !== 'null');
+  return (name) => first + bound.indexOf(name);
+}
+
+/** Functions that have another name. */
+const RENAMED: Readonly<Record<string, string>> = {
+  char: 'chr',
+  group_concat: 'string_agg',
+  json_array: 'json_build_array',
+};
+/** Types of SQLite in a cast. */
+const CAST_TYPES: Readonly<Record<string, string>> = { BLOB: 'bytea', REAL: 'float8', TEXT: 'text' };
+/** Keywords after which a number stands for true or false. */
+const BEFORE_CONDITION: ReadonlySet<string> = new Set(['WHERE', 'AND', 'OR', 'NOT', 'ON']);
+/** Keywords that end the search for the ON of a join. */
+const ENDS_JOIN: ReadonlySet<string> = new Set([
+  'JOIN',
+  'WHERE',
+  'GROUP',
+  'ORDER',
+  'LIMIT',
+  'UNION',
+  'RETURNING',
+  'SET',
+]);
+
+function changeWord(tokens: readonly Token[], texts: string[], place: number): void {
+  const { text } = tokens[place]!;
+  const next = nextPlace(tokens, place);
+  const following = tokens[next]?.text ?? '';
+  const drop = (from: number, to: number) => texts.fill('', from, to + 1);
+  if (text === 'INDEXED') {
+    const isNot = textBefore(tokens, place) === 'NOT';
+    if (isNot) drop(placeBefore(tokens, place), place);
+    else drop(place, nextPlace(tokens, next));
+  } else if (text === 'CROSS' && hasCondition(tokens, next)) texts[place] = '';
+  else if (text === 'IS') changeIs(tokens, texts, place);
+  else if (text === 'iif' && following === '(') changeIif(tokens, texts, next);
+  else if (following === '(' && text in RENAMED) texts[place] = RENAMED[text]!;
+  else if (text === 'CAST') changeCast(tokens, texts, next);
+  else if (text === 'LIMIT' && following === '-') {
+    drop(next, nextPlace(tokens, next));
+    texts[next] = 'ALL';
+  } else if (text === 'json_each' && tokens[next + 1]?.kind !== 'parameter') texts[place] = 'json_texts';
+  else if (/[a-z][A-Z]|[a-z]\d*[A-Z]/.test(text)) texts[place] = `"${text}"`;
+  if (BEFORE_CONDITION.has(text) && tokens[next]?.kind === 'number' && !isOperator(nextText(tokens, next))) {
+    texts[next] = following === '0' ? 'FALSE' : 'TRUE';
+  }
+}
+
+function isOperator(text: string): boolean {
+  return /^(?:[-+*/%<>=!|&]|IN$|IS$|BETWEEN$)/.test(text);
+}
+
+function placeBefore(tokens: readonly Token[], from: number): number {
+  let place = from - 1;
+  while (tokens[place]?.kind === 'space') place -= 1;
+  return place;
+}
+
+/** Tells whether an ON follows the JOIN at `join`; PostgreSQL takes none after CROSS JOIN. */
+function hasCondition(tokens: readonly Token[], join: number): boolean {
+  const { depth } = tokens[join]!;
+  for (const token of tokens.slice(join + 1)) {
+    if (token.depth < depth) return false;
+    if (token.depth > depth || token.kind !== 'word') continue;
+    if (token.text === 'ON') return true;
+    if (ENDS_JOIN.has(token.text) || token.text === 'CROSS') return false;
+  }
+  return false;
+}
+
+/** `a IS b` compares as `=` does, and two nulls are equal. */
+function changeIs(tokens: readonly Token[], texts: string[], place: number): void {
+  const next = nextPlace(tokens, place);
+  const isNot = tokens[next]?.text === 'NOT';
+  const operand = isNot ? nextPlace(tokens, next) : next;
+  if (['NULL', 'TRUE', 'FALSE', 'DISTINCT'].includes(tokens[operand]?.text ?? '')) return;
+  texts[place] = isNot ? 'IS' : 'IS NOT DISTINCT FROM';
+  if (isNot) texts[next] = 'DISTINCT FROM';
+}
+
+/** `iif(condition, yes, no)` as CASE. */
+function changeIif(tokens: readonly Token[], texts: string[], open: number): void {
+  const inside = tokens[open]!.depth + 1;
+  const close = closingPlace(tokens, open);
+  const commas = tokens.flatMap(({ text, depth, kind }, at) =>
+    at > open && at < close && kind === 'sign' && text === ',' && depth === inside ? [at] : [],
+  );
+  texts[open - 1] = '';
+  texts[open] = '(CASE WHEN ';
+  texts[commas[0]!] = ' THEN';
+  texts[commas[1]!] = ' ELSE';
+  texts[close] = ' END)';
+}
+
+/** Casts to integers cut what stands behind the point, and do not round. */
+function changeCast(tokens: readonly Token[], texts: string[], open: number): void {
+  const close = closingPlace(tokens, open);
+  const type = placeBefore(tokens, close);
+  const name = tokens[type]!.text;
+  if (name !== 'INTEGER') {
+    texts[type] = CAST_TYPES[name] ?? name;
+    return;
+  }
+  texts[open - 1] = 'to_integer';
+  texts.fill('', placeBefore(tokens, type), close);
+}
+
+/** Tells whether a subquery in FROM has no name, which PostgreSQL asks for before version 16. */
+function isNamelessSubquery(tokens: readonly Token[], open: number): boolean {
+  if (!['FROM', 'JOIN'].includes(textBefore(tokens, open)) || nextText(tokens, open) !== 'SELECT') return false;
+  const after = tokens[nextPlace(tokens, closingPlace(tokens, open))];
+  return !(after?.kind === 'word' && (after.text === 'AS' || /^[a-z]/.test(after.text)));
+}
+
+function isInsertOr(tokens: readonly Token[]): boolean {
+  return tokens[0]?.text === 'INSERT' && nextText(tokens, 0) === 'OR';
+}
+
+/** INSERT OR IGNORE and INSERT OR REPLACE, which replaces the row of the same key. */
+function insertWithConflict(sql: string, catalog: Catalog): string {
+  const [, how, table, columns] = /^INSERT OR (IGNORE|REPLACE) INTO (\w+) \(([^)]*)\)/.exec(sql)!;
+  const insert = sql.replace(/^INSERT OR (?:IGNORE|REPLACE)/, 'INSERT');
+  if (how === 'IGNORE') return `${insert} ON CONFLICT DO NOTHING`;
+  const { key } = catalog.get(table!)!;
+  const others = columns!
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => !key.includes(name));
+  const sets = others.map((name) => `${name} = excluded.${name}`).join(', ');
+  return `${insert} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sets}`;
+}

@@ -1,0 +1,175 @@
+/**
+ * The one place that names the tenant in a statement of PostgreSQL. Statements are written as for a tenant's own file;
+ * here every table that they read, change or insert into is narrowed to one tenant, which is parameter $1:
+ *
+ *   FROM memories m           FROM (SELECT * FROM memories WHERE tenant = $1::int) m
+ *   UPDATE jobs SET … WHERE … UPDATE jobs SET … WHERE jobs.tenant = $1::int AND (…)
+ *   INSERT INTO edges (src …) INSERT INTO edges (tenant, src …)
+ *   ON CONFLICT (src …)       ON CONFLICT (tenant, src …)
+ *
+ * PostgreSQL flattens such a subquery, so its plan is that of a condition in WHERE. Row-level security is a second
+ * wall: a table that this file missed shows no rows of another tenant.
+ */
+import { EngineError } from '../../errors.ts';
+import type { Catalog, TableForm } from './catalog.ts';
+import { closingPlace, nextPlace, textBefore, tokensOf, type Token } from './tokens.ts';
+
+const TENANT = '$1::int';
+/** Words that end a list of tables at their depth. */
+const ENDS_TABLES: ReadonlySet<string> = new Set(
+  'SELECT WHERE GROUP ORDER HAVING LIMIT UNION EXCEPT INTERSECT SET RETURNING VALUES WINDOW DO'.split(' '),
+);
+
+/** A statement that names its tenant. */
+export interface NamedStatement {
+  readonly sql: string;
+  /** Number of places where a table is named; each of them is narrowed. */
+  readonly tables: number;
+}
+
+/**
+ * Narrows a statement to the tenant $1. Its own parameters begin with $2.
+ * @throws EngineError `internal` for a statement in which a table of tenants stands at a place that is not understood
+ */
+export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
+  const tokens = tokensOf(sql);
+  const texts = tokens.map(({ text }) => text);
+  const isOwn = ownNames(tokens);
+  const isTable = ({ kind, text }: Token) =>
+    kind === 'word' && catalog.get(text)?.ofTenants === true && !isOwn.has(text);
+  /** Whether the statement asks for all columns, which the tenant is not one of. */
+  const takesAll = tokens.some(({ text }, place) => text === '*' && /^(?:SELECT|\.)$/.test(textBefore(tokens, place)));
+  /** Depths at which a list of tables is open. */
+  const open = new Set<number>();
+  let tables = 0;
+  tokens.forEach((token, place) => {
+    const { kind, text, depth } = token;
+    for (const deeper of open) if (deeper > depth) open.delete(deeper);
+    if (kind !== 'word') return;
+    if (text === 'FROM' || text === 'JOIN') open.add(depth);
+    else if (ENDS_TABLES.has(text)) open.delete(depth);
+    if (!isTable(token) || tokens[place - 1]?.text === '.') return;
+    const before = textBefore(tokens, place);
+    if (before === 'INTO') nameInInsert(tokens, texts, place, catalog.get(text)!.columns);
+    else if (before === 'UPDATE' || (before === 'FROM' && isDelete(tokens, place))) nameInChange(tokens, texts, place);
+    else if (before === 'FROM' || before === 'JOIN' || (before === ',' && open.has(depth))) {
+      const columns = takesAll ? ownColumns(catalog.get(text)!.columns) : '*';
+      const alias = hasAlias(tokens, place) ? '' : ` AS ${text}`;
+      texts[place] = `(SELECT ${columns} FROM ${text} WHERE tenant = ${TENANT})${alias}`;
+    } else return;
+    tables += 1;
+  });
+  const named = texts.join('');
+  const expected = tokens.filter((token, place) => isTable(token) && isNamed(tokens, place)).length;
+  if (tables < expected) throw new EngineError('internal', 'a statement does not name the tenant of each table');
+  return { sql: named, tables };
+}
+
+function ownColumns(columns: TableForm['columns']): string {
+  return [...columns.keys()].filter((column) => column !== 'tenant').join(', ');
+}
+
+/** Names that the statement gives to subqueries itself, which hide tables of the same name. */
+function ownNames(tokens: readonly Token[]): Set<string> {
+  if (!tokens.some(({ text }) => text === 'WITH')) return new Set();
+  const names = tokens.filter(({ kind }, place) => {
+    if (kind !== 'word' || !['WITH', 'RECURSIVE', ','].includes(textBefore(tokens, place))) return false;
+    const next = nextPlace(tokens, place);
+    const after = tokens[next]?.text === '(' ? nextPlace(tokens, closingPlace(tokens, next)) : next;
+    return tokens[after]?.text === 'AS' && ['(', 'MATERIALIZED'].includes(tokens[nextPlace(tokens, after)]?.text ?? '');
+  });
+  return new Set(names.map(({ text }) => text));
+}
+
+/** Tells by the word before it alone whether a name is a table's. */
+function isNamed(tokens: readonly Token[], place: number): boolean {
+  return ['FROM', 'JOIN', 'INTO', 'UPDATE'].includes(textBefore(tokens, place));
+}
+
+function hasAlias(tokens: readonly Token[], place: number): boolean {
+  const next = tokens[nextPlace(tokens, place)];
+  return next?.text === 'AS' || next?.kind === 'quoted' || (next?.kind === 'word' && /^[a-z]/.test(next.text));
+}
+
+function isDelete(tokens: readonly Token[], place: number): boolean {
+  const words = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
+  return words.at(-2)?.text === 'DELETE';
+}
+
+/** Adds the tenant to the columns and the values, and to the key of ON CONFLICT. */
+function nameInInsert(
+  tokens: readonly Token[],
+  texts: string[],
+  place: number,
+  columnsOfTable: TableForm['columns'],
+): void {
+  const { depth, text } = tokens[place]!;
+  const columns = nextPlace(tokens, place);
+  if (tokens[columns]?.text !== '(') throw new EngineError('internal', `an insert into ${text} names no columns`);
+  texts[columns] = '(tenant, ';
+  let isValues = false;
+  let isConflict = false;
+  for (let at = closingPlace(tokens, columns) + 1; at < tokens.length; at += 1) {
+    const token = tokens[at]!;
+    if (token.depth < depth) break;
+    if (token.depth > depth) continue;
+    if (token.text === '*' && textBefore(tokens, at) === 'RETURNING') texts[at] = ownColumns(columnsOfTable);
+    else if (token.text === 'ON' || token.text === 'RETURNING') [isValues, isConflict] = [false, token.text === 'ON'];
+    else if (token.text === 'VALUES') isValues = true;
+    else if (token.text === 'DO') isConflict = false;
+    else if (token.text === 'SELECT') texts[at] = `SELECT ${TENANT},`;
+    else if (token.text === '(' && isValues) texts[at] = `(${TENANT}, `;
+    else if (token.text === '(' && isConflict) texts[at] = '(tenant, ';
+  }
+  qualifyKept(tokens, texts, place, columnsOfTable);
+}
+
+/**
+ * Names the table of columns that keep their value in DO UPDATE SET `a = coalesce(excluded.a, a)`: PostgreSQL does not
+ * guess which row is meant.
+ */
+function qualifyKept(tokens: readonly Token[], texts: string[], place: number, columns: TableForm['columns']): void {
+  const { depth, text: table } = tokens[place]!;
+  const start = tokens.findIndex((token, at) => at > place && token.depth === depth && token.text === 'UPDATE');
+  if (start === -1) return;
+  for (let at = start; at < tokens.length && tokens[at]!.depth >= depth; at += 1) {
+    const token = tokens[at]!;
+    if (token.text === 'RETURNING') return;
+    if (token.kind !== 'word' || !columns.has(token.text)) continue;
+    const isTarget = token.depth === depth && tokens[nextPlace(tokens, at)]?.text === '=' && isSetTarget(tokens, at);
+    const isPart = tokens[at - 1]?.text === '.' || ['.', '('].includes(tokens[at + 1]?.text ?? '');
+    if (!isTarget && !isPart) texts[at] = `${table}.${token.text}`;
+  }
+}
+
+function isSetTarget(tokens: readonly Token[], place: number): boolean {
+  return ['SET', ','].includes(textBefore(tokens, place));
+}
+
+/** Adds the tenant to the condition of an UPDATE or a DELETE. */
+function nameInChange(tokens: readonly Token[], texts: string[], place: number): void {
+  const { depth, text: table } = tokens[place]!;
+  const alias =
+    tokens[nextPlace(tokens, place)]?.text === 'AS'
+      ? nextPlace(tokens, nextPlace(tokens, place))
+      : nextPlace(tokens, place);
+  const hasName = tokens[alias]?.kind === 'word' && /^[a-z]/.test(tokens[alias].text);
+  const name = hasName ? tokens[alias]!.text : table;
+  const condition = `${name}.tenant = ${TENANT}`;
+  let where = -1;
+  let end = tokens.length;
+  for (let at = place + 1; at < tokens.length; at += 1) {
+    const token = tokens[at]!;
+    if (token.depth < depth || (token.depth === depth && token.text === 'RETURNING')) {
+      end = at;
+      break;
+    }
+    if (token.depth === depth && token.text === 'WHERE') where = at;
+  }
+  const before = end - 1;
+  if (where === -1) texts[before] = `${texts[before]} WHERE ${condition} `;
+  else {
+    texts[where] = `WHERE ${condition} AND (`;
+    texts[before] = `${texts[before]})`;
+  }
+}

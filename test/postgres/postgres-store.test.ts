@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EngineError } from '../../src/engine/errors.ts';
+import { insertDynamics } from '../../src/engine/store/dynamics.ts';
+import { ensureUser, insertMemory, listMatchingMemoryNos, readMemories } from '../../src/engine/store/memories.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
+import {
+  openBlockingConnection,
+  type BlockingConnection,
+} from '../../src/engine/store/postgres/blocking-connection.ts';
+import type { Catalog } from '../../src/engine/store/postgres/catalog.ts';
+import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
+import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
+import { inSavepoint } from '../../src/engine/store/savepoint.ts';
+import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { contentHash } from '../../src/engine/text/content-hash.ts';
+import { newMemory } from '../support/new-memory.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { openTemporaryStore } from '../support/temporary-store.ts';
+
+/**
+ * Newest migration of a tenant's file that the schema of PostgreSQL has. A later one is told of and not refused, while
+ * nothing leads to PostgreSQL.
+ */
+const MIRRORED_VERSION = 16;
+
+const server = await startPostgres();
+describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
+  let connection: BlockingConnection;
+  let catalog: Catalog;
+  const open = (name: string, on = connection): Store =>
+    openPostgresStore({ connection: on, catalog, tenant: ensureTenant(on, name) });
+
+  beforeAll(() => {
+    connection = openBlockingConnection(server!.url);
+    migrateSchema(connection);
+    catalog = readCatalog(connection);
+  });
+  afterAll(() => {
+    connection?.close();
+    server?.stop();
+  });
+
+  function add(store: Store, id: string, content: string, tags: readonly string[] = []): number {
+    return store.write(() => {
+      const memory = newMemory({ content, userId: 'ana', tags });
+      const userNo = ensureUser(store, 'ana');
+      const memoryNo = insertMemory(store, { id, userNo, memory, contentHash: contentHash(content), now: 1_000 });
+      insertDynamics(store, { memoryNo, salience: 0.4, decayLambda: 0.005, now: 1_000 });
+      return memoryNo;
+    });
+  }
+
+  test('migrates once, and has the tables and columns of a file, each key with the tenant first', () => {
+    migrateSchema(connection);
+    const indexes = connection.query(
+      `SELECT indexrelid::regclass::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+       WHERE c.relnamespace = current_schema()::regnamespace AND c.relname <> 'tenants' AND i.indkey[0] <> a.attnum`,
+    );
+    expect(indexes.rows).toEqual([]);
+    using file = openTemporaryStore();
+    const tables = file.db
+      .prepare(
+        `SELECT name FROM sqlite_schema WHERE type = 'table' AND NOT name GLOB 'sqlite_*' AND NOT name GLOB 'memory_text*'`,
+      )
+      .pluck()
+      .all() as string[];
+    const types: Record<string, string> = {
+      INTEGER: 'bigint',
+      REAL: 'double precision',
+      TEXT: 'text',
+      BLOB: 'bytea',
+      ANY: 'bytea',
+    };
+    const version = file.db.pragma('user_version', { simple: true }) as number;
+    if (version > MIRRORED_VERSION) {
+      console.warn(`the schema of PostgreSQL is behind: it has ${MIRRORED_VERSION} of ${version} migrations of a file`);
+      return;
+    }
+    expect(tables.length).toBeGreaterThan(45);
+    for (const table of tables) {
+      const columns = file.db.prepare('SELECT name, type, pk FROM pragma_table_xinfo(?)').all(table) as {
+        name: string;
+        type: string;
+        pk: number;
+      }[];
+      const { columns: found, key, ofTenants } = catalog.get(table)!;
+      expect([table, Object.fromEntries(found)]).toEqual([
+        table,
+        { tenant: 'integer', ...Object.fromEntries(columns.map(({ name, type }) => [name, types[type]])) },
+      ]);
+      expect(ofTenants).toBe(true);
+      expect(key).toEqual(
+        columns
+          .filter(({ pk }) => pk > 0)
+          .sort((a, b) => a.pk - b.pk)
+          .map(({ name }) => name),
+      );
+    }
+  });
+
+  test('keeps what a text of PostgreSQL cannot hold', () => {
+    const store = open('texts');
+    const content = 'Zero \0, U+10FFFE \u{10fffe}, quote \' and "é🚢".';
+    const memoryNo = add(store, 'texts-1', content);
+    expect(readMemories(store, [memoryNo], 1_000).get(memoryNo)!.content).toBe(content);
+  });
+
+  test('numbers the rows of each tenant from 1, and one tenant sees nothing of another', () => {
+    const [one, two] = [open('one'), open('two')];
+    expect([add(one, 'a', 'First.', ['x']), add(one, 'b', 'Second.'), add(two, 'a', 'Other.', ['x'])]).toEqual([
+      1, 2, 1,
+    ]);
+    const all = { after: 0, limit: 10, now: 1_000 };
+    expect(listMatchingMemoryNos(one, {}, all).memoryNos).toEqual([1, 2]);
+    expect(listMatchingMemoryNos(two, { tags: ['x'] }, all).memoryNos).toEqual([1]);
+    expect(readMemories(two, [1, 2], 1_000).get(1)!.content).toBe('Other.');
+  });
+
+  test('the wall of the database holds for a statement that names no tenant', () => {
+    const [one, two] = [open('wall one'), open('wall two')];
+    add(one, 'a', 'Mine.');
+    add(two, 'b', 'Yours.');
+    two.prepare('SELECT 1 FROM users').get(); // The session is now that of the second.
+    expect(connection.query('SELECT content FROM memories').rows).toEqual([['Yours.']]);
+    expect(connection.query(`UPDATE memories SET title = 'seized'`).changes).toBe(1);
+    const other = connection.query(`SELECT tenant FROM tenants WHERE id = 'wall one'`).rows[0]![0] as number;
+    expect(() => connection.query(`INSERT INTO store_info (tenant, key, value) VALUES (${other}, 'k', 'v')`)).toThrow(
+      EngineError,
+    );
+    expect(one.prepare('SELECT title FROM memories').pluck().get()).toBe('');
+  });
+
+  test('undoes what throws, a savepoint by itself', () => {
+    const store = open('undone');
+    expect(() =>
+      store.write(() => {
+        putInfo(store, 'whole', 'x');
+        throw new RangeError('no');
+      }),
+    ).toThrow(RangeError);
+    store.write(() => {
+      putInfo(store, 'kept', 'x');
+      inSavepoint(
+        store,
+        () => {
+          putInfo(store, 'part', 'x');
+          store.prepare('INSERT INTO store_info (key, value) VALUES (?, ?)').run('part', 'twice');
+        },
+        () => {},
+      );
+    });
+    expect(['whole', 'part', 'kept'].map((key) => findInfo(store, key))).toEqual([undefined, undefined, 'x']);
+  });
+
+  test('a read keeps its snapshot while another connection writes', () => {
+    const other = openBlockingConnection(server!.url);
+    try {
+      const [reader, writer] = [open('snapshot'), open('snapshot', other)];
+      const seen = reader.read(() => {
+        const before = findInfo(reader, 'k');
+        writer.write(() => putInfo(writer, 'k', 'new'));
+        return [before, findInfo(reader, 'k')];
+      });
+      expect([...seen, findInfo(reader, 'k')]).toEqual([undefined, undefined, 'new']);
+    } finally {
+      other.close();
+    }
+  });
+
+  test('tells whether a commit whose answer was lost has come about', () => {
+    const store = open('doubt');
+    const killer = openBlockingConnection(server!.url);
+    const backend = () => connection.query('SELECT pg_backend_pid()').rows[0]![0] as number;
+    const doubtful: BlockingConnection = {
+      ...connection,
+      get session() {
+        return connection.session;
+      },
+      get roundTrips() {
+        return connection.roundTrips;
+      },
+      query(text, values, name) {
+        if (text !== 'COMMIT') return connection.query(text, values, name);
+        const pid = backend();
+        if (answers) connection.query(text);
+        killer.query(`SELECT pg_terminate_backend(${pid}, 10000)`);
+        return connection.query('SELECT 1');
+      },
+    };
+    let answers = true;
+    try {
+      const torn = open('doubt', doubtful);
+      torn.write(() => putInfo(torn, 'committed', 'x'));
+      answers = false;
+      expect(() => torn.write(() => putInfo(torn, 'lost', 'x'))).toThrow(
+        expect.objectContaining({ code: 'unavailable' }) as Error,
+      );
+      expect([findInfo(store, 'committed'), findInfo(store, 'lost')]).toEqual(['x', undefined]);
+    } finally {
+      killer.close();
+    }
+  });
+
+  test('is there again after a crash of the server, with what it acknowledged', () => {
+    const store = open('crash');
+    store.write(() => putInfo(store, 'k', 'kept'));
+    expect(() =>
+      store.write(() => {
+        putInfo(store, 'k', 'gone');
+        server!.restart();
+        putInfo(store, 'k', 'gone, too');
+      }),
+    ).toThrow(expect.objectContaining({ code: 'unavailable' }) as Error);
+    expect(findInfo(store, 'k')).toBe('kept');
+    store.write(() => putInfo(store, 'k', 'new'));
+    expect(findInfo(store, 'k')).toBe('new');
+  });
+});

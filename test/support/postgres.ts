@@ -1,0 +1,77 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { freePort } from './redis.ts';
+
+/** A PostgreSQL of a test's own, with an empty schema that belongs to a role without privileges. */
+export interface PostgresServer {
+  readonly url: string;
+  /** Ends all processes of the server at once, as a crash does, and starts it again. */
+  restart(): void;
+  stop(): void;
+}
+
+/**
+ * Starts a PostgreSQL with the programs of the PATH or of Debian's package, in a temporary folder. Says so where there
+ * are none, and fails with `REQUIRE_POSTGRES=1`. A server that belongs to somebody else is not used: tests kill it.
+ * @returns undefined where there is none
+ */
+export async function startPostgres(): Promise<PostgresServer | undefined> {
+  const programs = findPrograms();
+  if (programs !== undefined) return startServer(programs);
+  if (process.env.REQUIRE_POSTGRES === '1')
+    throw new Error('REQUIRE_POSTGRES=1, but there is no PostgreSQL: install Debian’s package postgresql');
+  console.warn('no PostgreSQL: its tests are skipped (install postgresql)');
+  return undefined;
+}
+
+/** Folder of `initdb` and `pg_ctl`; undefined if there is none. */
+function findPrograms(): string | undefined {
+  const debian = '/usr/lib/postgresql';
+  const versions = fs.existsSync(debian) ? fs.readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = [
+    ...(process.env.PATH ?? '').split(path.delimiter),
+    ...versions.map((version) => path.join(debian, version, 'bin')),
+  ];
+  return folders.find((folder) => fs.existsSync(path.join(folder, 'initdb')));
+}
+
+async function startServer(programs: string): Promise<PostgresServer> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-postgres-'));
+  const owner = serverUser();
+  fs.chownSync(folder, owner.uid, owner.gid);
+  const data = path.join(folder, 'data');
+  const run = (program: string, ...options: string[]) =>
+    void execFileSync(path.join(programs, program), options, { ...owner, cwd: folder, stdio: 'ignore' });
+  const port = await freePort();
+  const start = () =>
+    run('pg_ctl', '-D', data, '-w', '-o', `-p ${port} -k ${folder} -h 127.0.0.1`, '-l', `${folder}/log`, 'start');
+  run('initdb', '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
+  start();
+  const role = `cairn_${randomBytes(4).toString('hex')}`;
+  const owners = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
+  await owners.connect();
+  await owners.query(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+  await owners.end();
+  return {
+    url: `postgres://${role}@127.0.0.1:${port}/postgres`,
+    restart() {
+      run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
+      start();
+    },
+    stop() {
+      run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
+      fs.rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The user that the server runs as: PostgreSQL refuses to run as root. */
+function serverUser(): { readonly uid: number; readonly gid: number } {
+  if (process.getuid!() !== 0) return { uid: process.getuid!(), gid: process.getgid!() };
+  const idOf = (kind: '-u' | '-g') => Number(spawnSync('id', [kind, 'postgres'], { encoding: 'utf8' }).stdout);
+  return { uid: idOf('-u'), gid: idOf('-g') };
+}
