@@ -230,3 +230,30 @@ const LINK: PortableLink = {
   updated_at: null,
   written_by: null,
 };
+
+test('a document that was read anew here is kept, with its parts, when an older reading comes again', async () => {
+  const here = await open();
+  onTestFinished(() => here.close());
+  const there = await openCopy(here);
+  const textOf = (keeper: string) =>
+    `# Zoo\n\n${`The ${keeper} writes down what the bison eats each day. `.repeat(20)}\n`;
+  const read = async (keeper: string) => {
+    const file = await upload(here.tenant, textOf(keeper));
+    await here.tenant.addDocument(newDocument(file, { userId: 'ana', externalId: 'zoo' }));
+    await here.drain();
+  };
+  await read('keeper');
+  const before = await exportText(here.tenant);
+  expect((await importText(there.tenant, before)).every(({ kind }) => kind !== 'refused')).toBe(true);
+  here.clock.advance(60_000);
+  await read('director');
+  const after = await exportText(here.tenant);
+  const again = await importText(here.tenant, before);
+  const kinds = Object.groupBy(again, ({ kind }) => kind);
+  // Links of parts that are gone have nothing to lead from.
+  const codes = (kinds.refused ?? []).map((outcome) => outcome.kind === 'refused' && outcome.error.code);
+  expect(new Set(codes)).toEqual(new Set(['not_found']));
+  expect(kinds.stored ?? []).toEqual([]);
+  expect(kinds.kept!.length).toBeGreaterThan(1);
+  expect(jsonLines(await exportText(here.tenant)).slice(1, -1)).toEqual(jsonLines(after).slice(1, -1));
+});
