@@ -212,8 +212,8 @@ test('what a query may not see in full speaks for nothing in it', async () => {
 
 test('an add of a gathered text is no duplicate of it, and outlives its undoing', async () => {
   const { fixture, made, memoryId } = await gathered();
-  const { content } = await fixture.tenant.getMemory(memoryId);
-  const added = await fixture.add({ content, userId: 'ana' });
+  const { content, eventTime } = await fixture.tenant.getMemory(memoryId);
+  const added = await fixture.add({ content, userId: 'ana', eventTime });
   await fixture.tenant.undoConsolidation(made[0]!.id);
   expect(await fixture.tenant.getMemory(added.id)).toMatchObject({ content });
 });
