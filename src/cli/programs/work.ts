@@ -7,27 +7,7 @@ import { addStandingCommands } from './standing.ts';
 
 /** Adds the commands on the background work of a running server. */
 export function addWorkCommands(program: Command): void {
-  overHttp(program, 'reembed')
-    .description('embed all memories with the model in the settings; the old model answers until all are done')
-    .option('--status', 'only show the progress and an estimate')
-    .option('--pause', 'pause; reembed resumes')
-    .option('--cancel', 'cancel; the old model stays live')
-    .option('--without-refused', 'change to the new model even if it refuses many memories')
-    .action(async (options: object) => (await import('../commands/reembed.ts')).reembed(options));
-
-  const embeddings = program
-    .command('embeddings')
-    .description('show calls of embedding providers and the language model');
-  overHttp(embeddings, 'stats', { isDefault: true })
-    .description('show calls, tokens, cost and savings of the cache, by day and model')
-    .option('--days <count>', 'number of days', integer(1, 3660), 30)
-    .action(async (options: { days: number }) => (await import('../commands/embeddings.ts')).embeddingStats(options));
-  overHttp(embeddings, 'failures')
-    .description('list failed calls and their reasons, newest first')
-    .option('--limit <count>', 'most entries to list', integer(1, 1000), 20)
-    .action(async (options: { limit: number }) =>
-      (await import('../commands/embeddings.ts')).embeddingFailures(options),
-    );
+  addEmbeddingCommands(program);
 
   overHttp(program, 'activity')
     .description('show requests, times, jobs and cost of the last hour; needs an admin key of the default tenant')
@@ -76,4 +56,28 @@ export function addWorkCommands(program: Command): void {
     .description('remove a dead or cancelled job from the list')
     .argument('<id>')
     .action(async (id: string, options: object) => (await import('../commands/jobs.ts')).discardJob(id, options));
+}
+
+function addEmbeddingCommands(program: Command): void {
+  overHttp(program, 'reembed')
+    .description('embed all memories with the model in the settings; the old model answers until all are done')
+    .option('--status', 'only show the progress and an estimate')
+    .option('--pause', 'pause; reembed resumes')
+    .option('--cancel', 'cancel; the old model stays live')
+    .option('--without-refused', 'change to the new model even if it refuses many memories')
+    .action(async (options: object) => (await import('../commands/reembed.ts')).reembed(options));
+
+  const embeddings = program
+    .command('embeddings')
+    .description('show calls of embedding providers and the language model');
+  overHttp(embeddings, 'stats', { isDefault: true })
+    .description('show calls, tokens, cost and savings of the cache, by day and model')
+    .option('--days <count>', 'number of days', integer(1, 3660), 30)
+    .action(async (options: { days: number }) => (await import('../commands/embeddings.ts')).embeddingStats(options));
+  overHttp(embeddings, 'failures')
+    .description('list failed calls and their reasons, newest first')
+    .option('--limit <count>', 'most entries to list', integer(1, 1000), 20)
+    .action(async (options: { limit: number }) =>
+      (await import('../commands/embeddings.ts')).embeddingFailures(options),
+    );
 }

@@ -160,7 +160,11 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
   return models.length === identities.length ? sectorModels(models) : null;
 }
 
-function describe(store: SqliteStore, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
+function describe(
+  store: SqliteStore,
+  identities: Identities,
+  openIndex: (space: VectorSpace) => VectorIndex,
+): OpenTenant {
   const openIndexes = new Map<number, VectorIndex>();
   const indexOf = (model: StoredModel): VectorIndex => {
     const { modelNo } = model;
