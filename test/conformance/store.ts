@@ -173,7 +173,13 @@ async function lookBack(tenant: Tenant, ids: readonly string[]): Promise<void> {
 async function keepItems({ tenant, clock }: TestEngine): Promise<void> {
   for (const [n, namespace] of ['settings', 'settings.editor', 'settings.shell', 'plans.2026'].entries()) {
     const place = { userId: 'ana', namespace, key: `key ${n}` };
-    const item = { ...newMemory({ content: '' }), ...place, content: null, value: { n, on: true }, ttlMs: n === 3 ? DAY : null };
+    const item = {
+      ...newMemory({ content: '' }),
+      ...place,
+      content: null,
+      value: { n, on: true },
+      ttlMs: n === 3 ? DAY : null,
+    };
     await tenant.putItem(item);
     await tenant.putItem({ ...item, value: { n: n + 1, on: false } });
     await tenant.getItem(place);
