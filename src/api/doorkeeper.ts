@@ -30,7 +30,10 @@ export function mayDo(role: Role, needed: Role): boolean {
   return MAY[role].has(needed);
 }
 
-/** Whether a route that asks for this only reads, as readers without a key may where `OM_PUBLIC_READS` is on. */
+/**
+ * Whether a role that only reads may call a route with this access. Such routes of the default tenant are open without
+ * a key where `OM_PUBLIC_READS` is on, and `OM_AUDIT=all` records their calls.
+ */
 export function isReading(access: Access): boolean {
   return access === 'read' || access === 'read or add';
 }

@@ -53,7 +53,8 @@ export interface Readiness {
 /**
  * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
  * this role. `read or add` admits every role; a key with the role `add` finds there only what it wrote itself
- * (`addOnlyTenant`). `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
+ * (`addOnlyTenant`). `OM_PUBLIC_READS` opens the
+ * routes of the default tenant with `read` or `read or add` to everyone.
  */
 export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 

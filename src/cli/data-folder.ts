@@ -50,9 +50,10 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
 }
 
 /**
- * Opens the control database while `work` runs, as the only Cairn process on these files.
+ * Opens the control database while `work` runs, with the lock of the data folder held alone. Commands that use
+ * `withDataFolder` take no lock and are not kept out.
  * @returns the result of `work`
- * @throws  EngineError `conflict` while a server or a worker runs
+ * @throws EngineError `conflict` while a server, a worker or another such command holds the lock
  */
 export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
   return withLockedFiles(() => withDataFolder(work));

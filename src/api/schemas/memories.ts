@@ -49,7 +49,10 @@ export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
 export const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
-/** A memory to add. null and '' mean "none", for clients without optional fields. */
+/**
+ * A memory to add. In every field but `content`, null means the same as leaving it out, for clients without optional
+ * fields. So does '' in `user_id`, `session_id`, `title` and `gist`.
+ */
 export const newMemorySchema = z
   .strictObject(
     {

@@ -13,10 +13,10 @@ export interface UserSummary {
 }
 
 /**
- * Sums up a user in the words of the memories themselves: how many there are in each sector, what was concluded, what
- * matters most and what came last. The same memories give the same summary.
+ * Sums up a user from these memories: their number in each sector, then at most 8 gists each of the reflections, of the
+ * most salient of the others, and of the newest of the rest. The same memories give the same summary.
  * @param memories the newest memories of the user, the newest first; not empty
- * @param isAll whether the user has no others
+ * @param isAll whether the user has no others; if not, the text begins with "The newest"
  */
 export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSummary {
   const reflections = memories.filter(({ primarySector }) => primarySector === 'reflective');

@@ -5,7 +5,11 @@ import { withDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
-/** Runs `cairn backup FILE`: copies the memories of a tenant into a new file, and checks the copy. */
+/**
+ * Runs `cairn backup FILE`: copies the whole file of a tenant, by default of the default tenant, into the new file
+ * FILE, and checks the copy. The key of an encrypted one is written into a file beside it. Uploads that were not read
+ * yet are not in it.
+ */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
   await withDataFolder(async ({ config, control, fileOf }) => {
     const from = fileOf(tenant);

@@ -14,7 +14,11 @@ import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
-/** Runs `cairn restore FILE`: replaces all memories of a tenant by a backup. @throws CliError without `yes` */
+/**
+ * Runs `cairn restore FILE`: replaces the whole file of a tenant by a backup, and keeps the old one under a new name.
+ * It needs the data folder for itself.
+ * @throws CliError without `yes`, or with a missing or wrong key
+ */
 export async function restore(
   file: string,
   { tenant, yes, keyFile }: { readonly tenant?: string; readonly yes?: boolean; readonly keyFile?: string },

@@ -61,7 +61,10 @@ const NAMESPACE = '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10';
 /** Longest text of a memory, in bytes of UTF-8. */
 const MAX_CONTENT_BYTES = 256 * 1024;
 
-/** Makes an id that is the same at each import of the same thing. */
+/**
+ * Makes a UUID (version 5) from names that together identify a record of a source. Equal names in the same order give
+ * the same id, so that a second import adds nothing twice.
+ */
 export function idOf(...names: readonly string[]): string {
   return uuidv5(names.join('\n'), NAMESPACE);
 }
@@ -148,7 +151,10 @@ function depthOf(value: unknown): number {
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one)), 0);
 }
 
-/** A text on one line and not too long, such as a title or the id of a session. */
+/**
+ * The text of a value on one line: each run of control characters and white space becomes one blank, and what is beyond
+ * `most` UTF-16 units is cut. '' for what is no text.
+ */
 export function lineOf(value: unknown, most: number): string {
   return textOf(value)
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')

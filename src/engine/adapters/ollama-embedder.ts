@@ -13,8 +13,8 @@ import { familyOf } from './model-families.ts';
 const KEEP_ALIVE = '30m';
 
 /**
- * Creates an embedder that calls Ollama's own API. Unlike Ollama's OpenAI-compatible one, it refuses a text that is too
- * long.
+ * Creates an embedder that calls Ollama's own API. Unlike the OpenAI-compatible one, this API can be told to refuse a
+ * text that is too long instead of cutting it.
  */
 export function createOllamaEmbedder(config: Config): Embedder {
   const { OM_OLLAMA_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;

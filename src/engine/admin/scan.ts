@@ -17,7 +17,10 @@ import type { Json, Metadata, SensitiveKind } from '../types.ts';
 /** Rows that are read at once. */
 const SLICE = 100;
 
-/** Where a scan may find a value. A part of a document is not changed by itself. */
+/**
+ * Where a scan for sensitive values may find one. A finding in a `part`, which is a chunk of a document, is only
+ * reported: to change it, hand in the document again.
+ */
 export type ScannedPlace = 'memory' | 'part' | 'log item' | 'recall' | 'evaluation item';
 
 /** A place in which a scan found sensitive values. It names kinds, never values. */

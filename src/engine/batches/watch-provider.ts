@@ -8,9 +8,10 @@ import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Batch, BatchContext } from './batch-context.ts';
 
 /**
- * Makes a batch whose calls to the provider are watched. Only vectors that the provider returned prove that it works:
- * texts that the cache holds never reach the gatherer. Of several models one may answer while another is down. So each
- * model is watched by itself, and only a probe tells whether a failure is the model's fault or a text's.
+ * Returns the batch with a gatherer that notes the answers and failures of the provider, so that `settleEncodeFailures`
+ * can tell what to blame. Only vectors that the provider returned count as an answer; cached ones never reach the
+ * gatherer. With one model answers alone are noted. With several, of which one may answer while another is down, each
+ * model is watched by itself, and a probe tells whether a failure is the fault of the model or of a text.
  */
 export function watchProvider(context: BatchContext): Batch {
   const { gatherer, embedder, sourceOf, provider = createProviderHealth() } = context;

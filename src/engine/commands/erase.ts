@@ -38,6 +38,12 @@ import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
+ * Most memories, and most documents, that one write erases: in a delete, when memories expire, and in the clean-up of
+ * what was abandoned. Fewer let other writes come through sooner, and make a large delete slower.
+ */
+export const ERASE_SLICE = 100;
+
+/**
  * Key of the store info that is set when rows were erased and their words are still in freed pages and in the log. The
  * maintenance cleans both.
  */

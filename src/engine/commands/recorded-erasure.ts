@@ -7,8 +7,8 @@ import type { OpenErasure } from '../types.ts';
 import type { ErasureNotes, WriteContext } from './write-context.ts';
 
 /**
- * Makes a command that erases also write what it erased into the receipt that its input names, in the same transaction.
- * Without one it is the command as it is.
+ * Makes a command that erases also write, in the same transaction, what it erased into the receipt that its input
+ * names: ids, and salted hashes of words. If the input names no receipt, it is the command as it is.
  */
 export function recorded<Input extends object, Output>(
   erase: (context: WriteContext, input: Input) => Output,

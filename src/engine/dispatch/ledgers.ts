@@ -116,8 +116,8 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
 }
 
 /**
- * Creates a function that finds the id of the tenant whose file has a path, for hints that name files. It returns
- * undefined for a file of no tenant.
+ * Creates a function that finds the id of the tenant whose file has a path, also of one that was erased since. It
+ * returns undefined for a file of no tenant.
  */
 export function createTenantFinder(control: ControlDatabase): (path: string) => string | undefined {
   const tenants = new Map<string, string>();

@@ -20,8 +20,8 @@ export function frontMatterEnd(text: string): number {
 const MAX_FRONT_MATTER_LENGTH = 10_000;
 
 /**
- * Returns the three or more backticks or tildes with which a line opens a fence; undefined if it opens none. A backtick
- * after other backticks makes them a code span. Indentation does not count.
+ * Returns the three or more backticks or tildes with which a line opens a fence; undefined if it opens none. A line of
+ * backticks that has another backtick further on opens none: it is a code span. Indentation does not count.
  */
 export function fenceMark(text: string, line: Line): string | undefined {
   const first = line.head.charAt(0);

@@ -38,9 +38,10 @@ export interface FoundThreads {
 }
 
 /**
- * Finds threads among the memories of one user behind a place: memories that say nearly the same or follow one topic.
- * The nearest pairs are joined first, along the waypoints between them, up to `MAX_SOURCES`; only memories with equal
- * tags that one key wrote are joined. The same memories give the same threads. Call it inside a read.
+ * Finds threads among the next memories, in order of time, after `place`, all of that place's user. A thread has at
+ * most `MAX_SOURCES` memories that say nearly the same or follow one topic, have equal tags and were written by one
+ * key. The nearest pairs are joined first: along the waypoint between them, or where the waypoints of both lead to the
+ * same third memory. The same memories give the same threads. Call inside a read.
  * @param cosineBase cosine of unrelated texts in the space that waypoints are measured in
  */
 export function findThreads(

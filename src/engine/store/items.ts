@@ -139,7 +139,7 @@ export function findNamespaceOf(store: Store, memoryNo: number): number {
   return (found as number | undefined) ?? 0;
 }
 
-/** Deletes a namespace without items. Call inside a write. */
+/** Deletes a namespace if it has no items; else does nothing. Call inside a write. */
 export function deleteEmptyNamespace(store: Store, namespaceNo: number): void {
   store
     .prepare(

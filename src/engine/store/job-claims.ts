@@ -122,8 +122,8 @@ export function claimDocument(
 /**
  * Takes those of the named jobs that are still due at this step; a job that a queue carried may be done or changed by
  * now. Call inside a write.
- * @param alone true to take only suspects that may run in a group as large as `jobNos`, with no other job in the
- *   process; false to take no suspects
+ * @param alone true to take only suspects whose allowed group (`suspect`) is at least as large as `jobNos`, while the
+ *   caller runs nothing else; false to take no suspects
  * @returns the claims in order of job number
  */
 export function claimThese<Step extends QueuedStep>(

@@ -72,7 +72,10 @@ export function findTending(store: Store): Tending | undefined {
   return value === undefined ? undefined : (JSON.parse(value) as Tending);
 }
 
-/** Writes the settings of the latest maintenance. Call inside a write. */
+/**
+ * Notes which embedding models the settings asked for when the file was last tended, and when that was (see `Tending`).
+ * Call inside a write.
+ */
 export function putTending(store: Store, tending: Tending): void {
   putInfo(store, TENDING, JSON.stringify(tending));
 }

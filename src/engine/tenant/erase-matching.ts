@@ -1,11 +1,11 @@
-import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
+import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
 import type { UndoneChanges } from '../commands/undo-writer.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
 import type { MatchingSlice } from '../store/memories.ts';
 import type { DeleteReceipt, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
-import { ERASE_SLICE, type Erasure } from './tenant-erasure.ts';
+import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';

@@ -1,4 +1,4 @@
-import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
+import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import { isEngineError } from '../errors.ts';
 import { listUploadsOf } from '../store/uploads.ts';
@@ -24,9 +24,6 @@ export interface Erasure {
    */
   writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply>;
 }
-
-/** Most memories, and most documents, that one write erases, so that other writes come through between two of them. */
-export const ERASE_SLICE = 100;
 
 /** Makes the two operations that a tenant's deletes share. */
 export function createErasure({ path, writer, dispatcher, open }: TenantOptions): Erasure {

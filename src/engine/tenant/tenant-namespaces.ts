@@ -1,7 +1,6 @@
-import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
+import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
 import type { ErasedSlice, NamespaceSlice } from '../commands/namespaces.ts';
 import type { Items } from '../types.ts';
-import { ERASE_SLICE } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 

@@ -1,7 +1,7 @@
 import type { Tenant } from '../engine.ts';
 import type { Json, LogChange } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
-import { ERASE_SLICE } from './tenant-erasure.ts';
+import { ERASE_SLICE } from '../commands/erase.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 

@@ -20,7 +20,7 @@ const ROUNDS = 6;
  * @param options.columns number of columns of the matrix
  * @param options.pause is awaited after each round; for 2,000 rows and 8,000 columns a round takes some 0.1 s
  * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
- *   fewer rows or columns
+ *   fewer rows or columns than `dimensions`
  */
 export async function decompose(
   rows: SparseRows,

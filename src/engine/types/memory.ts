@@ -155,9 +155,9 @@ export interface Memory {
 }
 
 /**
- * The fields that an update changes. A field that is `undefined` keeps its value. `metadata` is merged by its top-level
- * keys, and a key that is null is removed; null in any other field removes its value. A changed `content` empties
- * `gist` and `entities` unless the update states them.
+ * The fields that an update changes. A field that is `undefined` keeps its value, and null removes the value of a field
+ * that allows it. `metadata` is merged by its top-level keys, and a key that is null is removed. Lists are replaced
+ * as a whole. A changed `content` empties `gist` and `entities` unless the update states them.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { deleteExpired, eraseAbandoned, ERASE_PENDING } from '../commands/erase.ts';
+import { deleteExpired, eraseAbandoned, ERASE_PENDING, ERASE_SLICE } from '../commands/erase.ts';
 import { eraseLogItems } from '../commands/session-logs.ts';
 import { settleForgotten } from '../commands/settle-document.ts';
 import type { WriteContext } from '../commands/write-context.ts';
@@ -68,8 +68,6 @@ export interface MaintenanceContext {
 const DECAY_SLICE = 2_000;
 /** Most memories that one commit archives; few, as each row is written again with its text. */
 const ARCHIVE_SLICE = 100;
-/** Most memories that one commit erases. */
-const ERASE_SLICE = 100;
 /** Most rows that one commit purges. */
 const PURGE_SLICE = 500;
 /** Pause between two slices (ms), in which other connections write. */
@@ -329,8 +327,8 @@ async function inSlices(context: MaintenanceContext, purge: (store: Store) => nu
 }
 
 /**
- * Takes back the jobs of workers whose leases ran out, so that they are claimed again, or are dead after three crashes.
- * It counts and logs them.
+ * Takes back the jobs of workers whose leases ran out, so that they are claimed again, as suspects. A job whose worker
+ * died three times while the job ran alone is dead. It counts and logs them.
  * @param options.everyOwner takes back all claimed jobs and schedules, whatever their leases; only right after a start,
  *   when no other process can have claimed any
  */

@@ -29,10 +29,10 @@ interface TendContext {
 }
 
 /**
- * Gives up a change of a file's embedding model that the settings no longer ask for, unless its model is live, and
- * begins one if `OM_REEMBED` lets it begin by itself: to another model, or, when settings have changed, to fill the
- * gaps that others left. It does nothing while another process tends the file by other settings, because the two would
- * undo each other's work.
+ * Cancels a change of the embedding model whose target the settings no longer name, as long as the target is not live.
+ * Then, if `OM_REEMBED` allows it, begins a change to the models of the settings: when other models are live, or when
+ * some memories lack vectors of these and the settings are new to the file. While a process with other settings tends
+ * the file it does nothing, as the two would undo each other's work.
  */
 export async function tendReembed(context: TendContext): Promise<void> {
   const { open, config, clock } = context;

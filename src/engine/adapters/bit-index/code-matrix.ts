@@ -37,14 +37,17 @@ import {
 import { openUsers } from './users.ts';
 
 /**
- * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 200
- * bytes and 24 more for its user, memory and number. A search has two passes: first the highest-weighted sign bits of
- * every row, then the question with its components, not as bits, against the nearest of those rows. Neither pass
- * depends on chance or time, so the same rows give the same answer. Of equally near vectors the older one comes first.
+ * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 224
+ * bytes: its bits twice, by row and by dimension, and 32 more for user, memory, number and padding. A search has two
+ * passes: the bits of the dimensions that matter most to the question, in all rows, then the question with its
+ * components, not as bits, against the nearest of those rows. Where a question may find few rows only, their whole
+ * codes are compared instead. Neither way depends on chance or time, so the same rows give the same answer. Of equally
+ * near vectors the older one comes first.
  *
  * Threads that share a matrix read it at any time. One of them at a time adds rows behind the others, which no reader
  * notices, or marks rows as removed. A reader looks afterwards whether any removals began that its snapshot does not
- * have, and then its answer does not count.
+ * have, and then its answer does not count; a reader that accepts later removals loses its answer only if the matrix
+ * was cleared.
  */
 export type CodeMatrix = FollowedVectors<VectorCode>;
 

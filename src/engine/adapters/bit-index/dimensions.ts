@@ -15,7 +15,7 @@ export function isCounted(vectorNo: number): boolean {
 }
 
 /**
- * Counts in how many vectors each dimension is above zero.
+ * Adds a vector to, or takes it from, the counts of how many vectors are above zero in each dimension.
  * @param above the counts by dimension, which change
  * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
  * @param by 1 for a vector that was added, -1 for one that was removed

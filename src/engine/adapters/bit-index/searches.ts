@@ -29,8 +29,8 @@ export interface Matrix {
 }
 
 /**
- * A search for one question. Its candidates are in memory, in ascending order of row, and are counted by distance.
- * Addresses are in bytes.
+ * A search for one question. Its candidates lie in the shared buffer of the index (`Codes.memory`), in ascending order
+ * of row; a table beside them says how many there are at each distance. Addresses are byte offsets in that buffer.
  */
 export interface Search {
   readonly question: Question;

@@ -88,7 +88,10 @@ export const COLUMN = 1;
 /** Rows in a block of a stretch, as a power of two. */
 export const BLOCK_BITS = 6;
 
-/** Sums of a stretch of rows within one partition, by the number of the row less `start`. */
+/**
+ * The BM25 of each row of a stretch, which is a range of consecutive rows of one partition, added up word by word. The
+ * entry of a row is its number minus `start`. `isUsed` has one entry for each block of 64 rows.
+ */
 export interface Sums {
   /** First row of the stretch, counted within the partition. */
   start: number;

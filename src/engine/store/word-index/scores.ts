@@ -19,8 +19,8 @@ export function rarityOf(frequency: number, rows: number): number {
 }
 
 /**
- * Returns an upper bound of what a word or phrase that `frequency` of `rows` rows contain adds to the BM25 of a row. It
- * is the factor of BM25 by which a row's own share is multiplied.
+ * Returns the most that a word or phrase can add to the BM25 of a row: rarity × (k1 + 1). What it really adds is this
+ * times the saturated frequency of the word in the row, 0..1.
  */
 export function mostAdded(frequency: number, rows: number): number {
   return rarityOf(frequency, rows) * (K1 + 1);
