@@ -21,7 +21,11 @@ export default defineConfig({
       { extends: true, test: { name: 'engine', include: IN_ONE_PROCESS, isolate: false } },
       {
         extends: true,
-        test: { name: 'service', include: ['test/**/*.test.ts'], exclude: ['test/faults/**', ...IN_ONE_PROCESS] },
+        test: {
+          name: 'service',
+          include: ['test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', 'test/faults/**', ...IN_ONE_PROCESS],
+        },
       },
     ],
   },

@@ -44,7 +44,7 @@ function asOfFirstSchema(file: string): void {
   const keys = db.prepare('SELECT k.*, t.tenant_id FROM keys k JOIN key_tenants t ON t.key_id = k.id').all();
   const tenants = db.prepare('SELECT * FROM tenants').all();
   db.pragma('foreign_keys = OFF');
-  const later = ['sessions', 'audit', 'store_info', 'data_keys', 'limits', 'key_tenants'];
+  const later = ['federation_servers', 'sessions', 'audit', 'store_info', 'data_keys', 'limits', 'key_tenants'];
   for (const table of [...later, 'keys', 'settings', 'tenants', 'access_generation']) db.exec(`DROP TABLE ${table}`);
   const first = path.join(import.meta.dirname, '../../../src/engine/control/migrations/0001-initial.sql');
   db.exec(fs.readFileSync(first, 'utf8'));

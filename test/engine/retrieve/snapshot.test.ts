@@ -41,18 +41,17 @@ test('an answer is written on the snapshot that it was found on: what is committ
   const { origin, reached } = await addLinked(fixture);
   // Whatever is read after the snapshot that gave the hits was closed meets a file in which the origin is gone.
   let isGone = false;
-  const store: Store = {
-    ...fixture.store,
-    read(work) {
-      const result = fixture.store.read(work);
-      const isAnswer = typeof result === 'object' && result !== null && 'hits' in result;
-      if (isAnswer && !isGone && !fixture.store.db.inTransaction) {
-        isGone = true;
-        fixture.store.write(() => fixture.store.db.prepare('DELETE FROM memories WHERE id = ?').run(origin));
-      }
-      return result;
-    },
+  const read: Store['read'] = (work) => {
+    const result = fixture.store.read(work);
+    const isAnswer = typeof result === 'object' && result !== null && 'hits' in result;
+    if (isAnswer && !isGone && !fixture.store.db.inTransaction) {
+      isGone = true;
+      fixture.store.write(() => fixture.store.db.prepare('DELETE FROM memories WHERE id = ?').run(origin));
+    }
+    return result;
   };
+  // Not a copy, which would hold the values that its getters have now.
+  const store = Object.create(fixture.store, { read: { value: read } }) as Store;
   const { hits } = await retrieve(contextOf(fixture, { store }), QUERY);
   expect(fixture.memoryNoOf(origin)).toBeUndefined();
   expect(hits.find(({ memory }) => memory.id === reached)?.path).toEqual([origin, reached]);
