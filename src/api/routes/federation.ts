@@ -79,7 +79,7 @@ export const federationRoutes: readonly Route[] = [
     query: noQuery,
     body: {
       json: newServer,
-      example: { name: 'berlin', url: 'https://memory.example.com', key: 'cairn_5f0c2a9d81e6b374_…' },
+      example: { name: 'berlin', url: 'https://memory.example.com', key: 'KEY_OF_THAT_SERVER' },
     },
     replies: { 201: { description: 'The server is registered.', json: server, example: EXAMPLE } },
     errors: {
