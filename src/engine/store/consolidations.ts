@@ -171,6 +171,18 @@ export function listGatheredAmong(store: Store, memoryNos: readonly number[]): G
     .all(JSON.stringify(memoryNos)) as GatheredSource[];
 }
 
+/** Tells whether a memory is a source of what was gathered into another one. */
+export function isGatheredFrom(store: Store, { gathered, source }: GatheredSource): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM consolidation_sources s JOIN consolidations c ON c.consolidation_no = s.consolidation_no
+         WHERE s.source = ? AND c.memory = ?`,
+      )
+      .get(source, gathered) !== undefined
+  );
+}
+
 /** Lists the memories that these memories were gathered into, each once. */
 export function listGatheredOf(store: Store, sources: readonly number[]): number[] {
   return store

@@ -174,6 +174,15 @@ describe('when a source', () => {
     expectNoOrphans(fixture.store);
   });
 
+  test('is erased, no word of it is left, even if nothing links to it any more', async () => {
+    const { fixture, ids, memoryId } = await gathered();
+    fixture.store.write(() => fixture.store.prepare(`DELETE FROM edges WHERE type = 'derived_from'`).run());
+    await fixture.tenant.deleteMemory(ids[1]!);
+    await expect(fixture.tenant.getMemory(memoryId)).rejects.toMatchObject({ code: 'not_found' });
+    expect(JSON.stringify(dumpTables(fixture.store, ['erasures']))).not.toMatch(/zanzibar/i);
+    expectNoOrphans(fixture.store);
+  });
+
   test.each([
     ['text', { content: 'The ferry has been sold to Norway.' }],
     ['tags', { tags: ['private'] }],
@@ -216,6 +225,17 @@ test('an add of a gathered text is no duplicate of it, and outlives its undoing'
   const added = await fixture.add({ content, userId: 'ana', eventTime });
   await fixture.tenant.undoConsolidation(made[0]!.id);
   expect(await fixture.tenant.getMemory(added.id)).toMatchObject({ content });
+});
+
+test('links to the sources are neither removed nor stated', async () => {
+  const { fixture, ids, memoryId } = await gathered();
+  const link = { src: memoryId, dst: ids[0]!, type: 'derived_from' } as const;
+  const refused = { code: 'conflict', message: expect.stringMatching(/undo the consolidation/) };
+  await expect(fixture.tenant.unlinkMemories(link)).rejects.toMatchObject(refused);
+  await expect(fixture.tenant.linkMemories(link)).rejects.toMatchObject(refused);
+  await fixture.tenant.linkMemories({ ...link, type: 'supports' });
+  await fixture.tenant.unlinkMemories({ ...link, type: 'supports' });
+  expect(await fixture.tenant.listLinks(memoryId)).toHaveLength(ids.length);
 });
 
 test('a run that was stopped goes on where it was', async () => {
