@@ -28,8 +28,8 @@ export const consolidationRoutes: readonly Route[] = [
     limited: ['queries'],
     summary: 'Gathers memories that say nearly the same or follow one topic',
     description:
-      'Near memories of one user, with equal tags and of one writer, are gathered into a memory of the type ' +
-      '`consolidation` that points to them. They stay as they are, and give way to it in answers that have both ' +
+      'Near memories of one user, with equal tags and metadata, of one writer, are gathered into a memory of the ' +
+      'type `consolidation` that points to them. They stay as they are, and give way to it in answers that have both ' +
       '(`penalties`). The text is made of their sentences, or by `OM_LLM_MODEL` where it is set. With `wait` the ' +
       'reply comes when the job has ended. If the same run is queued or under way, the reply names its job.',
     query: waitQuery,

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { MemoryQuery } from '../../../src/engine/types.ts';
+import type { MemoryFilter, MemoryQuery } from '../../../src/engine/types.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
 import {
   dumpTables,
@@ -143,6 +143,7 @@ test.each<[string, Partial<TestMemory>]>([
   ['another user', { userId: 'ben' }],
   ['an end of its validity', { validTo: Date.UTC(2030, 0, 1) }],
   ['an expiry', { expiresAt: Date.UTC(2030, 0, 1) }],
+  ['other metadata', { metadata: { visibility: 'private' } }],
 ])('a memory with %s is not gathered with the others', async (_, more) => {
   const fixture = await open();
   await addAll(fixture, POOL.slice(0, 1));
@@ -186,6 +187,7 @@ describe('when a source', () => {
   test.each([
     ['text', { content: 'The ferry has been sold to Norway.' }],
     ['tags', { tags: ['private'] }],
+    ['metadata', { metadata: { visibility: 'private' } }],
   ])('gets another %s, what was gathered from it goes', async (_, patch) => {
     const { fixture, ids, memoryId } = await gathered();
     fixture.clock.advance(1_000);
@@ -208,7 +210,7 @@ describe('when a source', () => {
 
 test('what a query may not see in full speaks for nothing in it', async () => {
   const fixture = await open();
-  const [one] = await addAll(fixture, POOL.slice(0, 1), { sessionId: 'first', metadata: { kept: true } });
+  const [one] = await addAll(fixture, POOL.slice(0, 1), { sessionId: 'first' });
   const rest = await addAll(fixture, POOL.slice(1), { sessionId: 'second' });
   const before = await ask(fixture, { filter: { sessionIds: ['second'] } });
   const { memoryId } = await consolidate(fixture);
@@ -217,6 +219,18 @@ test('what a query may not see in full speaks for nothing in it', async () => {
   const hits = await ask(fixture, { filter: { sessionIds: ['second'] } });
   expect(hits.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
   expect(hits.flatMap(({ explain }) => explain!.adjustments.map(({ by }) => by))).not.toContain('consolidated');
+});
+
+test('what a filter on metadata excludes is not listed within a gathered memory', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL.slice(0, 1), { metadata: { visibility: 'private', place: { pool: 1, city: 2 } } });
+  await addAll(fixture, POOL.slice(1), { metadata: { place: { city: 2, pool: 1 }, visibility: 'private' } });
+  const { memoryId } = await consolidate(fixture);
+  const listed = async (metadata: MemoryFilter['metadata']) =>
+    (await fixture.tenant.listMemories({ metadata }, { limit: 10, offset: 0 })).map(({ id }) => id);
+  expect(await listed({ visibility: 'private' })).toContain(memoryId);
+  expect(await listed({ visibility: { $ne: 'private' } })).toEqual([]);
+  expect(await listed({ visibility: { $exists: false } })).toEqual([]);
 });
 
 test('an add of a gathered text is no duplicate of it, and outlives its undoing', async () => {
