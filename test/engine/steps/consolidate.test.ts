@@ -283,6 +283,43 @@ test('an undo ends a run that is under way', async () => {
   await expect(fixture.tenant.undoConsolidation('none')).rejects.toMatchObject({ code: 'not_found' });
 });
 
+test('an undo for one user goes on with the run over all users', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  await addAll(fixture, POOL, { userId: 'ben' });
+  const { jobId } = await fixture.tenant.consolidate({ userId: null, again: false });
+  const stop = new AbortController();
+  const stopped = fixture.askQuestions({ signal: stop.signal });
+  stop.abort();
+  await stopped;
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toMatchObject([{ userId: 'ana' }]);
+  expect(await fixture.tenant.undoConsolidation(jobId, 'ana')).toEqual({ undone: 1 });
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued' });
+  await work(fixture);
+  expect(await fixture.tenant.listConsolidations({ userId: 'ben', limit: 10 })).toHaveLength(1);
+});
+
+test('an undo for the user of a run ends it', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  expect(await fixture.tenant.undoConsolidation(jobId, 'ana')).toEqual({ undone: 0 });
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'cancelled' });
+});
+
+test('a request to gather again what was undone is refused while a run does not', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  await expect(fixture.tenant.consolidate({ userId: 'ana', again: true })).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining(jobId),
+  });
+  await work(fixture);
+  const again = await fixture.tenant.consolidate({ userId: 'ana', again: true });
+  expect(await fixture.tenant.consolidate({ userId: 'ana', again: false })).toEqual(again);
+});
+
 describe('a language model', () => {
   const TEXT = 'Ana swims at the city pool on Monday mornings, also in winter, with Zanzibar.';
   test.each([
@@ -311,6 +348,19 @@ describe('by schedule', () => {
       // The second run looks at the gathered memory itself, and finds nothing.
       expect(total).toBe(runs);
     }
+    expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(1);
+  });
+
+  test('a run that was cancelled is made up for, without new memories', async () => {
+    const fixture = await open({ OM_CONSOLIDATION: 'on', OM_CONSOLIDATION_INTERVAL_MINUTES: '1' });
+    await addAll(fixture, POOL);
+    fixture.clock.advance(61_000);
+    await runDueSchedules(fixture.maintenance);
+    const { items } = await fixture.tenant.listJobs({ kind: 'consolidation', limit: 10, offset: 0 });
+    await fixture.tenant.undoConsolidation(items[0]!.id);
+    fixture.clock.advance(61_000);
+    await runDueSchedules(fixture.maintenance);
+    await work(fixture);
     expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(1);
   });
 
