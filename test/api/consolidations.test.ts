@@ -15,12 +15,18 @@ interface Made {
   readonly source_ids: readonly string[];
 }
 
-async function start(): Promise<{ api: TestApi; ids: string[]; keyOf: (key: object) => string }> {
-  const api = await startApi({ folder: tempFolder(), settings: { OM_VEC_DIM: '256' }, workers: true });
+async function start({ workers = true } = {}): Promise<{
+  api: TestApi;
+  ids: string[];
+  keyOf: (key: object) => string;
+}> {
+  const api = await startApi({ folder: tempFolder(), settings: { OM_VEC_DIM: '256' }, workers });
   onTestFinished(() => api.stop());
   const ids: string[] = [];
   for (const content of POOL) {
-    const added = await api.request('POST', '/memory/add?wait=30000', { body: { content, user_id: 'ana' } });
+    const added = await api.request('POST', `/memory/add${workers ? '?wait=30000' : ''}`, {
+      body: { content, user_id: 'ana' },
+    });
     ids.push(added.body['id']);
   }
   const keyOf = (key: object) =>
@@ -60,6 +66,19 @@ test('memories are gathered, listed and undone over HTTP, and the audit log says
   expect(items.map(({ action }) => action)).toEqual(
     expect.arrayContaining(['consolidation.request', 'consolidation.undo']),
   );
+});
+
+test('a run under way answers a request for more than it does with 409, and the audit log has its cancelling', async () => {
+  const { api } = await start({ workers: false });
+  const run = await api.request('POST', '/consolidations');
+  expect(run.status).toBe(202);
+  const again = await api.request('POST', '/consolidations', { body: { again: true } });
+  expect([again.status, again.body.detail]).toEqual([409, expect.stringContaining(run.body.job_id)]);
+  expect((await api.request('POST', `/consolidations/${run.body.job_id}/undo`)).body).toEqual({ undone: 0 });
+  const { items } = (await api.request('GET', '/audit')).body as unknown as { items: { action: string }[] };
+  expect(items.find(({ action }) => action === 'consolidation.undo')).toMatchObject({
+    detail: { id: run.body.job_id, undone: 0, cancelled: 1 },
+  });
 });
 
 test('a key that is bound to a user gathers, sees and undoes only what is its user’s; one bound to tags nothing', async () => {

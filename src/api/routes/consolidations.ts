@@ -28,8 +28,8 @@ export const consolidationRoutes: readonly Route[] = [
     limited: ['queries'],
     summary: 'Gathers memories that say nearly the same or follow one topic',
     description:
-      'Near memories of one user, with equal tags and of one writer, are gathered into a memory of the type ' +
-      '`consolidation` that points to them. They stay as they are, and give way to it in answers that have both ' +
+      'Near memories of one user, with equal tags and metadata, of one writer, are gathered into a memory of the ' +
+      'type `consolidation` that points to them. They stay as they are, and give way to it in answers that have both ' +
       '(`penalties`). The text is made of their sentences, or by `OM_LLM_MODEL` where it is set. With `wait` the ' +
       'reply comes when the job has ended. If the same run is queued or under way, the reply names its job.',
     query: waitQuery,
@@ -53,7 +53,10 @@ export const consolidationRoutes: readonly Route[] = [
         headers: ['location'],
       },
     },
-    errors: { not_found: 'The user has no memories.' },
+    errors: {
+      not_found: 'The user has no memories.',
+      conflict: 'The same run without `again` has not ended.',
+    },
     async handle(call) {
       const { tenant, response, send } = call;
       const waitMs = waitMsOf(call, call.query.wait);
@@ -103,7 +106,8 @@ export const consolidationRoutes: readonly Route[] = [
     summary: 'Undoes a consolidation, or all of a run',
     description:
       'The gathered memories are erased, and their sources rank as before. They are not gathered again unless ' +
-      '`again` asks for it. A run that has not ended is cancelled. A second call changes nothing.',
+      '`again` asks for it. A run that has not ended is cancelled; if it is over all users, a key that is bound to ' +
+      'a user undoes what belongs to that user, and the run goes on. A second call changes nothing.',
     params: { id: { description: 'Id of a consolidation, or of the job of a run.', example: ID } },
     query: noQuery,
     replies: { 200: { description: 'It is undone.', json: undoneReply, example: { undone: 1 } } },

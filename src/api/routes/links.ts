@@ -36,6 +36,7 @@ const [OLDER, NEWER, OTHER] = [
 ] as const;
 const [STATED_AT, SUPERSEDED_AT] = [1795274904257, 1795274904199];
 const NO_MEMORY = 'A field names no memory, or one of another user than `user_id`.';
+const OF_CONSOLIDATION = '`src` was gathered from `dst`, so that undoing the consolidation alone removes the link.';
 
 /** Routes of links. They stand before `/memory/:id`, which would take `link` for an id. */
 export const linkRoutes: readonly Route[] = [
@@ -69,7 +70,7 @@ export const linkRoutes: readonly Route[] = [
         },
       },
     },
-    errors: { not_found: NO_MEMORY },
+    errors: { not_found: NO_MEMORY, conflict: OF_CONSOLIDATION },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type, weight } = await readBody();
       await requireOwned(tenant, user_id, { src, dst });
@@ -99,7 +100,7 @@ export const linkRoutes: readonly Route[] = [
         example: { ok: true, src: OTHER, dst: OLDER, type: 'supports' },
       },
     },
-    errors: { not_found: `${NO_MEMORY} Or the link does not exist.` },
+    errors: { not_found: `${NO_MEMORY} Or the link does not exist.`, conflict: OF_CONSOLIDATION },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type } = await readBody();
       await requireOwned(tenant, user_id, { src, dst });

@@ -6,7 +6,7 @@ import {
   findUnfinishedRun,
   forgetConsolidations,
   insertRun,
-  isUnfinishedRun,
+  isRun,
   listGatheredBy,
   listGatheredOf,
 } from '../store/consolidations.ts';
@@ -20,7 +20,8 @@ import { encodeReceipt } from './write-receipt.ts';
 /**
  * Puts a job into the ledger that gathers the memories of a user, or of all users. An unfinished one with the same
  * scope is returned instead of a new one.
- * @throws EngineError `not_found` for a user without memories
+ * @throws EngineError `not_found` for a user without memories; `conflict` where `again` is asked for, and the
+ *   unfinished one leaves out what was undone
  */
 export function requestConsolidation(
   context: WriteContext,
@@ -29,7 +30,14 @@ export function requestConsolidation(
   const { store } = context;
   const userNo = userId === null ? null : findUserNo(store, userId);
   if (userNo === undefined) throw new EngineError('not_found', 'user_id: no memories of this user');
-  const { id, jobNo } = findUnfinishedRun(store, userNo) ?? oweConsolidation(context, { userNo, again });
+  const unfinished = findUnfinishedRun(store, userNo);
+  if (again && unfinished?.again === false) {
+    throw new EngineError(
+      'conflict',
+      `again: the run ${unfinished.id} has not ended, and leaves out what was undone; wait for it, or undo it first`,
+    );
+  }
+  const { id, jobNo } = unfinished ?? oweConsolidation(context, { userNo, again });
   return { jobId: id, token: encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo }) };
 }
 
@@ -45,20 +53,23 @@ export function oweConsolidation(
 }
 
 /**
- * Undoes a slice of a consolidation, or of a run by the id of its job, which is cancelled if it has not ended: erases
- * at most `limit` gathered memories. Their sources are not gathered again unless somebody asks for that.
- * @returns number of gathered memories that were erased; below `limit` once all are
+ * Undoes a slice of a consolidation, or of a run by the id of its job: erases at most `limit` gathered memories. Their
+ * sources are not gathered again unless somebody asks for that. A run that has not ended is cancelled, unless it goes
+ * on for others than the given user.
+ * @returns `undone`: number of gathered memories that were erased, below `limit` once all are; `cancelled`: whether
+ *   the run was cancelled
  * @throws EngineError `not_found`
  */
 export function undoConsolidations(
   context: WriteContext,
   { id, userId, limit }: { readonly id: string; readonly userId?: string | undefined; readonly limit: number },
-): { readonly undone: number } {
+): { readonly undone: number; readonly cancelled: boolean } {
   const { store, now } = context;
   const gathered = listGatheredBy(store, id, { userId, limit });
-  if (isUnfinishedRun(store, id)) cancelJob(store, id, now);
+  const cancelled = isRun(store, id, userId, { unfinished: true });
+  if (cancelled) cancelJob(store, id, now);
   eraseMemories(context, gathered);
-  return { undone: gathered.length };
+  return { undone: gathered.length, cancelled };
 }
 
 /**

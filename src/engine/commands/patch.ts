@@ -115,6 +115,7 @@ const GATHERED_COLUMNS: ReadonlySet<string> = new Set([
   'content',
   'title',
   'tags',
+  'metadata',
   'event_time',
   'valid_from',
   'valid_to',

@@ -2,6 +2,7 @@
 
 import { EngineError, isEngineError } from '../errors.ts';
 import { chainOf, joinChains, splitChain } from '../store/chains.ts';
+import { isGatheredFrom } from '../store/consolidations.ts';
 import {
   deleteEdge,
   type EdgeKey,
@@ -39,7 +40,8 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
  * States a link, or changes the weight of one that is there. Without a weight, a link that is there keeps its own, and
  * a new one gets that of `DEFAULT_WEIGHTS`.
  * @returns the link as `src` sees it
- * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself
+ * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
+ *   `conflict` for the link from a gathered memory to a source
  */
 export function linkMemories(context: WriteContext, { src, dst, type, weight, isReflection }: NewLink): Link {
   const { store, now } = context;
@@ -50,6 +52,7 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight, is
   if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
+  refuseLinkToSource(context, key);
   const put = weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type];
   if (isReflection && type === 'derived_from') putConcludedEdge(store, key, { similarity: null, weight: put }, now);
   else putStatedEdge(store, key, put, now, writerNo(context));
@@ -59,12 +62,13 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight, is
 /**
  * Removes a link, stated or automatic, and undoes what it did to a status. A contradiction may be named from either
  * side.
- * @throws EngineError `not_found` for a memory or the link
+ * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a gathered memory to a source
  */
 export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
   const { store } = context;
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
+  refuseLinkToSource(context, key);
   const edge = findEdge(store, key);
   if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
   deleteEdge(store, key);
@@ -73,6 +77,15 @@ export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<N
     settleStatus(context, edge.dst);
   }
   if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
+}
+
+/** Refuses to change what a consolidation says of a memory: from which others it was gathered. */
+function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey): void {
+  if (type !== 'derived_from' || !isGatheredFrom(store, { gathered: src, source: dst })) return;
+  throw new EngineError(
+    'conflict',
+    'src was gathered from dst, and this link says so: undo the consolidation to remove it',
+  );
 }
 
 /**

@@ -24,7 +24,7 @@ import { listOutdatedGathered } from '../store/gatherable.ts';
 import { finishJob, releaseJob, type Question } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import type { MemoryRow } from '../store/memories.ts';
-import type { ConsolidationMethod, NewMemory } from '../types.ts';
+import type { ConsolidationMethod, Metadata, NewMemory } from '../types.ts';
 import { findThreads, type Thread } from './find-threads.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
@@ -168,7 +168,7 @@ function storeGathered(
   const { store, now } = writing;
   // An add of an equal text is no duplicate of it: an undo would take what was added.
   const unlikeAnyText = hash('sha256', `consolidation ${id}`, 'buffer').subarray(0, 16);
-  const memory = memoryOf(rows, { content, metadata: { consolidation: id, consolidation_method: method } });
+  const memory = memoryOf(rows, { content, origin: { consolidation: id, consolidation_method: method } });
   const { memoryNo } = storeMemory(writing, { memory, userNo, hash: unlikeAnyText, bulk: true, kind: 'import' });
   setLastSeen(store, memoryNo, Math.max(...rows.map(({ last_seen_at }) => last_seen_at)));
   const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
@@ -179,11 +179,12 @@ function storeGathered(
 
 /**
  * Makes the memory that others are gathered into. It has no session, since it speaks for several, and what all of them
- * have in common: user and tags.
+ * have in common: user, tags and metadata. Where these have a key of `origin`, they keep theirs, so that each condition
+ * on metadata treats it as it treats its sources.
  */
 function memoryOf(
   rows: readonly MemoryRow[],
-  { content, metadata }: Pick<NewMemory, 'content' | 'metadata'>,
+  { content, origin }: { readonly content: string; readonly origin: Metadata },
 ): NewMemory {
   const [first] = rows as [MemoryRow];
   const importances = rows.map(({ importance }) => importance).filter((importance) => importance !== null);
@@ -194,7 +195,7 @@ function memoryOf(
     type: GATHERED_TYPE,
     confidence: Math.min(...rows.map(({ confidence }) => confidence)),
     importance: importances.length === 0 ? null : Math.max(...importances),
-    metadata,
+    metadata: { ...origin, ...(JSON.parse(first.metadata) as Metadata) },
     tags: JSON.parse(first.tags) as string[],
     files: [],
     title: '',

@@ -39,9 +39,9 @@ export interface FoundThreads {
 
 /**
  * Finds threads among the next memories, in order of time, after `place`, all of that place's user. A thread has at
- * most `MAX_SOURCES` memories that say nearly the same or follow one topic, have equal tags and were written by one
- * key. The nearest pairs are joined first: along the waypoint between them, or where the waypoints of both lead to the
- * same third memory. The same memories give the same threads. Call inside a read.
+ * most `MAX_SOURCES` memories that say nearly the same or follow one topic, have equal tags and metadata, and were
+ * written by one key. The nearest pairs are joined first: along the waypoint between them, or where the waypoints of
+ * both lead to the same third memory. The same memories give the same threads. Call inside a read.
  * @param cosineBase cosine of unrelated texts in the space that waypoints are measured in
  */
 export function findThreads(

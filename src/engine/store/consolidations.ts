@@ -4,7 +4,7 @@
  */
 import { EngineError } from '../errors.ts';
 import type { Consolidation, ConsolidationMethod, ConsolidationPage } from '../types.ts';
-import { UNFINISHED, UUID } from './jobs.ts';
+import { UNFINISHED } from './jobs.ts';
 import { lastMemory } from './memory-counts.ts';
 import type { Store } from './open-store.ts';
 
@@ -35,13 +35,14 @@ export interface ConsolidationRun {
 export function findUnfinishedRun(
   store: Store,
   userNo: number | null,
-): { readonly id: string; readonly jobNo: number } | undefined {
-  return store
+): { readonly id: string; readonly jobNo: number; readonly again: boolean } | undefined {
+  const row = store
     .prepare(
-      `SELECT j.id, j.seq AS jobNo FROM consolidation_runs r JOIN jobs j ON j.seq = r.job
+      `SELECT j.id, j.seq AS jobNo, r.again FROM consolidation_runs r JOIN jobs j ON j.seq = r.job
        WHERE r.user_no IS ? AND j.state IN ${UNFINISHED} LIMIT 1`,
     )
-    .get(userNo) as { id: string; jobNo: number } | undefined;
+    .get(userNo) as { id: string; jobNo: number; again: 0 | 1 } | undefined;
+  return row && { ...row, again: row.again === 1 };
 }
 
 /**
@@ -102,12 +103,12 @@ export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): 
   store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);
 }
 
-/** Tells whether memories came since the last run over all users began, or that run ended at a bound. */
+/** Tells whether memories came since the last run over all users began, or that run did not come to its end. */
 export function isRunWanted(store: Store): boolean {
   const last = store
     .prepare('SELECT ended, up_to AS upTo FROM consolidation_runs WHERE user_no IS NULL ORDER BY job DESC LIMIT 1')
     .get() as { ended: string | null; upTo: number } | undefined;
-  return last === undefined || last.ended === 'cut' || last.upTo < lastMemory(store);
+  return last === undefined || last.ended !== 'complete' || last.upTo < lastMemory(store);
 }
 
 /** Returns the number of the first user after one who has memories; undefined after the last. */
@@ -171,6 +172,18 @@ export function listGatheredAmong(store: Store, memoryNos: readonly number[]): G
     .all(JSON.stringify(memoryNos)) as GatheredSource[];
 }
 
+/** Tells whether a memory is a source of what was gathered into another one. */
+export function isGatheredFrom(store: Store, { gathered, source }: GatheredSource): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM consolidation_sources s JOIN consolidations c ON c.consolidation_no = s.consolidation_no
+         WHERE s.source = ? AND c.memory = ?`,
+      )
+      .get(source, gathered) !== undefined
+  );
+}
+
 /** Lists the memories that these memories were gathered into, each once. */
 export function listGatheredOf(store: Store, sources: readonly number[]): number[] {
   return store
@@ -211,23 +224,24 @@ export function listGatheredBy(
 
 const ofUser = '(:user IS NULL OR c.user_no = (SELECT user_no FROM users WHERE user_id = :user))';
 
-function isRun(store: Store, id: string, userId: string | undefined): boolean {
+/**
+ * Tells whether a job is a run of consolidating.
+ * @param userId  only a run for this user alone; undefined for every run
+ * @param options.unfinished whether the job has to be unfinished
+ */
+export function isRun(
+  store: Store,
+  id: string,
+  userId: string | undefined,
+  { unfinished = false }: { readonly unfinished?: boolean } = {},
+): boolean {
   return (
     store
       .prepare(
         `SELECT 1 FROM jobs j JOIN consolidation_runs c ON c.job = j.seq
-         WHERE j.uuid = unhex(:id, '-') AND ${ofUser}`,
+         WHERE j.uuid = unhex(:id, '-') AND ${ofUser} ${unfinished ? `AND j.state IN ${UNFINISHED}` : ''}`,
       )
       .get({ id, user: userId ?? null }) !== undefined
-  );
-}
-
-/** Tells whether a job is a run of consolidating that has not ended. */
-export function isUnfinishedRun(store: Store, id: string): boolean {
-  return (
-    store
-      .prepare(`SELECT 1 FROM jobs WHERE uuid = ${UUID} AND kind = 'consolidation' AND state IN ${UNFINISHED}`)
-      .get(id) !== undefined
   );
 }
 

@@ -1,4 +1,5 @@
 /** Memories that a run of consolidating may gather, and the waypoints between them. */
+import { hash } from 'node:crypto';
 import type { RunPlace } from './consolidations.ts';
 import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
@@ -9,7 +10,10 @@ const MAX_SOURCE_BYTES = 1_500;
 /** A memory that may be gathered with others that have an equal `key`. */
 export interface Gatherable {
   readonly memoryNo: number;
-  /** Its tags and its writer: whoever may see one memory of a key may see all of them. */
+  /**
+   * Its writer, tags and metadata: whoever may see one memory of a key may see all of them, and a filter on these lets
+   * all of them pass or none.
+   */
   readonly key: string;
 }
 
@@ -44,7 +48,7 @@ export function listGatherable(
   const taken = again ? 'AND c.memory > 0' : '';
   const rows = store
     .prepare(
-      `SELECT m.seq AS memoryNo, m.event_time AS eventTime, m.tags, d.writer_no AS writerNo,
+      `SELECT m.seq AS memoryNo, m.event_time AS eventTime, m.tags, m.metadata, d.writer_no AS writerNo,
          ${MAY_BE_GATHERED} AND NOT EXISTS (SELECT 1 FROM consolidation_sources s JOIN consolidations c
            ON c.consolidation_no = s.consolidation_no WHERE s.source = m.seq ${taken}) AS may
        FROM memories m INDEXED BY memories_by_time CROSS JOIN memory_dynamics d ON d.seq = m.seq
@@ -55,21 +59,36 @@ export function listGatherable(
     memoryNo: number;
     eventTime: number;
     tags: string;
+    metadata: string;
     writerNo: number | null;
     may: 0 | 1;
   }[];
-  spendWork(rows.length * ROW_BYTES);
+  spendWork(rows.reduce((sum, { metadata }) => sum + ROW_BYTES + metadata.length, 0));
   const last = rows.length < looked ? undefined : rows.at(-1);
   return {
     memories: rows
       .filter(({ may }) => may === 1)
-      .map(({ memoryNo, tags, writerNo }) => ({ memoryNo, key: `${writerNo ?? ''} ${sorted(tags)}` })),
+      .map(({ memoryNo, tags, metadata, writerNo }) => ({
+        memoryNo,
+        key: `${writerNo ?? ''} ${sorted(tags)} ${digestOf(metadata)}`,
+      })),
     next: last === undefined ? null : { ...place, eventTime: last.eventTime, memoryNo: last.memoryNo },
   };
 }
 
 function sorted(tags: string): string {
   return tags === '[]' ? tags : JSON.stringify([...new Set(JSON.parse(tags) as string[])].sort());
+}
+
+/** Digests metadata, in whatever order their keys stand. */
+function digestOf(metadata: string): string {
+  if (metadata === '{}') return '';
+  const inOrder = JSON.stringify(JSON.parse(metadata), (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return hash('sha256', inOrder, 'base64');
 }
 
 /** A waypoint between two memories, by number. */

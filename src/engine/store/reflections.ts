@@ -111,7 +111,8 @@ export function isReflection(store: Store, memoryNo: number): boolean {
 
 /**
  * Lists the reflections and gathered memories that rest on at least one of these memories, directly or by way of others
- * of their kind, each once, in no order.
+ * of their kind, each once, in no order. What a memory was gathered from is read from its consolidation, so that it
+ * rests on its sources even where the links to them are gone.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   return store
@@ -120,12 +121,18 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
          SELECT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
          WHERE e.automatic = 1
          UNION
+         SELECT c.memory FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value
+           CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0
+         UNION
          SELECT e.src FROM resting CROSS JOIN edges e ON e.dst = resting.seq AND e.type = 'derived_from'
          WHERE e.automatic = 1
+         UNION
+         SELECT c.memory FROM resting CROSS JOIN consolidation_sources s ON s.source = resting.seq
+           CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0
        ) SELECT seq FROM resting`,
     )
     .pluck()
-    .all(JSON.stringify(sources)) as number[];
+    .all(JSON.stringify(sources), JSON.stringify(sources)) as number[];
 }
 
 /**

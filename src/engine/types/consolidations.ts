@@ -54,7 +54,8 @@ export interface Consolidations {
    * Asks for a run that gathers memories. If such a run has not ended yet, no second one is made, and that one is
    * returned.
    * @returns the id of its job, and a write receipt to wait for it
-   * @throws EngineError `not_found` for a user without memories
+   * @throws EngineError `not_found` for a user without memories; `conflict` where `again` is asked for, and the run
+   *   that has not ended leaves out what was undone
    */
   consolidate(scope: ConsolidationScope): Promise<{ readonly jobId: string; readonly token: string }>;
   /**
@@ -68,8 +69,8 @@ export interface Consolidations {
   ): Promise<{ readonly proposals: readonly ConsolidationProposal[]; readonly isCut: boolean }>;
   listConsolidations(page: ConsolidationPage): Promise<Consolidation[]>;
   /**
-   * Undoes one consolidation, or all of a run, which ends if it is under way: erases the gathered memories, so that
-   * their sources rank as before. Undone once, nothing changes the second time.
+   * Undoes one consolidation, or all of a run: erases the gathered memories, so that their sources rank as before. A
+   * run under way ends; one over all users goes on if `userId` is given. Undone once, nothing changes the second time.
    * @param id id of a consolidation, or of the job of a run
    * @param userId only consolidations of this user; undefined for those of all users
    * @returns number of consolidations that were undone

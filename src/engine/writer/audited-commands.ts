@@ -78,8 +78,10 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   supersedeMemory: ({ oldId, newId }) => ({ action: 'memory.supersede', detail: { old_id: oldId, new_id: newId } }),
   contradictMemories: ({ a, b, winner }) => ({ action: 'memory.contradict', detail: { a, b, winner } }),
   requestConsolidation: () => ({ action: 'consolidation.request', detail: {} }),
-  undoConsolidations: ({ id }, { undone }) =>
-    undone === 0 ? null : { action: 'consolidation.undo', detail: { id, undone } },
+  undoConsolidations: ({ id }, { undone, cancelled }) =>
+    undone === 0 && !cancelled
+      ? null
+      : { action: 'consolidation.undo', detail: { id, undone, ...(cancelled ? { cancelled: 1 } : {}) } },
   requestReflection: () => ({ action: 'reflection.request', detail: {} }),
   retryJob: ({ id }) => ({ action: 'job.retry', detail: { id } }),
   cancelJob: ({ id }) => ({ action: 'job.cancel', detail: { id } }),

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { MemoryQuery } from '../../../src/engine/types.ts';
+import type { MemoryFilter, MemoryQuery } from '../../../src/engine/types.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
 import {
   dumpTables,
@@ -143,6 +143,7 @@ test.each<[string, Partial<TestMemory>]>([
   ['another user', { userId: 'ben' }],
   ['an end of its validity', { validTo: Date.UTC(2030, 0, 1) }],
   ['an expiry', { expiresAt: Date.UTC(2030, 0, 1) }],
+  ['other metadata', { metadata: { visibility: 'private' } }],
 ])('a memory with %s is not gathered with the others', async (_, more) => {
   const fixture = await open();
   await addAll(fixture, POOL.slice(0, 1));
@@ -174,9 +175,19 @@ describe('when a source', () => {
     expectNoOrphans(fixture.store);
   });
 
+  test('is erased, no word of it is left, even if nothing links to it any more', async () => {
+    const { fixture, ids, memoryId } = await gathered();
+    fixture.store.write(() => fixture.store.prepare(`DELETE FROM edges WHERE type = 'derived_from'`).run());
+    await fixture.tenant.deleteMemory(ids[1]!);
+    await expect(fixture.tenant.getMemory(memoryId)).rejects.toMatchObject({ code: 'not_found' });
+    expect(JSON.stringify(dumpTables(fixture.store, ['erasures']))).not.toMatch(/zanzibar/i);
+    expectNoOrphans(fixture.store);
+  });
+
   test.each([
     ['text', { content: 'The ferry has been sold to Norway.' }],
     ['tags', { tags: ['private'] }],
+    ['metadata', { metadata: { visibility: 'private' } }],
   ])('gets another %s, what was gathered from it goes', async (_, patch) => {
     const { fixture, ids, memoryId } = await gathered();
     fixture.clock.advance(1_000);
@@ -199,7 +210,7 @@ describe('when a source', () => {
 
 test('what a query may not see in full speaks for nothing in it', async () => {
   const fixture = await open();
-  const [one] = await addAll(fixture, POOL.slice(0, 1), { sessionId: 'first', metadata: { kept: true } });
+  const [one] = await addAll(fixture, POOL.slice(0, 1), { sessionId: 'first' });
   const rest = await addAll(fixture, POOL.slice(1), { sessionId: 'second' });
   const before = await ask(fixture, { filter: { sessionIds: ['second'] } });
   const { memoryId } = await consolidate(fixture);
@@ -210,12 +221,35 @@ test('what a query may not see in full speaks for nothing in it', async () => {
   expect(hits.flatMap(({ explain }) => explain!.adjustments.map(({ by }) => by))).not.toContain('consolidated');
 });
 
+test('what a filter on metadata excludes is not listed within a gathered memory', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL.slice(0, 1), { metadata: { visibility: 'private', place: { pool: 1, city: 2 } } });
+  await addAll(fixture, POOL.slice(1), { metadata: { place: { city: 2, pool: 1 }, visibility: 'private' } });
+  const { memoryId } = await consolidate(fixture);
+  const listed = async (metadata: MemoryFilter['metadata']) =>
+    (await fixture.tenant.listMemories({ metadata }, { limit: 10, offset: 0 })).map(({ id }) => id);
+  expect(await listed({ visibility: 'private' })).toContain(memoryId);
+  expect(await listed({ visibility: { $ne: 'private' } })).toEqual([]);
+  expect(await listed({ visibility: { $exists: false } })).toEqual([]);
+});
+
 test('an add of a gathered text is no duplicate of it, and outlives its undoing', async () => {
   const { fixture, made, memoryId } = await gathered();
   const { content, eventTime } = await fixture.tenant.getMemory(memoryId);
   const added = await fixture.add({ content, userId: 'ana', eventTime });
   await fixture.tenant.undoConsolidation(made[0]!.id);
   expect(await fixture.tenant.getMemory(added.id)).toMatchObject({ content });
+});
+
+test('links to the sources are neither removed nor stated', async () => {
+  const { fixture, ids, memoryId } = await gathered();
+  const link = { src: memoryId, dst: ids[0]!, type: 'derived_from' } as const;
+  const refused = { code: 'conflict', message: expect.stringMatching(/undo the consolidation/) };
+  await expect(fixture.tenant.unlinkMemories(link)).rejects.toMatchObject(refused);
+  await expect(fixture.tenant.linkMemories(link)).rejects.toMatchObject(refused);
+  await fixture.tenant.linkMemories({ ...link, type: 'supports' });
+  await fixture.tenant.unlinkMemories({ ...link, type: 'supports' });
+  expect(await fixture.tenant.listLinks(memoryId)).toHaveLength(ids.length);
 });
 
 test('a run that was stopped goes on where it was', async () => {
@@ -249,6 +283,43 @@ test('an undo ends a run that is under way', async () => {
   await expect(fixture.tenant.undoConsolidation('none')).rejects.toMatchObject({ code: 'not_found' });
 });
 
+test('an undo for one user goes on with the run over all users', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  await addAll(fixture, POOL, { userId: 'ben' });
+  const { jobId } = await fixture.tenant.consolidate({ userId: null, again: false });
+  const stop = new AbortController();
+  const stopped = fixture.askQuestions({ signal: stop.signal });
+  stop.abort();
+  await stopped;
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toMatchObject([{ userId: 'ana' }]);
+  expect(await fixture.tenant.undoConsolidation(jobId, 'ana')).toEqual({ undone: 1 });
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued' });
+  await work(fixture);
+  expect(await fixture.tenant.listConsolidations({ userId: 'ben', limit: 10 })).toHaveLength(1);
+});
+
+test('an undo for the user of a run ends it', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  expect(await fixture.tenant.undoConsolidation(jobId, 'ana')).toEqual({ undone: 0 });
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'cancelled' });
+});
+
+test('a request to gather again what was undone is refused while a run does not', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  await expect(fixture.tenant.consolidate({ userId: 'ana', again: true })).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining(jobId),
+  });
+  await work(fixture);
+  const again = await fixture.tenant.consolidate({ userId: 'ana', again: true });
+  expect(await fixture.tenant.consolidate({ userId: 'ana', again: false })).toEqual(again);
+});
+
 describe('a language model', () => {
   const TEXT = 'Ana swims at the city pool on Monday mornings, also in winter, with Zanzibar.';
   test.each([
@@ -277,6 +348,19 @@ describe('by schedule', () => {
       // The second run looks at the gathered memory itself, and finds nothing.
       expect(total).toBe(runs);
     }
+    expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(1);
+  });
+
+  test('a run that was cancelled is made up for, without new memories', async () => {
+    const fixture = await open({ OM_CONSOLIDATION: 'on', OM_CONSOLIDATION_INTERVAL_MINUTES: '1' });
+    await addAll(fixture, POOL);
+    fixture.clock.advance(61_000);
+    await runDueSchedules(fixture.maintenance);
+    const { items } = await fixture.tenant.listJobs({ kind: 'consolidation', limit: 10, offset: 0 });
+    await fixture.tenant.undoConsolidation(items[0]!.id);
+    fixture.clock.advance(61_000);
+    await runDueSchedules(fixture.maintenance);
+    await work(fixture);
     expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(1);
   });
 
