@@ -10,6 +10,7 @@ import {
   serialiseError,
 } from '../engine/index.ts';
 import { isWithinRate } from './rate-limits.ts';
+import { parseJson } from './read-body.ts';
 import type { TenantCall } from './route.ts';
 import { isPublicRead } from './routes/public-reads.ts';
 import {
@@ -21,7 +22,9 @@ import {
   memberMatchOf,
   type OriginItem,
 } from './schemas/federation.ts';
+import { LIMITS } from './schemas/limits.ts';
 import { tenantOf } from './tenant-of.ts';
+import { nextTurn } from './turns.ts';
 import { clientGone } from './wait-for-writes.ts';
 import { DEFAULT_K, matchItem, toQuery } from './wire/query.ts';
 
@@ -46,27 +49,31 @@ interface Answer {
 /** The question as every member gets it. */
 type Question = Omit<FederatedQueryBody, 'tenants' | 'servers'> & { readonly k: number; readonly reinforce: false };
 
-/** Most bytes of the texts of all matches, in UTF-8: as much as one tenant answers with. */
-const MAX_TEXT_BYTES = 6 * 1024 * 1024;
+/** Most bytes of all matches as JSON: as much as the texts of one tenant's answer have. */
+const MAX_MATCHES_BYTES = 6 * 1024 * 1024;
+/** Most bytes that are read of a server's answer: the most that a query of Cairn answers, and what is around them. */
+const MAX_ANSWER_BYTES = 9 * 1024 * 1024;
+
+/** Most bytes that are read of a server's answer with `k` matches: one of them may have the longest value, too. */
+const answerBytes = (k: number) =>
+  Math.min(2 * LIMITS.valueBytes + k * (LIMITS.contentBytes + LIMITS.metadataBytes), MAX_ANSWER_BYTES);
 
 /**
  * Asks all members at once and merges their answers by score. A member that fails costs only its own answer. Nothing
  * that is found is reinforced, as a member does not know which of its matches are among the best of all.
+ * @returns the answer, and the bytes of its matches as JSON
  * @throws EngineError `invalid` for a question that a tenant refuses; whatever `call.api.stop` was aborted with
  */
 export async function askMembers(
   call: TenantCall,
   { tenants: _tenants, servers: _servers, ...body }: FederatedQueryBody,
   { tenantIds, servers }: Members,
-): Promise<FederatedAnswerItem> {
+): Promise<{ readonly answer: FederatedAnswerItem; readonly bytes: number }> {
   const question = { ...body, k: body.k ?? DEFAULT_K, reinforce: false } as const;
   const signal = AbortSignal.any([clientGone(call.response), call.api.stop]);
   const asked = await Promise.all([
-    // The request has paid for the first tenant.
-    ...tenantIds.map((tenantId, place) =>
-      timed({ tenant: tenantId, server: null }, () =>
-        askTenant(call, question, { tenantId, isPaid: place === 0, signal }),
-      ),
+    ...tenantIds.map((tenantId) =>
+      timed({ tenant: tenantId, server: null }, () => askTenant(call, question, { tenantId, signal })),
     ),
     ...servers.map((server) =>
       timed({ tenant: server.remoteTenant, server: server.name }, () => askServer(call, question, { server, signal })),
@@ -79,8 +86,9 @@ export async function askMembers(
     });
   const answers = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
   const best = fuseMembers(answers, question.k);
-  const matches = best.slice(0, countFitting(best));
-  return {
+  const { count, bytes } = fittingOf(best);
+  const matches = best.slice(0, count);
+  const answer = {
     query: body.query,
     matches,
     members: asked.map(({ origin, answer, ms }) => ({
@@ -95,13 +103,18 @@ export async function askMembers(
     degraded: asked.some(({ answer }) => answer.degraded),
     ...(matches.length < best.length ? { truncated: true as const } : {}),
   };
+  return { answer, bytes };
 }
 
-/** Counts the first matches whose texts have `MAX_TEXT_BYTES` together. */
-function countFitting(matches: readonly MemberMatch[]): number {
-  let left = MAX_TEXT_BYTES;
-  const over = matches.findIndex(({ content }) => (left -= Buffer.byteLength(content)) < 0);
-  return over === -1 ? matches.length : over;
+/** Counts the first matches that have at most `MAX_MATCHES_BYTES` of JSON together, and these bytes. */
+function fittingOf(matches: readonly MemberMatch[]): { readonly count: number; readonly bytes: number } {
+  let bytes = 0;
+  for (const [count, match] of matches.entries()) {
+    const more = Buffer.byteLength(JSON.stringify(match));
+    if (bytes + more > MAX_MATCHES_BYTES) return { count, bytes };
+    bytes += more;
+  }
+  return { count: matches.length, bytes };
 }
 
 async function timed(origin: OriginItem, ask: () => Promise<Answer>) {
@@ -117,10 +130,12 @@ const without = (outcome: MemberOutcome, detail: string): Answer => ({
 async function askTenant(
   call: TenantCall,
   question: Question,
-  { tenantId, isPaid, signal }: { readonly tenantId: string; readonly isPaid: boolean; readonly signal: AbortSignal },
+  { tenantId, signal }: { readonly tenantId: string; readonly signal: AbortSignal },
 ): Promise<Answer> {
   const { api, principal } = call;
   const { config, logger } = api.engine;
+  // The request itself has paid for its own tenant.
+  const isPaid = tenantId === principal.tenantId;
   if (!isPaid && !isWithinRate(call, 'queries', tenantId))
     return without('refused', 'the key may not ask this tenant so often (limit: queries)');
   const timeout = AbortSignal.timeout(config.OM_FEDERATION_TIMEOUT_MS);
@@ -146,15 +161,31 @@ async function askServer(
   question: Question,
   { server, signal }: { readonly server: FederationAccess; readonly signal: AbortSignal },
 ): Promise<Answer> {
-  const reply = await createFederationClient(api.engine.config).ask(server, question, signal);
+  const maxBytes = answerBytes(question.k);
+  const reply = await createFederationClient(api.engine.config).ask(server, question, { maxBytes, signal });
   if (reply.outcome !== 'answered') return without(reply.outcome, reply.detail);
-  const answer = foreignAnswer.safeParse(reply.body);
+  // Many servers may answer at once: each of them holds the event loop for itself.
+  await nextTurn();
+  const body = parsedOrUndefined(reply.bytes);
+  if (body === undefined)
+    return without('invalid', 'what the server answered is no JSON, or has more values, names or depth than is read');
+  const answer = foreignAnswer.safeParse(body);
   // What goes beyond the question is not looked at, or a long list of nothing would take all time.
   const matches = foreignMatches.safeParse(answer.data?.matches.slice(0, question.k));
   if (!answer.success || !matches.success)
     return without('invalid', 'the server did not answer as a Cairn server does');
   const { degraded, recall_id: recallId } = answer.data;
   return { outcome: 'answered', detail: null, matches: matches.data, degraded, recallId };
+}
+
+/** Parses JSON within the bounds of a request's body. @returns undefined for any other bytes */
+function parsedOrUndefined(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (isEngineError(error) && error.code === 'invalid') return undefined;
+    throw error;
+  }
 }
 
 /**

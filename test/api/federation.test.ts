@@ -137,6 +137,22 @@ describe('several tenants', () => {
     expect((await send({}, secret)).status).toBe(429);
   });
 
+  test('the request pays for its own tenant, wherever that is named, and for no other', async () => {
+    const { control } = here.engine;
+    const limited = (tenantId: string) => {
+      const { secret, record } = control.createKey({
+        ...{ tenantId: 'default', furtherTenantIds: ['team'], role: 'read' },
+      });
+      control.limits.change({ tenantId, keyId: record.id }, { queries: 1 });
+      return secret;
+    };
+    const elsewhere = limited('team');
+    expect(outcomes(await ask({ tenants: ['team'] }, elsewhere))).toEqual({ team: 'answered' });
+    expect(outcomes(await ask({ tenants: ['team'] }, elsewhere))).toEqual({ team: 'refused' });
+    const both = await ask({ tenants: ['team', 'default'] }, limited('default'));
+    expect(outcomes(both)).toEqual({ team: 'answered', default: 'answered' });
+  });
+
   test('nothing is reinforced, and the audit log of each tenant names the reading', async () => {
     await ask({});
     for (const tenant of ['default', 'team']) {
@@ -243,6 +259,16 @@ describe('servers that lie', () => {
       'high-score': json({ ...GOOD, matches: [{ ...MATCH, score: 1e9 }] }),
       'no-score': json({ ...GOOD, matches: [{ ...MATCH, score: 'best' }] }),
       deep: (response) => void response.writeHead(200).end('['.repeat(2_000_000)),
+      'deep-metadata': (response) => {
+        const metadata = `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
+        response.writeHead(200).end(JSON.stringify(GOOD).replace('"metadata":{}', `"metadata":${metadata}`));
+      },
+      'many-names': json({ ...GOOD, extra: Object.fromEntries(Array.from({ length: 20_001 }, (_, n) => [n, 0])) }),
+      'many-values': json({ ...GOOD, extra: Array.from({ length: 100_001 }, () => 0) }),
+      'long-metadata': json({ ...GOOD, matches: [{ ...MATCH, metadata: { a: 'x'.repeat(16_384) } }] }),
+      'long-title': json({ ...GOOD, matches: [{ ...MATCH, title: 'x'.repeat(1_025) }] }),
+      'long-content': json({ ...GOOD, matches: [{ ...MATCH, content: 'x'.repeat(256 * 1024 + 1) }] }),
+      'many-tags': json({ ...GOOD, matches: [{ ...MATCH, tags: Array.from({ length: 65 }, String) }] }),
       huge: (response) => {
         response.writeHead(200);
         const more = () => {
@@ -260,12 +286,33 @@ describe('servers that lie', () => {
       expect(berths(answer)).toEqual(['4', '5', '6']);
     }
     await using many = await startFakeServer(
-      json({ ...GOOD, secret: 'x', matches: Array.from({ length: 20_000 }, () => ({ ...MATCH, path: '../..' })) }),
+      json({ ...GOOD, secret: 'x', matches: Array.from({ length: 1_000 }, () => ({ ...MATCH, path: '../..' })) }),
     );
     await register('many', many.url);
     const { matches, members } = await ask({ tenants: [], servers: ['many'], k: 3 });
     expect(members[0]).toMatchObject({ outcome: 'answered', matches: 3 });
     expect(matches.every((match) => !('path' in match))).toBe(true);
+  });
+
+  test('no more is read of an answer than so many matches may need', async () => {
+    await using padded = await startFakeServer(
+      (response) => void response.writeHead(200).end(JSON.stringify(GOOD) + ' '.repeat(2 * 1024 * 1024)),
+    );
+    await register('padded', padded.url);
+    const { members } = await ask({ tenants: [], servers: ['padded'], k: 1 });
+    expect(members).toMatchObject([{ outcome: 'invalid', detail: 'the server answered more than 802816 bytes' }]);
+    expect(outcomes(await ask({ tenants: [], servers: ['padded'], k: 20 }))).toEqual({ padded: 'answered' });
+  });
+
+  test('not only the texts of the matches are counted', async () => {
+    const match = { ...MATCH, content: 'x'.repeat(16_000), metadata: { a: 'y'.repeat(16_000) } };
+    await using server = await startFakeServer(json({ ...GOOD, matches: Array.from({ length: 200 }, () => match) }));
+    await register('wide', server.url);
+    const { matches, members, truncated } = await ask({ tenants: [], servers: ['wide'], k: 200 });
+    expect([members[0]?.matches, truncated]).toEqual([200, true]);
+    expect(Buffer.byteLength(JSON.stringify(matches.map(({ origin: _, ...rest }) => rest)))).toBeLessThan(
+      6 * 1024 ** 2,
+    );
   });
 
   test('the texts of all members together are bounded', async () => {
@@ -333,6 +380,8 @@ describe('addresses', () => {
     ['ftp://example.com', 'expected a URL with https'],
     ['https://ana:secret@example.com', 'leave user name'],
     ['https://example.com/?to=x', 'leave the query string'],
+    ['https://example.com/admin/delete?', 'leave the query string'],
+    ['https://example.com/admin/delete#', 'leave the query string'],
     ['example', 'expected a URL'],
   ])('%s is refused', async (url, why) => {
     const { status, body } = await register('wrong', url);

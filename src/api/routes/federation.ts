@@ -22,7 +22,7 @@ const EXAMPLE = {
   created_at: 1795265978965,
 };
 
-/** Memory of an answer from which on it is sent in pieces, in bytes. */
+/** Bytes of JSON of the matches from which on an answer is sent in pieces. */
 const LONG_ANSWER_BYTES = 128 * 1024;
 
 /** Routes of questions to several tenants and servers, and of the servers that they may name. */
@@ -61,9 +61,9 @@ export const federationRoutes: readonly Route[] = [
       const members = membersOf(call, body);
       if (members.servers.length > 0 && api.engine.config.OM_AUDIT === 'all')
         await tenant.recordAction('federation.ask', { servers: members.servers.map(({ name }) => name) });
-      const answer = await askMembers(call, body, members);
-      const bytes = 2 * answer.matches.reduce((sum, { content }) => sum + content.length, 0);
-      if (bytes > LONG_ANSWER_BYTES) await sendObject(call, answer, bytes);
+      const { answer, bytes } = await askMembers(call, body, members);
+      // Texts take up to two bytes a character in memory.
+      if (bytes > LONG_ANSWER_BYTES) await sendObject(call, answer, 2 * bytes);
       else send(200, answer);
     },
   }),

@@ -5,7 +5,7 @@ import { LIMITS } from './limits.ts';
 import { count, timestamp, uuid } from './memory-replies.ts';
 import { match, matchExample, type MatchItem } from './query-replies.ts';
 import { querySchema } from './query.ts';
-import { BODY_EXPECTED, expected, label, text, type Wire } from './values.ts';
+import { BODY_EXPECTED, expected, jsonObject, label, tags, text, type Wire } from './values.ts';
 
 // ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,14 +102,25 @@ const FIELDS = {
 const memberMatch = match.pick(FIELDS);
 
 export type MemberMatch = Wire<typeof memberMatch>;
-/** Matches as another server sends them; fields that are not read are passed over. */
-export const foreignMatches = z.array(z.object(memberMatch.shape));
+/**
+ * Matches as another server sends them, within the bounds of what is stored here; fields that are not read are passed
+ * over.
+ */
+export const foreignMatches = z.array(
+  z.object({
+    ...memberMatch.shape,
+    content: text(LIMITS.contentBytes),
+    title: text(LIMITS.titleCharacters),
+    tags,
+    metadata: jsonObject,
+  }),
+);
 /** Returns the fields of a match that all members have. */
 export const memberMatchOf = (match: MatchItem): MemberMatch =>
   Object.fromEntries(Object.entries(match).filter(([name]) => name in FIELDS)) as MemberMatch;
-/** What is read of another server's answer, apart from its matches. */
+/** What is read of another server's answer. Its matches may be anything, and any number of them. */
 export const foreignAnswer = z.object({
-  matches: z.array(z.unknown()),
+  matches: z.custom<readonly unknown[]>(Array.isArray),
   degraded: z.boolean(),
   recall_id: uuid,
 });
@@ -156,7 +167,7 @@ export const federatedAnswer = z
     truncated: z
       .literal(true)
       .exactOptional()
-      .describe('Matches were left out from the end, as all texts have at most 6 MiB; absent otherwise.'),
+      .describe('Matches were left out from the end, as all matches have at most 6 MiB of JSON; absent otherwise.'),
   })
   .meta({
     id: 'FederatedAnswer',

@@ -1167,7 +1167,7 @@ export type FederatedAnswer = {
   readonly members: readonly FederationMember[];
   /** Whether a member did not answer, or answered worse than it should. */
   readonly degraded: boolean;
-  /** Matches were left out from the end, as all texts have at most 6 MiB; absent otherwise. */
+  /** Matches were left out from the end, as all matches have at most 6 MiB of JSON; absent otherwise. */
   readonly truncated?: true;
 };
 export type FederatedMatch = {

@@ -9,23 +9,28 @@ import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 /** Header of a question that another server asks. A server does not ask such a question on, so that none goes round. */
 export const FEDERATED_HEADER = 'x-cairn-federated';
 
-/** Most bytes of a reply: the most that a query of Cairn answers, and room for what is around the matches. */
-const MAX_REPLY_BYTES = 9 * 1024 * 1024;
-
 /**
- * What came of a question: the JSON of the answer, or why there is none. `refused`: the server answered an error.
+ * What came of a question: the bytes of the answer, or why there is none. `refused`: the server answered an error.
  * `invalid`: what it answered is no answer to a question. `detail` is a sentence without host, address or key.
  */
 export type ServerAnswer =
-  | { readonly outcome: 'answered'; readonly body: unknown }
+  | { readonly outcome: 'answered'; readonly bytes: Buffer }
   | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid'; readonly detail: string };
 
 /** Asks other Cairn servers. It reaches only addresses that may be asked, whatever resolvers say. */
 export interface FederationClient {
   /** Checks an address before it is stored. @returns it without a slash at its end @throws EngineError `invalid` */
   check(url: string): string;
-  /** Asks a server once, by `POST /memory/query`. @throws whatever `signal` was aborted with */
-  ask(server: FederationAccess, question: object, signal: AbortSignal): Promise<ServerAnswer>;
+  /**
+   * Asks a server once, by `POST /memory/query`. What it answers is not looked at; a reply of more than `maxBytes` is
+   * `invalid`.
+   * @throws whatever `signal` was aborted with
+   */
+  ask(
+    server: FederationAccess,
+    question: object,
+    options: { readonly maxBytes: number; readonly signal: AbortSignal },
+  ): Promise<ServerAnswer>;
 }
 
 /**
@@ -45,10 +50,11 @@ export function createFederationClient({
     check(text) {
       const example = 'https://memory.example.com';
       const url = checkGuardedUrl(text, { subject: 'url', example, allowed, setting: 'OM_FEDERATION_ALLOW' });
-      if (url.search !== '') throw new EngineError('invalid', 'url: leave the query string out of it');
+      // An empty query string or fragment would swallow the path of the question that is appended, too.
+      if (/[?#]/.test(text)) throw new EngineError('invalid', 'url: leave the query string and fragment out of it');
       return url.href.replace(/\/+$/, '');
     },
-    async ask(server, question, signal) {
+    async ask(server, question, { maxBytes, signal }) {
       const url = new URL(`${server.url}/memory/query`);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([signal, timeout]);
@@ -67,7 +73,12 @@ export function createFederationClient({
           headers: headersFor(server),
           body: JSON.stringify(question),
         });
-        if (status === 200) return parsed(await readBounded(body));
+        if (status === 200) {
+          const bytes = await readBounded(body, maxBytes);
+          return bytes === undefined
+            ? invalid(`the server answered more than ${maxBytes} bytes`)
+            : { outcome: 'answered', bytes };
+        }
         body.on('error', () => {}).destroy();
         if (status >= 300 && status < 400) return invalid('the server answered with a redirect, which is not followed');
         return { outcome: 'refused', detail: `the server answered ${status}` };
@@ -97,23 +108,14 @@ function headersFor({ key, remoteTenant }: FederationAccess): Record<string, str
   };
 }
 
-/** Reads a body, at most `MAX_REPLY_BYTES` of it. @returns undefined for a longer one */
-async function readBounded(body: AsyncIterable<Buffer>): Promise<string | undefined> {
+/** Reads a body of at most `maxBytes`. @returns undefined for a longer one */
+async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_REPLY_BYTES) return undefined;
+    if (bytes > maxBytes) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function parsed(text: string | undefined): ServerAnswer {
-  if (text === undefined) return invalid(`the server answered more than ${MAX_REPLY_BYTES / 1024 / 1024} MiB`);
-  try {
-    return { outcome: 'answered', body: JSON.parse(text) as unknown };
-  } catch {
-    return invalid('the server did not answer with JSON');
-  }
+  return Buffer.concat(chunks);
 }
