@@ -19,7 +19,7 @@ export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
   return {
     ...tenant,
     async addMemories(items, options) {
-      if (items.some(({ supersedes }) => supersedes !== undefined))
+      if (items.some((item) => 'supersedes' in item && item.supersedes !== undefined))
         throw new EngineError('forbidden', 'supersedes: a key that only adds changes no memory');
       return tenant.addMemories(items, options);
     },
