@@ -12,6 +12,7 @@ import type {
   AuditFilter,
   AuditRecord,
   AddDocumentOptions,
+  AddItem,
   AddOptions,
   AddReply,
   BatchReceipts,
@@ -45,7 +46,6 @@ import type {
   MemoryQuery,
   NearDuplicates,
   NewDocument,
-  NewMemory,
   Portable,
   ProviderCallFilter,
   PrivacySettings,
@@ -149,7 +149,7 @@ export interface Tenant
    * @throws EngineError `unprocessable` if the Idempotency-Key was used with another body; `conflict` if a memory that
    *   it made was deleted; `unavailable` with `retryAfterMs` if more than `OM_MAX_BACKLOG` jobs would wait
    */
-  addMemories(items: readonly NewMemory[], options?: AddOptions): Promise<AddReply>;
+  addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**
    * Changes the fields that `patch` names, and no other. `metadata` is merged one level deep. The old values
    * are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.

@@ -253,6 +253,28 @@ describe('keys', () => {
     expect(await send('POST', '/memory/add/batch', { items: [{ content: 'Another.' }] })).toBe(202);
   });
 
+  test('with the role add replace no memory, and the other items of a batch are stored', async () => {
+    const key = keyOf({ role: 'add' });
+    const { id } = await api.add({ content: 'The gate is green.' }, key);
+    const newer = { content: 'The gate is white.', supersedes: id };
+    expect((await api.request('POST', '/memory/add', { key, body: newer })).status).toBe(403);
+    const items = [{ content: 'A first of three.' }, newer, { content: 'A last of three.' }];
+    const lines = items.map((item) => `${JSON.stringify(item)}\n`).join('');
+    const refused = { error: { code: 'forbidden', message: 'supersedes: a key that only adds changes no memory' } };
+    const sent = [
+      await api.request('POST', '/memory/add/batch', { key, body: { items } }),
+      await api.request('POST', '/memory/add/batch', {
+        ...{ key, body: lines, headers: { 'content-type': 'application/x-ndjson' } },
+      }),
+    ];
+    for (const { status, body } of sent) {
+      expect(status).toBe(202);
+      expect(body).toMatchObject({ accepted: 2, rejected: 1, results: [{}, refused, {}] });
+      expect(body.results[2]).toHaveProperty('id');
+    }
+    expect((await api.request('GET', `/memory/${id}`)).body['status']).toBe('active');
+  });
+
   test('with the role add follow the jobs of what they wrote, and no others', async () => {
     const key = keyOf({ role: 'add' });
     const mine = await api.request('POST', '/memory/add', { key, body: { content: 'Of this importer.' } });

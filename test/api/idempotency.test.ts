@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import { startApi } from '../support/start-api.ts';
+import { describe, expect, test } from 'vitest';
+import { createRandom } from '../../src/engine/random.ts';
+import { plantedValues } from '../engine/privacy/planted-values.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const settings = { OM_EMBEDDINGS: 'none' };
@@ -66,4 +68,82 @@ test('a key is 1 to 255 visible ASCII characters', async () => {
   expect(await statusOf('~'.repeat(255))).toBe(202);
   for (const value of ['~'.repeat(256), '', 'a b', 'é', 'a\tb'])
     expect([value, await statusOf(value)]).toEqual([value, 400]);
+});
+
+describe('a repeated request gets the reply of the first time', () => {
+  const SECRET = plantedValues(createRandom(1), 1).find(({ kind }) => kind === 'github_key')!.value;
+  const boundKeyOf = ({ engine }: TestApi) =>
+    engine.control.createKey({ tenantId: 'default', role: 'write', userId: 'ana' }).secret;
+
+  test('of a bound key, although what it supersedes is gone by then', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const bound = boundKeyOf(api);
+    const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
+    const items = [{ content: 'The door is red.', supersedes: older }, { content: 'The kettle is green.' }];
+    const send = () =>
+      api.request('POST', '/memory/add/batch?receipt=true', { body: { items }, headers: key('batch'), key: bound });
+    const first = await send();
+    await api.request('DELETE', `/memory/${older}`, { key: bound });
+    const again = await send();
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect([again.status, again.body.results]).toEqual([202, first.body.results]);
+    const receipt = await api.request('GET', `/receipts/${String(again.body['receipt_id'])}`, { key: bound });
+    expect(receipt.body.items.map((item) => (item as unknown as { memory_id: string }).memory_id)).toEqual(
+      first.body.results.map(({ id }) => id),
+    );
+  });
+
+  test('of a single add of a bound key', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const bound = boundKeyOf(api);
+    const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
+    const body = { content: 'The door is red.', supersedes: older };
+    const send = () => api.request('POST', '/memory/add', { body, headers: key('one'), key: bound });
+    const first = await send();
+    await api.request('DELETE', `/memory/${older}`, { key: bound });
+    expect(await send().then(({ status, text }) => [status, text])).toEqual([202, first.text]);
+  });
+
+  test('also where the memory goes while equal requests are on their way', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const bound = boundKeyOf(api);
+    const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
+    const items = [
+      { content: 'The door is red.', supersedes: older, external_id: 'door' },
+      { content: 'The kettle of Ben.', user_id: 'ben' },
+      { content: 'The kettle is green.', external_id: 'kettle' },
+    ];
+    const send = () =>
+      api.request('POST', '/memory/add/batch', { body: { items }, headers: key('parallel'), key: bound });
+    const some = () => Array.from({ length: 10 }, send);
+    const early = some();
+    await Promise.any(early);
+    await api.request('DELETE', `/memory/${older}`, { key: bound });
+    const replies = await Promise.all([...early, ...some()]);
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
+    expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).toHaveLength(19);
+  });
+
+  test.each([
+    ['off', 'refuse'],
+    ['refuse', 'off'],
+    ['redact', 'off'],
+  ])('although the privacy settings were turned from %s to %s', async (before, after) => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const setPolicy = (secrets: string) =>
+      api.request('PUT', '/settings/privacy', { body: { secrets, personal: 'off' } });
+    const single = { body: { content: `my token is ${SECRET}` }, headers: key('k') };
+    const batch = {
+      body: { items: [{ content: `the token is ${SECRET}` }, { content: 'The kettle is green.' }] },
+      headers: key('k'),
+    };
+    const send = async () =>
+      [await api.request('POST', '/memory/add', single), await api.request('POST', '/memory/add/batch', batch)].map(
+        ({ status, body: { detail, id, redacted, results } }) => ({ status, detail, id, redacted, results }),
+      );
+    await setPolicy(before);
+    const first = await send();
+    await setPolicy(after);
+    expect(await send()).toEqual(first);
+  });
 });

@@ -35,6 +35,12 @@ export function itemError(thrown: unknown): ItemError {
   return { error: { code: error.code, message: detailOf(error) } };
 }
 
+/** Makes the error of an item that was not understood without what it holds: the message names a known field alone. */
+function withoutText({ code, message }: ItemError['error']): ItemError['error'] {
+  const [field = ''] = message.split(/[.[:]/, 1);
+  return { code, message: Object.hasOwn(newMemorySchema.shape, field) ? field : 'the item' };
+}
+
 /**
  * Makes the entries of a receipt from items and their results, which are in the same order.
  * @param before number of items that the batch had before them
@@ -47,8 +53,8 @@ export function notedItems(
   return results.map((result, place): NotedItem => {
     const item = before + place + 1;
     if (isItemError(result)) {
-      const { code, message } = result.error;
-      return { item, fate: 'refused', memoryId: null, content: null, error: { code, message } };
+      const error = isItemError(items[place]!) ? withoutText(result.error) : result.error;
+      return { item, fate: 'refused', memoryId: null, content: null, error };
     }
     const fate = 'deduplicated' in result ? 'merged' : 'stored';
     return { item, fate, memoryId: result.id, content: (items[place] as NewMemory).content, error: null };

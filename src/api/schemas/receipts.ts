@@ -19,7 +19,12 @@ const item = z
         'Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy ' +
           'settings replaced a part; null if the item was refused.',
       ),
-    error: itemError.shape.error.nullable().describe('Why it was refused; null for others.'),
+    error: itemError.shape.error
+      .nullable()
+      .describe(
+        'Why it was refused; null for others. For an item that was not understood, the message only names the field ' +
+          'that was wrong, or is `the item`, so that it repeats nothing of it.',
+      ),
   })
   .meta({ id: 'BatchReceiptItem' });
 
@@ -49,7 +54,7 @@ export const batchReceipt = z
           },
           {
             ...{ item: 2, fate: 'refused', memory_id: null, characters: 0, held: null },
-            error: { code: 'invalid', message: 'content: must not be empty' },
+            error: { code: 'invalid', message: 'content' },
           },
         ],
         total: 2,

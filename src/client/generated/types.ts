@@ -447,7 +447,7 @@ export type BatchReceiptItem = {
   readonly characters: number;
   /** Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy settings replaced a part; null if the item was refused. */
   readonly held: boolean | null;
-  /** Why it was refused; null for others. */
+  /** Why it was refused; null for others. For an item that was not understood, the message only names the field that was wrong, or is `the item`, so that it repeats nothing of it. */
   readonly error: Failure | null;
 };
 export type BatchReply = {

@@ -13,19 +13,24 @@ import { neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
+import { isRejected, rejected } from '../rejected-item.ts';
+import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { getReplaced, refuseSecondSuccessor, takePlace } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
+
+/** An item of an add after its screening. `screened` is absent where the policy looks for nothing. */
+export type ScreenedItem = RejectedItem | (NewMemory & { readonly screened?: ScreenReport });
 
 /**
  * Runs the accept step, in the writer's transaction. The row of a memory, its words and its row of the ledger are
  * written together, so that whatever is answered 2xx is stored, searchable and owed its vector. Exact duplicates and
  * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone,
  * and so does a supersession that is refused.
- * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply
- * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all items
+ * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply, whatever has changed since
+ * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all items;
+ *   what `findStoredReply` throws
  */
 export function addMemories(
   context: WriteContext,
@@ -33,29 +38,32 @@ export function addMemories(
     items,
     options,
     quota = null,
-  }: { readonly items: readonly NewMemory[]; readonly options: AddOptions; readonly quota?: Quota | null },
+  }: { readonly items: readonly ScreenedItem[]; readonly options: AddOptions; readonly quota?: Quota | null },
 ): AddReply {
   const { store } = context;
-  const stored = options.idempotency && findStoredReply(store, options.idempotency);
+  const stored = options.idempotency && findStoredReply(store, options.idempotency, items.length);
   if (stored) return stored;
   assert(
     options.idempotency === undefined || items.length <= MAX_REPLY_MEMORIES,
     'a reply that is kept is a short one',
   );
-  refuseOverBacklog(context, items.length);
-  refuseOverQuota(context, quota, items.length);
+  const adding = items.filter((item) => !isRejected(item)).length;
+  refuseOverBacklog(context, adding);
+  refuseOverQuota(context, quota, adding);
 
   const accepted: Accepted[] = [];
-  const outcomes = items.map((memory): AddOutcome => {
+  const outcomes = items.map((item): AddOutcome => {
+    if (isRejected(item)) return item;
+    const { screened, ...memory } = item;
+    const report = screened === undefined ? {} : { screened };
     try {
       const result = acceptMemory(context, memory, options);
-      if ('memoryNo' in result) accepted.push(result);
-      return 'memoryNo' in result
-        ? { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo }
-        : result;
+      if (!('memoryNo' in result)) return { ...result, ...report };
+      accepted.push(result);
+      return { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo, ...report };
     } catch (error) {
       if (!isEngineError(error) || !REJECTING.has(error.code)) throw error;
-      return { kind: 'rejected', error: { code: error.code, message: error.message } };
+      return rejected(error);
     }
   });
   const [first, last] = [accepted[0], accepted.at(-1)];
@@ -82,11 +90,13 @@ interface Accepted {
   readonly jobNo: number;
 }
 
+type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
+
 function acceptMemory(
   context: WriteContext,
   memory: NewMemory,
   { bulk = false, withinTags = [] }: AddOptions,
-): Accepted | AddOutcome {
+): Accepted | Duplicate {
   const { store, now } = context;
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, memory.userId);
   const userNo = ensureUser(store, memory.userId);
@@ -194,7 +204,7 @@ export function requireTags(tags: readonly string[], withinTags: readonly string
 }
 
 /** Reinforces a memory that was said again, and makes it active again if it was archived. */
-function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): AddOutcome {
+function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): Duplicate {
   reinforceMemory(store, twin.memoryNo, {
     boost: RECALL_SALIENCE_BOOST,
     now,

@@ -8,10 +8,11 @@ import { findInfo } from './store-info.ts';
 
 /**
  * Finds the reply that is stored for a key and its route, marked as `replayed`; undefined if the key is new.
- * @throws EngineError `conflict` if a memory of the reply was deleted; `unprocessable` if the key came with another
- *   body
+ * @param items number of items of the request, which is the number of outcomes of the reply
+ * @throws EngineError `conflict` if a memory of the reply was deleted, or if another version of Cairn stored the reply
+ *   without an outcome for each item; `unprocessable` if the key came with another body
  */
-export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply | undefined {
+export function findStoredReply(store: Store, claim: IdempotencyClaim, items: number): AddReply | undefined {
   const { keyHash, bodyHash } = hashesOf(store, claim);
   const row = store
     .prepare('SELECT body_hash, reply FROM idempotency_keys WHERE key_hash = ? AND route = ?')
@@ -26,7 +27,14 @@ export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply
       'this Idempotency-Key was used with another body; use a new key for a new request',
     );
   }
-  return { ...(parseStored(row.reply) as AddReply), replayed: true };
+  const reply = parseStored(row.reply) as AddReply;
+  if (reply.outcomes.length !== items) {
+    throw new EngineError(
+      'conflict',
+      'the reply to this Idempotency-Key is of another version, which kept no refusals; use a new key',
+    );
+  }
+  return { ...reply, replayed: true };
 }
 
 /**

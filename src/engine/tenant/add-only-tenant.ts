@@ -1,5 +1,6 @@
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
+import { isRejected, rejected } from '../rejected-item.ts';
 
 /**
  * Returns the tenant as a key that only adds may use it: memories and documents that are there already stay as they
@@ -18,11 +19,11 @@ export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
   };
   return {
     ...tenant,
-    async addMemories(items, options) {
-      if (items.some(({ supersedes }) => supersedes !== undefined))
-        throw new EngineError('forbidden', 'supersedes: a key that only adds changes no memory');
-      return tenant.addMemories(items, options);
-    },
+    addMemories: (items, options) =>
+      tenant.addMemories(
+        items.map((item) => (isRejected(item) || item.supersedes === undefined ? item : rejected(noChange()))),
+        options,
+      ),
     addDocument: (document, options) => tenant.addDocument(document, { ...options, onlyNew: true }),
     async getJob(id) {
       const job = await tenant.getJob(id);
@@ -35,3 +36,5 @@ export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
     },
   };
 }
+
+const noChange = () => new EngineError('forbidden', 'supersedes: a key that only adds changes no memory');

@@ -3,7 +3,7 @@ import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import {
-  type AddOutcome,
+  type AddItem,
   type IdempotencyClaim,
   MAX_NEAR_DUPLICATES,
   MAX_PROPOSALS,
@@ -13,6 +13,7 @@ import {
   type RecallRecord,
   type Upload,
 } from '../types.ts';
+import { isRejected, rejected } from '../rejected-item.ts';
 import { within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
 import { itemMethods, listMethods } from './bound-items.ts';
@@ -88,18 +89,15 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
   const { bounds, tags, reachedMemory, reachedIds, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
   return {
     async addMemories(items, options = {}) {
-      const named = items.flatMap(({ supersedes }) => supersedes ?? []);
+      const named = items.flatMap((item) => (isRejected(item) ? [] : (item.supersedes ?? [])));
       const older = named.length === 0 ? new Set<string>() : await reachedIds(named);
       const owned = items.map((item) => {
+        if (isRejected(item)) return item;
         const isReached = item.supersedes === undefined || older.has(item.supersedes);
         return isReached ? orRefusal(() => ({ ...item, ...ownOf(item) })) : rejected(noReplaced());
       });
-      const good = owned.filter((item) => !('kind' in item)) as NewMemory[];
-      if (good.length === 0) return { outcomes: owned as AddOutcome[], token: null, replayed: false };
       const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
-      const reply = await tenant.addMemories(good, { ...options, idempotency, withinTags: tags });
-      const outcomes = reply.outcomes.values();
-      return { ...reply, outcomes: owned.map((item) => ('kind' in item ? item : outcomes.next().value!)) };
+      return tenant.addMemories(owned, { ...options, idempotency, withinTags: tags });
     },
     async patchMemory(id, patch, options) {
       await reachedMemory(id);
@@ -355,17 +353,13 @@ function refused(): Promise<never> {
   return Promise.reject(refusal());
 }
 
-function orRefusal(work: () => NewMemory): NewMemory | AddOutcome {
+function orRefusal(work: () => NewMemory): AddItem {
   try {
     return work();
   } catch (error) {
     if (!isEngineError(error, 'forbidden')) throw error;
     return rejected(error);
   }
-}
-
-function rejected({ code, message }: EngineError): AddOutcome {
-  return { kind: 'rejected', error: { code, message } };
 }
 
 const noReplaced = () => new EngineError('not_found', 'supersedes: no memory with this id');

@@ -12,7 +12,7 @@ import { quotaOf } from './quota-of.ts';
 import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
-import { guardOf, joinOutcomes, screenItems } from './tenant-privacy.ts';
+import { guardOf, screenItems } from './tenant-privacy.ts';
 
 type MemoryMethods = Pick<
   Tenant,
@@ -45,20 +45,17 @@ export function createMemoryMethods(
   const guard = guardOf(options);
   return {
     async addMemories(items, addOptions = {}) {
-      const screened = guard.isOn() ? await screenItems(guard, items) : null;
-      const stored = screened?.flatMap((item) => ('memory' in item ? item.memory : [])) ?? items;
       const reply = await writer.write(path, 'addMemories', {
-        items: stored,
+        items: guard.isOn() ? await screenItems(guard, items) : items,
         options: addOptions,
         quota: quotaOf(options),
       });
       await failpoint('after-accept-commit');
-      const outcomes = screened === null ? reply.outcomes : joinOutcomes(screened, reply.outcomes);
       if (!reply.replayed) {
-        for (const { kind } of outcomes) metrics.adds.inc({ outcome: kind });
+        for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
         if (reply.token !== null) dispatcher.dispatch(path, 'encode');
       }
-      return { ...reply, outcomes };
+      return reply;
     },
 
     async patchMemory(id, patch, { ifVersion } = {}) {

@@ -1,8 +1,10 @@
 import { putPrivacyPolicy, readPrivacyPolicy } from '../control/privacy-policy.ts';
 import type { Tenant } from '../engine.ts';
-import { serialiseError, isEngineError } from '../errors.ts';
+import type { ScreenedItem } from '../commands/accept.ts';
+import { isEngineError } from '../errors.ts';
 import { createGuard, type PrivacyGuard } from '../privacy/guard.ts';
-import type { AddOutcome, NewDocument, NewMemory, ScreenReport } from '../types.ts';
+import { isRejected, rejected } from '../rejected-item.ts';
+import type { AddItem, NewDocument, NewMemory } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type PrivacyMethods = Pick<Tenant, 'privacyPolicy' | 'putPrivacyPolicy'>;
@@ -28,33 +30,25 @@ export function guardOf({ id, control, config, analyzer, metrics }: TenantOption
   });
 }
 
-/** An item of an add after its screening: the memory to store with the report, or why it is refused. */
-type ScreenedItem = { readonly memory: NewMemory; readonly report: ScreenReport } | { readonly refusal: AddOutcome };
-
-/** Screens the items of an add one by one. An item that the policy refuses leaves the others as they are. */
-export async function screenItems(guard: PrivacyGuard, items: readonly NewMemory[]): Promise<ScreenedItem[]> {
+/**
+ * Screens the items of an add one by one. An item that the policy refuses becomes its refusal and leaves the others as
+ * they are.
+ * @throws EngineError `unavailable` as `PrivacyGuard.fields`
+ */
+export async function screenItems(guard: PrivacyGuard, items: readonly AddItem[]): Promise<ScreenedItem[]> {
   const screened: ScreenedItem[] = [];
-  for (const item of items) {
-    try {
-      const { fields, report } = await guard.fields(item);
-      screened.push({ memory: fields, report });
-    } catch (error) {
-      if (!isEngineError(error, 'unprocessable')) throw error;
-      const { code, message } = serialiseError(error);
-      screened.push({ refusal: { kind: 'rejected', error: { code, message } } });
-    }
-  }
+  for (const item of items) screened.push(isRejected(item) ? item : await screenItem(guard, item));
   return screened;
 }
 
-/** Joins the outcomes of the memories that were written with the refusals, in the order of the items. */
-export function joinOutcomes(screened: readonly ScreenedItem[], written: readonly AddOutcome[]): AddOutcome[] {
-  const outcomes = written.values();
-  return screened.map((item): AddOutcome => {
-    if ('refusal' in item) return item.refusal;
-    const outcome = outcomes.next().value!;
-    return outcome.kind === 'rejected' ? outcome : { ...outcome, screened: item.report };
-  });
+async function screenItem(guard: PrivacyGuard, item: NewMemory): Promise<ScreenedItem> {
+  try {
+    const { fields, report } = await guard.fields(item);
+    return { ...fields, screened: report };
+  } catch (error) {
+    if (!isEngineError(error, 'unprocessable')) throw error;
+    return rejected(error);
+  }
 }
 
 /** Screens what a caller says about a document; its text is screened when it has been read. */

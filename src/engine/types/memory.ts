@@ -211,7 +211,19 @@ export type AddOutcome =
       readonly state: MemoryState;
       readonly screened?: ScreenReport;
     }
-  | { readonly kind: 'rejected'; readonly error: { readonly code: string; readonly message: string } };
+  | RejectedItem;
+
+/** An item of an add that was refused: nothing is written for it, and the other items are added all the same. */
+export interface RejectedItem {
+  readonly kind: 'rejected';
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+/**
+ * An item of an add: the memory to store, or the refusal of one that its caller may not add. A refusal that is handed
+ * in is its own outcome, so that the reply under an Idempotency-Key is stored with an outcome for each item.
+ */
+export type AddItem = NewMemory | RejectedItem;
 
 /**
  * Number of things that a delete erased, by kind. `memories` includes chunks, and reflections that rested on an erased

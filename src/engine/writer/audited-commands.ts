@@ -1,10 +1,10 @@
 import type {
+  AddItem,
   AddReply,
   AuditDetail,
   DeleteReceipt,
   ErasureFilter,
   ImportOutcome,
-  NewMemory,
   PortableLine,
 } from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
@@ -112,15 +112,16 @@ export function describeCommand(name: WriteCommandName, input: unknown, output: 
   return describe?.(input, output) ?? null;
 }
 
-function addedBy(items: readonly NewMemory[], { outcomes }: AddReply): AuditDetail {
+function addedBy(items: readonly AddItem[], { outcomes }: AddReply): AuditDetail {
   const ids = outcomes.flatMap((outcome) => (outcome.kind === 'accepted' ? [outcome.id] : []));
   const count = (kind: string) => outcomes.filter((outcome) => outcome.kind === kind).length || undefined;
   return {
     added: ids.length,
     duplicates: count('duplicate'),
     superseding:
-      items.filter((item, place) => item.supersedes !== undefined && outcomes[place]?.kind !== 'rejected').length ||
-      undefined,
+      items.filter(
+        (item, place) => 'supersedes' in item && item.supersedes !== undefined && outcomes[place]?.kind !== 'rejected',
+      ).length || undefined,
     rejected: count('rejected'),
     first: ids[0],
     last: ids.at(-1),

@@ -306,6 +306,17 @@ describe('an Idempotency-Key', () => {
     expect(fixture.get('SELECT reply FROM idempotency_keys')).toBeNull();
   });
 
+  test('whose stored reply has not an outcome for each item is a conflict: the others cannot be told apart', async () => {
+    await using fixture = await openTestEngine();
+    const idempotency = claimOf('k', 'body');
+    const [one, two] = [newMemory({ content: 'one' }), newMemory({ content: 'two' })];
+    await fixture.tenant.addMemories([one], { idempotency });
+    await expect(fixture.tenant.addMemories([one, two], { idempotency })).rejects.toSatisfy((error) =>
+      isEngineError(error, 'conflict'),
+    );
+    expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
+  });
+
   test('is kept although the request is refused for another reason later', async () => {
     await using fixture = await openTestEngine({ settings: { OM_MAX_BACKLOG: '1' } });
     const idempotency = claimOf('k', 'body');
