@@ -5,6 +5,8 @@ export interface Member {
   waiting: number;
   /** Number of its reads that threads have. */
   taken: number;
+  /** The part of `startsAt` that is only expected (ms): that of the reads that threads have. */
+  takenMs: number;
 }
 
 /** Least time that a read counts for (ms), so that reads of unknown cost take turns. */
@@ -18,7 +20,10 @@ const MANY_MEMBERS = 1_000;
  */
 export class Turns<M extends Member> {
   readonly members = new Map<string, M>();
-  /** Where the latest turn began. */
+  /**
+   * Start of the latest turn (ms), without the time that its member's other reads were only expected to take: with it,
+   * a newcomer would wait for time that nobody has had.
+   */
   #now = 0;
 
   /** Adds a read that waits to a member. Time that a member did not ask for is not saved up for it. */
@@ -26,7 +31,7 @@ export class Turns<M extends Member> {
     let member = this.members.get(name);
     if (member === undefined) {
       if (this.members.size >= MANY_MEMBERS) this.#forget();
-      this.members.set(name, (member = create({ startsAt: 0, waiting: 0, taken: 0 })));
+      this.members.set(name, (member = create({ startsAt: 0, waiting: 0, taken: 0, takenMs: 0 })));
     }
     if (member.waiting === 0) member.startsAt = Math.max(member.startsAt, this.#now);
     member.waiting += 1;
@@ -46,15 +51,19 @@ export class Turns<M extends Member> {
 
   /** Gives a member its turn, which is expected to take `ms`. */
   begin(member: M, ms: number): void {
-    this.#now = Math.max(this.#now, member.startsAt);
-    member.startsAt += Math.max(LEAST_MS, ms);
+    this.#now = Math.max(this.#now, member.startsAt - member.takenMs);
+    const counted = Math.max(LEAST_MS, ms);
+    member.startsAt += counted;
+    member.takenMs += counted;
     member.waiting -= 1;
     member.taken += 1;
   }
 
   /** Corrects the time of a turn that has ended. */
   end(member: M, { expectedMs, ms }: { readonly expectedMs: number; readonly ms: number }): void {
-    member.startsAt += Math.max(LEAST_MS, ms) - Math.max(LEAST_MS, expectedMs);
+    const counted = Math.max(LEAST_MS, expectedMs);
+    member.startsAt += Math.max(LEAST_MS, ms) - counted;
+    member.takenMs -= counted;
     member.taken -= 1;
   }
 

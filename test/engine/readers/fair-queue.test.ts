@@ -127,3 +127,39 @@ test('tenants that are gone are forgotten, and those that have something in hand
   ask('other');
   expect(queue.take(all)!.path).toBe('other');
 });
+
+test.each([1, 2, 4, 8])(
+  'time that reads were expected to take and did not holds up no other key: %i threads',
+  (threads) => {
+    const { queue, ask } = startQueue();
+    ask('a', { key: 'busy' });
+    queue.end(queue.take(all)!, 10_000);
+    for (let no = 0; no < 100; no += 1) ask('a', { key: 'busy' });
+    const taken = Array.from({ length: threads }, () => queue.take(all)!);
+    const endFirst = (ms: number) => {
+      queue.end(taken.shift()!, ms);
+      taken.push(queue.take(all)!);
+    };
+    for (let ended = 0; ended < 5; ended += 1) endFirst(1);
+    const newcomer = ask('a', { key: 'new' });
+    endFirst(90);
+    expect(taken.at(-1)).toBe(newcomer);
+  },
+);
+
+test('who waits for something that may not run yet gives newcomers no lead over the others', () => {
+  const { queue, ask } = startQueue();
+  const short = ({ name }: QueuedRead) => name !== 'explain';
+  ask('held', { name: 'explain' });
+  for (let no = 0; no < 50; no += 1) {
+    ask('busy');
+    queue.end(queue.take(short)!, 100);
+  }
+  for (const path of ['busy', 'busy', 'busy', 'new', 'new', 'new']) ask(path);
+  const order = Array.from({ length: 4 }, () => {
+    const read = queue.take(short)!;
+    queue.end(read, 100);
+    return read.path;
+  });
+  expect(order.filter((path) => path === 'busy')).toHaveLength(2);
+});
