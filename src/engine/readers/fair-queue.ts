@@ -79,8 +79,8 @@ export class FairQueue<Read extends QueuedRead> {
   remove(read: Read): void {
     if (!this.#takeOut(read)) return;
     const { tenant, key } = this.#membersOf(read);
-    tenant.waiting -= 1;
-    key.waiting -= 1;
+    this.#tenants.leave(tenant);
+    tenant.keys.leave(key);
   }
 
   /** Takes out the latest read of the key that has most waiting, in the tenant that has most waiting. */

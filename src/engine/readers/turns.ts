@@ -1,36 +1,52 @@
 /** One that takes turns with others: a tenant, or a key of a tenant. */
 export interface Member {
+  readonly name: string;
   /** Time of threads at which its next turn begins (ms), on a clock that its group shares. */
   startsAt: number;
   waiting: number;
   /** Number of its reads that threads have. */
   taken: number;
+  /** The part of `startsAt` that is only expected (ms): that of the reads that threads have. */
+  takenMs: number;
 }
 
 /** Least time that a read counts for (ms), so that reads of unknown cost take turns. */
 const LEAST_MS = 0.1;
-/** Members from which on those are forgotten that have nothing in hand and nothing to make up for. */
-const MANY_MEMBERS = 1_000;
+/** Most members without reads whose time is remembered. One that is forgotten counts as new. */
+const MAX_REMEMBERED = 1_000;
 
 /**
  * Members that take turns by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each turn begins where the
  * member's last one ended, in time that it had, and the turn that begins first is next.
  */
 export class Turns<M extends Member> {
+  /** The members that have reads, which wait or are taken. */
   readonly members = new Map<string, M>();
-  /** Where the latest turn began. */
+  /** Where the next turns begin of members that have no reads; who left last comes last. */
+  readonly #remembered = new Map<string, number>();
+  /**
+   * Start of the latest turn (ms), without the time that its member's other reads were only expected to take: with it,
+   * a newcomer would wait for time that nobody has had.
+   */
   #now = 0;
 
   /** Adds a read that waits to a member. Time that a member did not ask for is not saved up for it. */
   enter(name: string, create: (member: Member) => M): M {
     let member = this.members.get(name);
     if (member === undefined) {
-      if (this.members.size >= MANY_MEMBERS) this.#forget();
-      this.members.set(name, (member = create({ startsAt: 0, waiting: 0, taken: 0 })));
+      const startsAt = this.#remembered.get(name) ?? 0;
+      this.#remembered.delete(name);
+      this.members.set(name, (member = create({ name, startsAt, waiting: 0, taken: 0, takenMs: 0 })));
     }
     if (member.waiting === 0) member.startsAt = Math.max(member.startsAt, this.#now);
     member.waiting += 1;
     return member;
+  }
+
+  /** Takes a read out of a member that waited and gets no turn. */
+  leave(member: M): void {
+    member.waiting -= 1;
+    this.#release(member);
   }
 
   /** Returns the member whose turn is next, of those that wait and for which `find` finds something. */
@@ -46,16 +62,21 @@ export class Turns<M extends Member> {
 
   /** Gives a member its turn, which is expected to take `ms`. */
   begin(member: M, ms: number): void {
-    this.#now = Math.max(this.#now, member.startsAt);
-    member.startsAt += Math.max(LEAST_MS, ms);
+    this.#now = Math.max(this.#now, member.startsAt - member.takenMs);
+    const counted = Math.max(LEAST_MS, ms);
+    member.startsAt += counted;
+    member.takenMs += counted;
     member.waiting -= 1;
     member.taken += 1;
   }
 
   /** Corrects the time of a turn that has ended. */
   end(member: M, { expectedMs, ms }: { readonly expectedMs: number; readonly ms: number }): void {
-    member.startsAt += Math.max(LEAST_MS, ms) - Math.max(LEAST_MS, expectedMs);
+    const counted = Math.max(LEAST_MS, expectedMs);
+    member.startsAt += Math.max(LEAST_MS, ms) - counted;
+    member.takenMs -= counted;
     member.taken -= 1;
+    this.#release(member);
   }
 
   /** Returns the member with most reads waiting; undefined if there are no members. */
@@ -67,9 +88,16 @@ export class Turns<M extends Member> {
     return longest;
   }
 
-  #forget(): void {
-    for (const [name, { startsAt, waiting, taken }] of this.members) {
-      if (waiting === 0 && taken === 0 && startsAt <= this.#now) this.members.delete(name);
+  /** Keeps no more than the time of a member without reads, and nothing once no member has any. */
+  #release({ name, startsAt, waiting, taken }: M): void {
+    if (waiting > 0 || taken > 0) return;
+    this.members.delete(name);
+    if (this.members.size === 0) {
+      this.#remembered.clear();
+      this.#now = 0;
+    } else if (startsAt > this.#now) {
+      this.#remembered.set(name, startsAt);
+      if (this.#remembered.size > MAX_REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value!);
     }
   }
 }

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FairQueue, type QueuedRead } from '../../../src/engine/readers/fair-queue.ts';
 import { ReadCosts } from '../../../src/engine/readers/read-costs.ts';
+import { type Member, Turns } from '../../../src/engine/readers/turns.ts';
 
 const all = () => true;
 const label = ({ path, key, id }: QueuedRead) => `${path}${key === '' ? '' : `/${key}`} ${id}`;
@@ -114,16 +115,85 @@ test('where too many wait, the latest read of whoever has most waiting goes', ()
   expect(queue.size).toBe(5);
 });
 
-test('tenants that are gone are forgotten, and those that have something in hand are not', () => {
+test.each([1, 2, 4, 8])(
+  'time that reads were expected to take and did not holds up no other key: %i threads',
+  (threads) => {
+    const { queue, ask } = startQueue();
+    ask('a', { key: 'busy' });
+    queue.end(queue.take(all)!, 10_000);
+    for (let no = 0; no < 100; no += 1) ask('a', { key: 'busy' });
+    const taken = Array.from({ length: threads }, () => queue.take(all)!);
+    const endFirst = (ms: number) => {
+      queue.end(taken.shift()!, ms);
+      taken.push(queue.take(all)!);
+    };
+    for (let ended = 0; ended < 5; ended += 1) endFirst(1);
+    const newcomer = ask('a', { key: 'new' });
+    endFirst(90);
+    expect(taken.at(-1)).toBe(newcomer);
+  },
+);
+
+test('who waits for something that may not run yet gives newcomers no lead over the others', () => {
   const { queue, ask } = startQueue();
-  ask('held');
-  const held = queue.take(all)!;
-  for (let no = 0; no < 3_000; no += 1) {
-    ask(`tenant ${no}`);
-    queue.end(queue.take(all)!, 1);
+  const short = ({ name }: QueuedRead) => name !== 'explain';
+  ask('held', { name: 'explain' });
+  for (let no = 0; no < 50; no += 1) {
+    ask('busy');
+    queue.end(queue.take(short)!, 100);
   }
-  queue.end(held, 50_000);
-  ask('held');
-  ask('other');
-  expect(queue.take(all)!.path).toBe('other');
+  for (const path of ['busy', 'busy', 'busy', 'new', 'new', 'new']) ask(path);
+  const order = Array.from({ length: 4 }, () => {
+    const read = queue.take(short)!;
+    queue.end(read, 100);
+    return read.path;
+  });
+  expect(order.filter((path) => path === 'busy')).toHaveLength(2);
+});
+
+describe('members without reads', () => {
+  /** Turns in which one member has a read in hand all the time, and a way for others to have one read each. */
+  function startTurns() {
+    const turns = new Turns<Member>();
+    const enter = (name: string) => turns.enter(name, (member) => member);
+    const have = (name: string, ms: number) => {
+      const member = enter(name);
+      turns.begin(member, 0);
+      turns.end(member, { expectedMs: 0, ms });
+    };
+    const held = enter('held');
+    turns.begin(held, 0);
+    return { turns, held, enter, have, next: () => turns.next(({ name }) => name)?.found };
+  }
+
+  test('are not looked at when others have their turns', () => {
+    const { turns, held, have } = startTurns();
+    for (let no = 0; no < 3_000; no += 1) have(`member ${no}`, 1);
+    expect([...turns.members.values()]).toEqual([held]);
+  });
+
+  test('go on where they stopped', () => {
+    const { turns, enter, have, next } = startTurns();
+    have('slow', 50_000);
+    turns.leave(enter('slow'));
+    for (const name of ['slow', 'other']) enter(name);
+    expect(next()).toBe('other');
+  });
+
+  test('are forgotten after a thousand others', () => {
+    const { enter, have, next } = startTurns();
+    have('slow', 50_000);
+    for (let no = 0; no < 1_000; no += 1) have(`member ${no}`, 1);
+    for (const name of ['slow', 'other']) enter(name);
+    expect(next()).toBe('slow');
+  });
+
+  test('owe nothing once nobody has a read', () => {
+    const { turns, held, enter, have, next } = startTurns();
+    have('slow', 50_000);
+    turns.end(held, { expectedMs: 0, ms: 1 });
+    expect(turns.members.size).toBe(0);
+    for (const name of ['slow', 'other']) enter(name);
+    expect(next()).toBe('slow');
+  });
 });
