@@ -87,7 +87,7 @@ const knows = (store: Store, word: string) => readLatentSpace(store)!.hashes.inc
 test('texts of one topic lie near each other, whatever of its words they have', async () => {
   const file = await fileOf(longTexts(240));
   expect(await file.fit()).toBe(true);
-  expect(file.pauses()).toBeGreaterThan(2);
+  expect(file.pauses()).toBeGreaterThan(0);
   const space = readLatentSpace(file.store)!;
   const [harbour, polar] = [TOPICS[0]!, TOPICS[1]!];
   const part = (topic: readonly string[], from: number) => topic.slice(from, from + 20).join(' ');
