@@ -1,15 +1,17 @@
 import { styleText } from 'node:util';
 import { EngineError } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
+import { oneLine } from './terminal.ts';
 
 /**
- * Writes one line to stderr that says what failed and what to do next; only a bug is shown with its stack.
+ * Writes one line to stderr, without control characters, that says what failed and what to do next; only a bug is shown
+ * with its stack.
  * @returns the exit code
  */
 export function reportError(error: unknown): number {
   const line = describe(error);
   const mark = styleText('red', 'cairn:', { stream: process.stderr });
-  process.stderr.write(`${mark} ${line ?? 'this is a bug, please report it'}\n`);
+  process.stderr.write(`${mark} ${line === undefined ? 'this is a bug, please report it' : oneLine(line)}\n`);
   if (line === undefined) process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   return error instanceof CliError ? error.exitCode : 1;
 }

@@ -17,8 +17,12 @@ export const green = (text: string) => styleText('green', text);
 export const yellow = (text: string) => styleText('yellow', text);
 export const red = (text: string) => styleText('red', text);
 
+/**
+ * Writes lines to stdout. Control characters are shown as JSON escapes them, so that no text of a memory or a file
+ * commands the terminal; line breaks, tabs and styles stay.
+ */
 export function print(...lines: readonly string[]): void {
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) process.stdout.write(`${line.replaceAll(STYLE_OR_CONTROL, escapeControl)}\n`);
 }
 
 /** Puts a text on one line, without control characters: a memory may hold escape sequences for terminals. */
@@ -136,9 +140,16 @@ const BLOCKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const INVISIBLE = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const BLANKS = /\s+/g;
 const STYLES = /\u001b\[[\d;]{0,16}m/g;
+/** A style, which begins with a control character, or any other one but a line break or a tab. */
+const STYLE_OR_CONTROL = /\u001b\[[\d;]{0,16}m|[^\P{Cc}\n\t]/gu;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const COMBINING = /\p{M}/u;
+
+/** Returns a control character as JSON escapes it; a style stays as it is. */
+function escapeControl(found: string): string {
+  return found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
 
 /** Number of columns that a text takes on a terminal. */
 function displayWidth(text: string): number {

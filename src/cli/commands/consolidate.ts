@@ -1,6 +1,6 @@
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
-import { counted, dim, print, table } from '../terminal.ts';
+import { counted, dim, oneLine, print, table } from '../terminal.ts';
 
 export interface ConsolidateOptions extends ConnectionOptions {
   readonly user?: string;
@@ -26,7 +26,11 @@ export async function consolidate({ user, dryRun, again, json, ...options }: Con
   if (json) return print(JSON.stringify(reply));
   if ('proposals' in reply) {
     for (const { user_id: owner, content, source_ids: sources } of reply.proposals)
-      print(dim(`${counted(sources.length, 'memory', 'memories')} of ${owner === '' ? 'nobody' : owner}`), content, '');
+      print(
+        dim(`${counted(sources.length, 'memory', 'memories')} of ${owner || 'nobody'}`),
+        ...content.split('\n').map(oneLine),
+        '',
+      );
     const total = counted(reply.proposals.length, 'memory', 'memories');
     return print(`${total} would be made${reply.truncated ? ', and more' : ''}.`);
   }

@@ -191,7 +191,7 @@ async function send(
       else {
         reached = result.line;
         if ('error' in result && reasons.length < REASONS_SHOWN)
-          reasons.push(`line ${result.line}: ${oneLine(result.error.message)}`);
+          reasons.push(`line ${result.line}: ${result.error.message}`);
         progress.update(reached, counted(reached, 'line'));
       }
     }
@@ -229,7 +229,7 @@ function printPassedOver(fields: readonly (readonly [name: string, number: numbe
 /** Prints the first reasons why something was not imported; the command then ends with the code 1. */
 function printReasons(reasons: readonly string[], total: number): void {
   process.exitCode = 1;
-  for (const reason of reasons) print(red(reason));
+  for (const reason of reasons) print(red(oneLine(reason)));
   if (total > reasons.length) print(`and ${count(total - reasons.length)} more`);
 }
 

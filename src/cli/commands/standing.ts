@@ -1,5 +1,5 @@
 import { connect, type ConnectionOptions } from '../client.ts';
-import { bold, dim, print, table } from '../terminal.ts';
+import { bold, dim, oneLine, print, table } from '../terminal.ts';
 
 export interface StandingOptions extends ConnectionOptions {
   readonly user?: string;
@@ -28,7 +28,12 @@ export async function addStanding(words: string[], options: StandingOptions): Pr
 export async function listStanding({ user, json, ...connection }: StandingOptions): Promise<void> {
   const page = await connect(connection).listStandingQueries({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
-  const rows = page.items.map(({ id, query, user_id: userId, answers }) => [id, String(answers), userId ?? '', query]);
+  const rows = page.items.map(({ id, query, user_id: userId, answers }) => [
+    id,
+    String(answers),
+    userId ?? '',
+    oneLine(query),
+  ]);
   const [head, ...body] = table([['id', 'answers', 'user', 'question'], ...rows], '<><<');
   print(dim(head!), ...body);
 }

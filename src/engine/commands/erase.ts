@@ -21,7 +21,14 @@ import { eraseEntities } from '../store/entities.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { cancelDocumentJobs } from '../store/document-jobs.ts';
 import { detachJobs } from '../store/job-control.ts';
-import { deleteMemoryRow, getMemoryNo, listExpiredMemoryNos, readMemoryRows } from '../store/memories.ts';
+import { deleteLatentFit, hasLatentSpace } from '../store/latent-spaces.ts';
+import {
+  deleteMemoryRow,
+  getMemoryNo,
+  listExpiredMemoryNos,
+  type MemoryRow,
+  readMemoryRows,
+} from '../store/memories.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
@@ -31,6 +38,7 @@ import { placeOf, successorsOf } from '../store/session-context.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
+import { mayBeFitted } from '../text/latent-space.ts';
 import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { oweStep } from './owe-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
@@ -184,10 +192,11 @@ export function eraseAbandoned(
 
 /**
  * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings,
- * stored replies, names that no other memory mentions, and their traces in the context of their successors. Jobs in
- * flight lose their lease, so that they write nothing afterwards. Reflections that rest on an erased memory tell of it,
- * and are erased too. Memories whose waypoint led to an erased memory are linked anew. Memories that gave way to an
- * erased memory get their own status back, unless what superseded the latter takes its place.
+ * stored replies, a latent space that may know their words, names that no other memory mentions, and their traces in
+ * the context of their successors. Jobs in flight lose their lease, so that they write nothing afterwards. Reflections
+ * that rest on an erased memory tell of it, and are erased too. Memories whose waypoint led to an erased memory are
+ * linked anew. Memories that gave way to an erased memory get their own status back, unless what superseded the latter
+ * takes its place.
  * @param named numbers of the memories; numbers without a memory are passed over
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
@@ -201,7 +210,9 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   const endedChains = new Set(listChainsEndingIn(store, memoryNos).values());
   let receipt = EMPTY_RECEIPT;
   eraseEntities(store, memoryNos);
-  for (const row of readMemoryRows(store, memoryNos)) {
+  const rows = readMemoryRows(store, memoryNos);
+  forgetSpaceOf(store, rows);
+  for (const row of rows) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
     for (const source of listWaypointSources(store, row.memoryNo)) needLink.add(source);
     context.erasing?.memory(row);
@@ -242,6 +253,13 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   }
   putInfo(store, ERASE_PENDING, String(now));
   return receipt;
+}
+
+/** Forgets the latent space if it may hold words of memories that are erased; the upkeep fits another one. */
+function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
+  // An earlier version may have been longer.
+  const isPart = ({ content, version }: MemoryRow) => version > 1 || mayBeFitted(content);
+  if (hasLatentSpace(store) && rows.some(isPart)) deleteLatentFit(store);
 }
 
 /** Removes a memory's vectors, which serve as cache for equal texts, and their rows in every index. */

@@ -11,6 +11,10 @@ export function findInfo(store: Pick<Store, 'prepare'>, key: string): string | u
   return (store.prepare('SELECT value FROM store_info WHERE key = ?').get(key) as { value: string } | undefined)?.value;
 }
 
+export function hasInfo(store: Pick<Store, 'prepare'>, key: string): boolean {
+  return store.prepare('SELECT 1 FROM store_info WHERE key = ?').get(key) !== undefined;
+}
+
 export function putInfo(store: Pick<Store, 'prepare'>, key: string, value: string): void {
   store
     .prepare('INSERT INTO store_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')

@@ -13,12 +13,14 @@ export interface SparseRows {
 const SPARE = 10;
 /** Rounds of the iteration: further ones change the order of texts no more. */
 const ROUNDS = 6;
+/** Multiplications between two pauses: some 20 ms of work. */
+const WORK_BETWEEN_PAUSES = 10_000_000;
 
 /**
  * Computes the right singular vectors of the largest singular values, by subspace iteration from random vectors (Halko,
  * Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011).
  * @param options.columns number of columns of the matrix
- * @param options.pause is awaited after each round; for 2,000 rows and 8,000 columns a round takes some 0.1 s
+ * @param options.pause is awaited after every ten million multiplications, about
  * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
  *   fewer rows or columns than `dimensions`
  */
@@ -39,17 +41,27 @@ export async function decompose(
   const width = Math.min(dimensions + SPARE, columns, rows.starts.length - 1);
   if (width < dimensions) return null;
   const random = createRandom(seed);
+  let work = 0;
+  const afterWork = async (multiplications: number) => {
+    work += multiplications;
+    if (work < WORK_BETWEEN_PAUSES) return;
+    work = 0;
+    await pause();
+  };
   let basis: Float64Array[] = Array.from({ length: width }, () =>
     Float64Array.from({ length: columns }, () => random() - 0.5),
   );
-  makeOrthonormal(basis);
+  await makeOrthonormal(basis, afterWork);
   let lengths = basis.map(() => 0);
   for (let round = 0; round < ROUNDS; round += 1) {
-    const products = basis.map((vector) => multiply(rows, vector));
+    const products: ReturnType<typeof multiply>[] = [];
+    for (const vector of basis) {
+      products.push(multiply(rows, vector));
+      await afterWork(2 * rows.values.length);
+    }
     lengths = products.map(({ length }) => length);
     basis = products.map(({ back }) => back);
-    makeOrthonormal(basis);
-    await pause();
+    await makeOrthonormal(basis, afterWork);
   }
   return basis
     .map((vector, place) => ({ vector, length: lengths[place]! }))
@@ -76,11 +88,15 @@ function multiply(
 }
 
 /** Makes vectors orthogonal and of length 1, in place, by the modified Gram-Schmidt process. */
-function makeOrthonormal(vectors: readonly Float64Array[]): void {
+async function makeOrthonormal(
+  vectors: readonly Float64Array[],
+  afterWork: (multiplications: number) => Promise<void>,
+): Promise<void> {
   for (const [place, vector] of vectors.entries()) {
     for (let other = 0; other < place; other += 1) subtract(vector, vectors[other]!);
     const norm = Math.sqrt(dot(vector, vector)) || 1;
     for (let at = 0; at < vector.length; at += 1) vector[at]! /= norm;
+    await afterWork(2 * (place + 1) * vector.length);
   }
 }
 

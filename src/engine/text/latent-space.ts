@@ -1,3 +1,5 @@
+import { countWords } from './word-counts.ts';
+
 /** Length of the vectors of a latent space. */
 export const LATENT_DIMENSIONS = 64;
 
@@ -13,6 +15,15 @@ export interface LatentSpace {
   readonly weights: Float32Array;
   /** The vectors, `LATENT_DIMENSIONS` numbers for each stem. */
   readonly vectors: Int8Array;
+}
+
+/** The texts that a space is fitted to: fewest words of one, and the part of it that is read, Unicode code points. */
+export const LATENT_TEXT = { words: 60, characters: 1_500 } as const;
+
+/** Whether a latent space may have been fitted to a text. */
+export function mayBeFitted(text: string): boolean {
+  // A code point takes at most two units.
+  return countWords(text.slice(0, 2 * LATENT_TEXT.characters)).length >= LATENT_TEXT.words;
 }
 
 /** The number under which a latent space knows a stem, 0..2^32 - 1. Few stems share one. */

@@ -41,15 +41,14 @@ export function replaceText(value: Json, { old, by }: { readonly old: string; re
   return isFound ? replaced : undefined;
 }
 
-/** Whether a text is what `textOfValue` makes of a value, or each of its lines stands in a string of the value. */
+/** Whether a text is what `textOfValue` makes of a value, or each of its lines is a line of a string in it. */
 export function isMadeOf(text: string, value: Json): boolean {
   if (textOfValue(value) === text) return true;
-  const strings: string[] = [];
+  const lines = new Set<string>();
   const walk = (node: Json): void => {
-    if (typeof node === 'string') strings.push(node);
+    if (typeof node === 'string') for (const line of node.split('\n')) lines.add(line);
     else if (node !== null && typeof node === 'object') Object.values(node).forEach(walk);
   };
   walk(value);
-  const all = strings.join('\n');
-  return text.split('\n').every((line) => all.includes(line));
+  return text.split('\n').every((line) => line === '' || lines.has(line));
 }

@@ -2,13 +2,13 @@ import { DAY_MS } from '../dynamics.ts';
 import { createRandom } from '../random.ts';
 import type { Clock } from '../ports.ts';
 import { lastNumbers } from '../store/calibrations.ts';
-import { deleteLatentFit, findLatentFit, putLatentFit } from '../store/latent-spaces.ts';
+import { beginLatentFit, deleteLatentFit, findLatentFit, putLatentFit } from '../store/latent-spaces.ts';
 import { countMemories } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
 import { sampleMemories } from '../store/sample-memories.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { decompose, type SparseRows } from '../text/decompose.ts';
-import { LATENT_DIMENSIONS, type LatentSpace, stemHash, weightOfCount } from '../text/latent-space.ts';
+import { LATENT_DIMENSIONS, LATENT_TEXT, type LatentSpace, stemHash, weightOfCount } from '../text/latent-space.ts';
 import { countWords } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 
@@ -27,10 +27,6 @@ const MIN_TEXTS = 200;
 const MAX_TEXTS = 2_000;
 /** Memories that are drawn at most, to find these texts among short ones. */
 const DRAWN = 2 * MAX_TEXTS;
-/** The part of each text that is read, in characters. */
-const MAX_CHARACTERS = 1_500;
-/** Fewest words of a long text. */
-const MIN_WORDS = 60;
 /** Most stems of a space, the most frequent ones: it takes 72 bytes for each. */
 const MAX_STEMS = 8_000;
 /** A stem counts if at least this number of texts have it, and at most this share. */
@@ -41,9 +37,9 @@ const SEED = 22;
 
 /**
  * Fits a latent space to the long texts of a file, those of all its users, if there are enough and enough has changed:
- * at first, when the number of memories has doubled, and daily while anything changes. Words that were deleted leave it
- * with the next fit. A file with fewer than 200 long texts has no space.
- * @returns whether a fit was due and was made
+ * at first, when the number of memories has doubled, and daily while anything changes. A delete of a text that it may
+ * know takes the space with it, and also a fit that is being made. A file with fewer than 200 long texts has no space.
+ * @returns whether a fit was due, was made and was kept
  */
 export async function fitLatentSpace({ open, clock, pause }: LatentContext): Promise<boolean> {
   const { store } = open();
@@ -53,14 +49,14 @@ export async function fitLatentSpace({ open, clock, pause }: LatentContext): Pro
     return false;
   }
   if (!store.read(() => isDue(store, now))) return false;
+  const name = store.write(() => beginLatentFit(store));
   const { texts, state } = store.read(() => ({
     texts: readLongTexts(store),
     state: { at: now, memories: countMemories(store), numbers: lastNumbers(store) },
   }));
   const space = texts.length < MIN_TEXTS ? null : await fit(texts, pause);
   const current = open().store;
-  current.write(() => putLatentFit(current, state, space));
-  return true;
+  return current.write(() => putLatentFit(current, name, { fit: state, space }));
 }
 
 function isDue(store: Store, now: number): boolean {
@@ -75,10 +71,14 @@ function isDue(store: Store, now: number): boolean {
 
 /** Occurrences by stem of each long text. CJK and other scripts have no stems here. */
 function readLongTexts(store: Store): ReadonlyMap<string, number>[] {
-  const sample = sampleMemories(store, { count: DRAWN, characters: MAX_CHARACTERS, random: createRandom(SEED) });
+  const sample = sampleMemories(store, {
+    count: DRAWN,
+    characters: LATENT_TEXT.characters,
+    random: createRandom(SEED),
+  });
   return sample
     .map(({ content }) => countWords(content))
-    .filter(({ length }) => length >= MIN_WORDS)
+    .filter(({ length }) => length >= LATENT_TEXT.words)
     .slice(0, MAX_TEXTS)
     .map(({ counts }) => new Map([...counts].filter(([stem]) => isAscii(stem))));
 }

@@ -1,10 +1,12 @@
 import path from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
 import { expect, onTestFinished, test } from 'vitest';
+import { eraseMemories } from '../../../src/engine/commands/erase.ts';
+import { readConfig } from '../../../src/engine/config.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import { findLatentFit, readLatentSpace } from '../../../src/engine/store/latent-spaces.ts';
-import { deleteMemoryRow } from '../../../src/engine/store/memories.ts';
-import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { openStore, type SqliteStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { type LatentSpace, placeIn, stemHash } from '../../../src/engine/text/latent-space.ts';
 import { stemOf } from '../../../src/engine/text/stem-finder.ts';
 import { countWords } from '../../../src/engine/text/word-counts.ts';
@@ -40,15 +42,33 @@ async function fileOf(contents: readonly string[]) {
     NOW,
   );
   let [now, pauses] = [NOW, 0];
+  let onPause = () => {};
   const context: LatentContext = {
     open: () => ({ store }) as ReturnType<LatentContext['open']>,
     clock: { now: () => now },
-    pause: () => Promise.resolve(void (pauses += 1)),
+    pause: () => {
+      pauses += 1;
+      onPause();
+      return Promise.resolve();
+    },
   };
   return {
     store,
     fit: () => fitLatentSpace(context),
     pauses: () => pauses,
+    /** Calls `act` at the next pause of a fit. */
+    atPause: (act: () => void) => {
+      onPause = () => {
+        onPause = () => {};
+        act();
+      };
+    },
+    /** Erases the memories with a word, as a delete does. @returns their number */
+    erase: (word: string) => {
+      const found = store.db.prepare(`SELECT seq FROM memories WHERE content LIKE ?`).pluck().all(`%${word}%`);
+      const write = { store, indexes: new Map(), config: readConfig({}), now, newId: uuidv7, backlog: { atMost: 0 } };
+      return store.write(() => eraseMemories({ ...write, writtenBy: null }, found as number[])).memories;
+    },
     advance: (ms: number) => void (now += ms),
   };
 }
@@ -58,12 +78,16 @@ function similarity(space: LatentSpace, one: string, other: string): number {
   return a!.reduce((sum, value, place) => sum + value * b![place]!, 0);
 }
 
+/** All that the file keeps of fits, as one text; null for nothing. */
+const latentEntries = ({ db }: SqliteStore) =>
+  db.prepare(`SELECT group_concat(value) FROM store_info WHERE key GLOB 'latent_*'`).pluck().get();
+
 const knows = (store: Store, word: string) => readLatentSpace(store)!.hashes.includes(stemHash(stemOf(word)));
 
 test('texts of one topic lie near each other, whatever of its words they have', async () => {
   const file = await fileOf(longTexts(240));
   expect(await file.fit()).toBe(true);
-  expect(file.pauses()).toBeGreaterThan(2);
+  expect(file.pauses()).toBeGreaterThan(0);
   const space = readLatentSpace(file.store)!;
   const [harbour, polar] = [TOPICS[0]!, TOPICS[1]!];
   const part = (topic: readonly string[], from: number) => topic.slice(from, from + 20).join(' ');
@@ -81,10 +105,7 @@ test('equal files have equal spaces, which hold none of the words', async () => 
   await one.fit();
   await other.fit();
   expect(readLatentSpace(one.store)).toEqual(readLatentSpace(other.store));
-  const stored = one.store.db
-    .prepare(`SELECT group_concat(value) FROM store_info WHERE key GLOB 'latent_*'`)
-    .pluck()
-    .get();
+  const stored = latentEntries(one.store);
   for (const word of TOPICS.flat()) expect(stored).not.toContain(word);
 });
 
@@ -98,18 +119,39 @@ test('a file with fewer than 200 long texts has no space, however many short one
   expect(findLatentFit(small.store)).toBeUndefined();
 });
 
-test('words that were deleted leave with the next fit, after a day', async () => {
-  const file = await fileOf([...longTexts(240), ...longTexts(4).map((text) => `${text} wintergreen`)]);
+const WITH_RARE_WORDS = [
+  ...longTexts(240),
+  ...longTexts(4).map((text) => `${text} wintergreen`),
+  'A note of few words: marigold.',
+];
+
+test('a delete of a long text takes the space with it, and the next fit does not know its words', async () => {
+  const file = await fileOf(WITH_RARE_WORDS);
   await file.fit();
   expect(knows(file.store, 'wintergreen')).toBe(true);
-  const doomed = file.store.db.prepare(`SELECT seq FROM memories WHERE content LIKE '%wintergreen'`).pluck().all();
-  file.store.write(() => {
-    for (const memoryNo of doomed as number[]) deleteMemoryRow(file.store, memoryNo);
-  });
-  expect(await file.fit()).toBe(false); // No day has passed.
-  file.advance(DAY_MS);
+  expect(file.erase('marigold')).toBe(1);
+  expect(await file.fit()).toBe(false); // The space did not know it, and no day has passed.
+  expect(file.erase('wintergreen')).toBe(4);
+  expect(latentEntries(file.store)).toBeNull();
   expect(await file.fit()).toBe(true);
   expect(knows(file.store, 'wintergreen')).toBe(false);
   file.advance(DAY_MS);
   expect(await file.fit()).toBe(false); // Nothing has changed.
+});
+
+test('a fit during which a long text was deleted is not kept', async () => {
+  const file = await fileOf(WITH_RARE_WORDS);
+  file.atPause(() => expect(file.erase('wintergreen')).toBe(4));
+  expect(await file.fit()).toBe(false);
+  expect(latentEntries(file.store)).toBeNull();
+  expect(await file.fit()).toBe(true);
+  expect(knows(file.store, 'wintergreen')).toBe(false);
+});
+
+test('a delete of a memory whose text was long takes the space with it', async () => {
+  const file = await fileOf(WITH_RARE_WORDS);
+  await file.fit();
+  file.store.db.exec(`UPDATE memories SET content = 'Short: saffron.', version = 2 WHERE seq = 1`);
+  expect(file.erase('saffron')).toBe(1);
+  expect(latentEntries(file.store)).toBeNull();
 });
