@@ -184,6 +184,31 @@ test("the archive of mem0's OpenMemory is known, and its records are read once",
   expect(outcome.skipped).toEqual({ 'the same memories in another form': 1, deleted: 1 });
 });
 
+test('a file of an archive has a bound when it is unpacked, and so has gzip in it', async () => {
+  const records = `{"id":"1","memory":"First."}\n${' '.repeat(1_000_000)}\n`;
+  const zip = new yazl.ZipFile();
+  zip.addBuffer(Buffer.from(records), 'memories.jsonl');
+  zip.addBuffer(gzipSync(records), 'memories.jsonl.gz');
+  zip.end();
+  const file = path.join(tempFolder(), 'bomb.zip');
+  fs.writeFileSync(file, await buffer(zip.outputStream));
+  const unpacked = async (wanted: string, mostUnpacked: number) => {
+    const source = await openSource(file, { mostUnpacked });
+    let characters = 0;
+    try {
+      for await (const { texts } of source.files((name) => name === wanted))
+        for await (const text of texts()) characters += text.length;
+    } finally {
+      source.close();
+    }
+    return characters;
+  };
+  for (const name of ['memories.jsonl', 'memories.jsonl.gz']) {
+    expect(await unpacked(name, records.length)).toBe(records.length);
+    await expect(unpacked(name, records.length - 1)).rejects.toThrow(`${name} in ${file} is over`);
+  }
+});
+
 test('a record that is nested too deeply costs no other record', async () => {
   const folder = tempFolder();
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
