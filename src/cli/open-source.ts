@@ -13,7 +13,7 @@ const HEAD_BYTES = 64 * 1024;
 const PIECE_BYTES = 64 * 1024;
 /** Most files of an archive or a folder. */
 const MAX_FILES = 100_000;
-/** Most bytes that a file of an archive may have when it is unpacked: a bomb ends there. */
+/** Most bytes that a file of an archive, or what is in its gzip, may have when it is unpacked: a bomb ends there. */
 const MAX_UNPACKED = 4 * 1024 * 1024 * 1024;
 
 /**
@@ -67,11 +67,17 @@ function readStart(file: string, bytes: number): Buffer {
   }
 }
 
-/** Opens a file, a ZIP archive or a folder to import from. The caller closes it. */
-export async function openSource(target: string): Promise<ImportSource & { close(): void }> {
+/**
+ * Opens a file, a ZIP archive or a folder to import from. The caller closes it.
+ * @param options.mostUnpacked most bytes that a file of an archive may have when it is unpacked; 4 GiB by default
+ */
+export async function openSource(
+  target: string,
+  { mostUnpacked = MAX_UNPACKED }: { readonly mostUnpacked?: number } = {},
+): Promise<ImportSource & { close(): void }> {
   if (fs.statSync(target).isDirectory()) return folderSource(target);
   const start = readStart(target, SEAL_BYTES);
-  if (start.subarray(0, 4).equals(Buffer.from('PK\u0003\u0004', 'latin1'))) return archiveSource(target);
+  if (start.subarray(0, 4).equals(Buffer.from('PK\u0003\u0004', 'latin1'))) return archiveSource(target, mostUnpacked);
   const name = path.basename(target);
   const file: SourceFile = {
     name,
@@ -114,7 +120,7 @@ function folderSource(folder: string): ImportSource & { close(): void } {
   };
 }
 
-async function archiveSource(target: string): Promise<ImportSource & { close(): void }> {
+async function archiveSource(target: string, mostUnpacked: number): Promise<ImportSource & { close(): void }> {
   const options = { lazyEntries: true, autoClose: false };
   const archive = await promisify<string, typeof options, ZipFile>(openArchive as never)(target, options).catch(
     (cause: Error) => Promise.reject(new CliError(`${target} is a damaged ZIP: ${cause.message}`, { cause })),
@@ -132,8 +138,9 @@ async function archiveSource(target: string): Promise<ImportSource & { close(): 
     archive.readEntry();
   });
   const openEntry = promisify<Entry, Readable>(archive.openReadStream.bind(archive) as never);
+  const tooLarge = (name: string) => new CliError(`${name} in ${target} is over ${mostUnpacked / 2 ** 30} GiB`);
   async function* bytesOf(name: string, entry: Entry): AsyncGenerator<Uint8Array> {
-    if (entry.uncompressedSize > MAX_UNPACKED) throw new CliError(`${name} in ${target} is over 4 GB`);
+    if (entry.uncompressedSize > mostUnpacked) throw tooLarge(name);
     let sum = 0;
     try {
       for await (const piece of (await openEntry(entry)) as AsyncIterable<Uint8Array>) {
@@ -146,14 +153,23 @@ async function archiveSource(target: string): Promise<ImportSource & { close(): 
     // The library leaves checksums to its callers.
     if (sum !== entry.crc32) throw new CliError(`${name} in ${target} is damaged: its checksum is another one`);
   }
+  /** The bytes in a gzip file of the archive. */
+  async function* unzippedOf(name: string, entry: Entry): AsyncGenerator<Uint8Array> {
+    let left = mostUnpacked;
+    for await (const piece of unzipped(bytesOf(name, entry))) {
+      left -= piece.length;
+      if (left < 0) throw tooLarge(name);
+      yield piece;
+    }
+  }
   return {
     names: [...entries.keys()],
     head: '',
     async *files(isWanted) {
       for (const [name, entry] of entries)
         if (isWanted(name)) {
-          const open = () => (name.endsWith('.gz') ? unzipped(bytesOf(name, entry)) : bytesOf(name, entry));
-          yield { name, modifiedAt: null, texts: () => decoded(open()) };
+          const bytes = name.endsWith('.gz') ? unzippedOf : bytesOf;
+          yield { name, modifiedAt: null, texts: () => decoded(bytes(name, entry)) };
         }
     },
     close: () => archive.close(),

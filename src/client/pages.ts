@@ -70,9 +70,12 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
   }
 }
 
-/** What tells an entry from all others of its list; undefined for one that has neither id nor name. */
+/**
+ * What tells an entry from all others of its list; undefined for one that has neither id, place nor name. Several items
+ * of a batch may have the same memory, so the place in the batch comes before it.
+ */
 function keyOf(entry: unknown): string | undefined {
-  const { id, memory_id: memory, name } = Object(entry) as Readonly<Record<string, unknown>>;
-  const key = id ?? memory ?? name;
-  return typeof key === 'string' ? key : undefined;
+  const { id, item, memory_id: memory, name } = Object(entry) as Readonly<Record<string, unknown>>;
+  const key = id ?? item ?? memory ?? name;
+  return typeof key === 'string' || typeof key === 'number' ? String(key) : undefined;
 }

@@ -79,6 +79,15 @@ test('lines that are wrong are refused one by one, and unknown fields are told',
   expect(jsonLines((await post(api, changed)).text).at(-1)).toMatchObject({ complete: true, checksum: 'differs' });
 });
 
+test('of unknown fields with long names the summary has the beginnings', async () => {
+  const api = await start();
+  const reply = await post(api, [{ type: 'memory', id: ID, content: 'kept', ['é'.repeat(100_000)]: 1, short: 1 }]);
+  expect(jsonLines(reply.text).at(-1)).toMatchObject({
+    stored: { memory: 1 },
+    unknown_fields: { [`memory.${'é'.repeat(57)}…`]: 1, 'memory.short': 1 },
+  });
+});
+
 test('only an admin exports and imports; a bound key never does', async () => {
   const api = await start();
   const { control } = api.engine;

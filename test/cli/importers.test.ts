@@ -184,6 +184,53 @@ test("the archive of mem0's OpenMemory is known, and its records are read once",
   expect(outcome.skipped).toEqual({ 'the same memories in another form': 1, deleted: 1 });
 });
 
+test('a file of an archive has a bound when it is unpacked, and so has gzip in it', async () => {
+  const records = `{"id":"1","memory":"First."}\n${' '.repeat(1_000_000)}\n`;
+  const zip = new yazl.ZipFile();
+  zip.addBuffer(Buffer.from(records), 'memories.jsonl');
+  zip.addBuffer(gzipSync(records), 'memories.jsonl.gz');
+  zip.end();
+  const file = path.join(tempFolder(), 'bomb.zip');
+  fs.writeFileSync(file, await buffer(zip.outputStream));
+  const unpacked = async (wanted: string, mostUnpacked: number) => {
+    const source = await openSource(file, { mostUnpacked });
+    let characters = 0;
+    try {
+      for await (const { texts } of source.files((name) => name === wanted))
+        for await (const text of texts()) characters += text.length;
+    } finally {
+      source.close();
+    }
+    return characters;
+  };
+  for (const name of ['memories.jsonl', 'memories.jsonl.gz']) {
+    expect(await unpacked(name, records.length)).toBe(records.length);
+    await expect(unpacked(name, records.length - 1)).rejects.toThrow(`${name} in ${file} is over`);
+  }
+});
+
+test('a record that is nested too deeply costs no other record', async () => {
+  const folder = tempFolder();
+  const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+  const importText = async (format: string, text: string) => {
+    fs.writeFileSync(path.join(folder, 'records.json'), text);
+    return importFrom(format, path.join(folder, 'records.json'));
+  };
+  const ofMem0 = await importText(
+    'mem0',
+    `[{"id":"1","memory":"Deep.","metadata":{"a":${nested(50_000)}}},` +
+      `{"id":"2","memory":"Flat.","metadata":{"a":${nested(63)}}}]`,
+  );
+  expect(textsOf(ofMem0)).toEqual(['Deep.', 'Flat.']);
+  expect(ofMem0.lines.map(({ metadata }) => Object.keys(metadata as object))).toEqual([[], ['a']]);
+  expect(ofMem0.skipped).toEqual({ 'metadata that is nested too deeply (what it belongs to is imported)': 1 });
+  const item = (key: string, value: string) => `{"namespace":["a"],"key":"${key}","value":${value}}`;
+  const values = [nested(50_000), nested(65), nested(64)].map((value, at) => item(`k${at}`, value));
+  const ofStore = await importText('langgraph', values.join('\n'));
+  expect(ofStore.lines.map((line) => line['item'])).toEqual([{ namespace: 'a', key: 'k2' }]);
+  expect(ofStore.skipped).toEqual({ 'a value that is nested too deeply': 2 });
+});
+
 // ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function writeNotes(notes: Readonly<Record<string, string | Buffer>>): string {
@@ -231,6 +278,26 @@ test('front matter of notes comes over whole, every wikilink counts, and odd dat
     'bytes that are no UTF-8 (what it belongs to is imported)': 1,
     'front matter that is no YAML, of which plain lines are read (what it belongs to is imported)': 1,
   });
+});
+
+test('front matter that contains itself costs no other note, and no word of a relation is taken for another', async () => {
+  const folder = writeNotes({
+    'Boat.md': '---\nx: &r [*r, *r]\nkeeper: Ana\n---\n\nA boat.\n',
+    'Pier.md': 'A pier.\n\n- constructor [[Boat]]\n- __proto__ [[Crane]]\n- requires [[Gull]]\n',
+    'Crane.md': 'A crane.\n',
+    'Gull.md': 'A gull.\n',
+  });
+  const outcome = await importFrom('notes', folder);
+  const memories = outcome.lines.filter(({ type }) => type === 'memory');
+  expect(memories.map(({ title, metadata }) => [title, metadata])).toEqual([
+    ['Boat', {}],
+    ['Crane', {}],
+    ['Gull', {}],
+    ['Pier', {}],
+  ]);
+  expect(outcome.skipped).toEqual({ 'metadata that is nested too deeply (what it belongs to is imported)': 1 });
+  const links = outcome.lines.filter(({ type }) => type === 'link');
+  expect(links.map((link) => link['link_type'])).toEqual(['mentions', 'mentions', 'depends_on']);
 });
 
 test('metadata survives a Markdown export and its import, whatever its names', async () => {

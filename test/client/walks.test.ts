@@ -93,6 +93,35 @@ print(json.dumps(walks))`;
   120_000,
 );
 
+/** A batch of which the second item is merged into the memory of the first. */
+const REPEATED = ['Plums are ripe.', 'Plums are ripe.', 'Pears are not.'].map((content) => ({ content }));
+
+test('a receipt is walked with the items that share a memory', async () => {
+  const { receipt_id: id } = await client.addMemories({ items: REPEATED, receipt: true });
+  const seen: [number, string][] = [];
+  for await (const { item, fate } of client.getBatchReceipt({ id: id!, l: 2 })) seen.push([item, fate]);
+  expect(seen).toEqual([
+    [1, 'stored'],
+    [2, 'merged'],
+    [3, 'stored'],
+  ]);
+});
+
+test.skipIf(!hasPython)(
+  'by the Python client, too, with the items that share a memory',
+  async () => {
+    const program = `
+import json, sys
+from cairn_memory import Client
+client = Client(sys.argv[1], sys.argv[2])
+items = [{"content": text, "user_id": "python"} for text in ["Plums are ripe.", "Plums are ripe.", "Pears are not."]]
+receipt = client.add_memories(items=items, receipt=True)["receipt_id"]
+print(json.dumps([entry["item"] for entry in client.each(client.get_batch_receipt, id=receipt, l=2)]))`;
+    expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([1, 2, 3]);
+  },
+  60_000,
+);
+
 /** Ten memories that no request holds together, among them one that no request holds at all. */
 const LARGE = Array.from({ length: 10 }, (_, n) => ({ content: `${n} ${'é'.repeat(n === 4 ? 700_000 : 100_000)}` }));
 

@@ -315,9 +315,12 @@ class BaseClient:
 
 
 def _key_of(entry: Any) -> Optional[str]:
-    """What tells an entry from all others of its list; None for one that has neither id nor name."""
-    key = next((entry[name] for name in ("id", "memory_id", "name") if entry.get(name) is not None), None)
-    return key if isinstance(key, str) else None
+    """What tells an entry from all others of its list; None for one that has neither id, place nor name.
+
+    Several items of a batch may have the same memory, so the place in the batch comes before it.
+    """
+    key = next((entry[name] for name in ("id", "item", "memory_id", "name") if entry.get(name) is not None), None)
+    return str(key) if isinstance(key, (str, int)) else None
 
 
 def _bytes_of(memory: Dict[str, Any]) -> int:

@@ -27,8 +27,9 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024;
 const GROUP_LINES = 128;
 /** Groups on their way to the disk: while one is stored, two more are parsed, and then share a transaction. */
 const GROUPS_UNDER_WAY = 3;
-/** Most names of unknown fields that are kept. */
+/** Most names of unknown fields that are kept, and most characters of each. */
 const MAX_NAMES = 100;
+const NAME_CHARACTERS = 64;
 
 /** How an import treats its lines. */
 export interface ImportRequest {
@@ -220,18 +221,24 @@ function isEnd(bytes: Buffer): boolean {
   return bytes.length < MAX_END_BYTES && bytes.subarray(0, END.length).equals(END);
 }
 
-/** Counts by name, of at most `MAX_NAMES` names. */
+/** Counts by name, of at most `MAX_NAMES` names; names with the same first `NAME_CHARACTERS` are counted together. */
 class Counter {
   readonly #counts = new Map<string, number>();
   total = 0;
 
   add(name: string): void {
     this.total += 1;
-    const shown = this.#counts.has(name) || this.#counts.size < MAX_NAMES ? name : 'others';
+    const short = name.length > NAME_CHARACTERS ? beginningOf(name) : name;
+    const shown = this.#counts.has(short) || this.#counts.size < MAX_NAMES ? short : 'others';
     this.#counts.set(shown, (this.#counts.get(shown) ?? 0) + 1);
   }
 
   toObject(): Record<string, number> {
     return Object.fromEntries(this.#counts);
   }
+}
+
+/** The first characters of a name, copied: a slice would keep the whole name in memory. */
+function beginningOf(name: string): string {
+  return Buffer.from(`${name.slice(0, NAME_CHARACTERS)}…`).toString();
 }

@@ -130,9 +130,10 @@ export function tagsIn(context: ImportContext, value: unknown): string[] {
   return tags;
 }
 
-/** Longest metadata, in bytes of JSON, and its deepest nesting. */
+/** Longest metadata, in bytes of JSON. */
 const METADATA_BYTES = 16_000;
-const METADATA_DEPTH = 60;
+/** Most levels of lists and objects that the server takes in metadata and in the value of an item. */
+const MOST_LEVELS = 64;
 
 /** What can be metadata. Cairn has a meaning of its own for `sector`, so that of the source has another name. */
 export function metadataOf(context: ImportContext, value: unknown): Readonly<Record<string, unknown>> {
@@ -140,15 +141,16 @@ export function metadataOf(context: ImportContext, value: unknown): Readonly<Rec
     ([name, one]) => [name === 'sector' ? 'source_sector' : name, one] as const,
   );
   const metadata = Object.fromEntries(renamed);
-  const isDeep = depthOf(metadata) > METADATA_DEPTH;
+  const isDeep = isTooDeep(metadata);
   if (!isDeep && Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES) return metadata;
   lose(context, isDeep ? 'metadata that is nested too deeply' : 'metadata over 16 KiB');
   return {};
 }
 
-function depthOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one)), 0);
+/** Whether a value has more than `levels` levels of lists and objects, as one that contains itself has. */
+export function isTooDeep(value: unknown, levels = MOST_LEVELS): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1));
 }
 
 /**

@@ -130,7 +130,7 @@ async function* noteLines(
     const relation = RELATION.exec(line);
     if (relation !== null) {
       const word = relation[1]!.trim().toLowerCase().replaceAll(/[ -]/g, '_');
-      links.push({ src: id, to: relation[2]!, type: LINK_TYPES[word] ?? 'mentions' });
+      links.push({ src: id, to: relation[2]!, type: Object.hasOwn(LINK_TYPES, word) ? LINK_TYPES[word]! : 'mentions' });
     }
     for (const [, to] of line.slice(relation?.[0].length ?? 0).matchAll(WIKILINK))
       links.push({ src: id, to: to!, type: 'mentions' });

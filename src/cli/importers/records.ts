@@ -7,6 +7,7 @@ import {
   type ImportContext,
   type ImportFormat,
   isOpenMemory,
+  isTooDeep,
   lineIn,
   lineOf,
   lose,
@@ -187,8 +188,9 @@ export const langgraph: ImportFormat = {
         context.skip('without a key, or with a namespace that is empty in part or over 512 characters');
         continue;
       }
-      if (Buffer.byteLength(JSON.stringify(value)) > 256_000) {
-        context.skip('a value over 256 KiB');
+      const isDeep = isTooDeep(value);
+      if (isDeep || Buffer.byteLength(JSON.stringify(value)) > 256_000) {
+        context.skip(isDeep ? 'a value that is nested too deeply' : 'a value over 256 KiB');
         continue;
       }
       if (labels.some((label) => label.includes('.'))) lose(context, 'the dots in the labels of a namespace');
