@@ -24,24 +24,25 @@ const REPEATED = {
     getRetrievalDefaults getPrivacyPolicy getLimits listAudit listErasures getErasure listTenants listKeys listBackups
     listSettings getActivity getReembedStatus listProviderCalls sumProviderCalls getConsole getConsoleSession
     beginProviderSignIn endProviderSignIn getConsoleFile getHealth getReadiness getMetrics listSectors getStats
-    getDescription getDocsPage getDocsFile`,
+    getDescription getDocsPage getDocsFile getBatchReceipt listServers listConsolidations`,
   'it reads by POST, as the question stands in the body': `
     queryMemories queryMemoriesAgain explainMemory replayRecall pageMemories listItems searchStoreItems
-    listStoreNamespaces retrieveNodeMemories getGraphContext regenerateUserSummary previewDecay`,
+    listStoreNamespaces retrieveNodeMemories getGraphContext regenerateUserSummary previewDecay queryFederation`,
   'it says what shall be': `
     replaceDocument patchMemory putItem moveNamespace putStoreItem putRetrievalDefaults putPrivacyPolicy patchLimits
     giveRecallFeedback`,
   'it says what shall no longer be': `
     deleteDocument unlinkMemories deleteMemory deleteMemories deleteMemoriesOfUser deleteItem deleteNamespace clearLog
     deleteStoreItem deleteStandingQuery deleteWebhook deleteEval discardJob eraseTenant revokeKey cancelReembed
-    closeConsoleSession`,
+    closeConsoleSession removeServer`,
   'an idempotency key makes the second request the first': 'addMemory addMemoryAgain addMemories',
 };
 const SENT_ONCE = `
   ingestDocument ingestPage ingestDocuments cancelDocument linkMemories supersedeMemory contradictMemories reflect
   reinforceMemory appendToLog replaceEndOfLog popFromLog storeNodeOutput storeGraphReflection importData
   createStandingQuery createWebhook retryDeliveries putEval runEval learnWeights acceptLearned revertLearned callMcp
-  callMcpOfUser retryJob cancelJob createTenant createKey requestBackup startReembed pauseReembed openConsoleSession`;
+  callMcpOfUser retryJob cancelJob createTenant createKey requestBackup startReembed pauseReembed openConsoleSession
+  addServer consolidate undoConsolidation`;
 
 const names = (text: string) => text.trim().split(/\s+/);
 const repeated = Object.values(REPEATED).flatMap(names);

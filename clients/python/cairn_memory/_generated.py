@@ -1601,7 +1601,7 @@ OPERATIONS: Dict[str, Operation] = {
     "get_recall": Operation("GET", "/recalls/{id}", None, None, True, False, False, False, False),
     "replay_recall": Operation("POST", "/recalls/{id}/replay", [], None, True, False, False, False, False),
     "give_recall_feedback": Operation("POST", "/recalls/{id}/feedback", [], None, True, False, False, False, False),
-    "query_federation": Operation("POST", "/federation/query", [], None, False, False, False, False, False),
+    "query_federation": Operation("POST", "/federation/query", [], None, True, False, False, False, False),
     "add_server": Operation("POST", "/federation/servers", [], None, False, False, False, False, False),
     "list_servers": Operation("GET", "/federation/servers", None, None, True, False, False, False, False),
     "remove_server": Operation("DELETE", "/federation/servers/{name}", None, None, True, False, False, False, False),

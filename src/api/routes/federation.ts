@@ -31,6 +31,7 @@ export const federationRoutes: readonly Route[] = [
     method: 'post',
     path: '/federation/query',
     name: 'queryFederation',
+    repeatable: true,
     access: 'read',
     forBoundKeys: true,
     recordsItsReads: true,

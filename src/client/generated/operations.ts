@@ -29,7 +29,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   getRecall: { at: 'GET /recalls/{id}' },
   replayRecall: { at: 'POST /recalls/{id}/replay', query: [] },
   giveRecallFeedback: { at: 'POST /recalls/{id}/feedback', query: [] },
-  queryFederation: { at: 'POST /federation/query', query: [], once: true },
+  queryFederation: { at: 'POST /federation/query', query: [] },
   addServer: { at: 'POST /federation/servers', query: [], once: true },
   listServers: { at: 'GET /federation/servers' },
   removeServer: { at: 'DELETE /federation/servers/{name}' },
