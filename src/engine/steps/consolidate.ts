@@ -23,10 +23,10 @@ import { putConcludedEdge } from '../store/edges.ts';
 import { listOutdatedGathered } from '../store/gatherable.ts';
 import { finishJob, releaseJob, type Question } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
-import type { MemoryRow } from '../store/memories.ts';
+import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { ConsolidationMethod, Metadata, NewMemory } from '../types.ts';
 import { findThreads, type Thread } from './find-threads.ts';
-import { statementOf, unchangedOf } from './shown-memories.ts';
+import { statementOf } from './shown-memories.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
 /** The type of all gathered memories, by which queries and lists find them. */
@@ -131,8 +131,8 @@ async function contentOf(
 type Kept = Omit<Thread, 'content'> & { readonly content: string | null; readonly method: ConsolidationMethod };
 
 /**
- * Stores a gathered memory with links to its sources, unless one of these was erased, hidden, changed or gathered since
- * it was read. Of a text that was refused it only notes the sources, so that they are not gathered again.
+ * Stores a gathered memory with links to its sources, unless one of these was erased, gathered, or changed in anything
+ * since it was read. Of a text that was refused it only notes the sources, so that they are not gathered again.
  * @returns false, and changes nothing, if the claim no longer holds the job
  */
 function keep(
@@ -146,7 +146,9 @@ function keep(
   return store.write(() => {
     if (!holdsLease(store, question)) return false;
     const sources = rows.map(({ memoryNo }) => memoryNo);
-    if (unchangedOf(store, rows, now).size < rows.length || listGatheredOf(store, sources).length > 0) return true;
+    const versions = new Map(readMemoryRows(store, sources).map(({ memoryNo, version }) => [memoryNo, version]));
+    const areAsRead = rows.every(({ memoryNo, version }) => versions.get(memoryNo) === version);
+    if (!areAsRead || listGatheredOf(store, sources).length > 0) return true;
     const made = { id: newId(), runId: question.id, userNo: run.place.userNo, sources, method };
     const memoryNo = content === null ? null : storeGathered(writing, { ...made, rows, content });
     insertConsolidation(store, { ...made, memoryNo }, question.jobNo, now);

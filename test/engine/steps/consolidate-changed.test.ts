@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { patchMemory } from '../../../src/engine/commands/patch.ts';
+import { writeContextOf } from '../../../src/engine/steps/step-context.ts';
+import { openTestEngine } from '../../support/engine-fixture.ts';
+import { startFakeProvider } from '../../support/fake-provider.ts';
+
+const POOL = [
+  'Ana swims every Monday morning at the city pool before work.',
+  'Ana swims every Monday morning at the city pool before work, and in winter too.',
+];
+
+test.each([
+  ['metadata', { metadata: { visibility: 'private' } }],
+  ['tags', { tags: ['private'] }],
+])('memories of which one gets other %s while a language model writes are not gathered', async (_, patch) => {
+  const { chat, url, close } = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(close);
+  const fixture = await openTestEngine({ settings: { OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: url } });
+  onTestFinished(() => fixture.close());
+  const ids: string[] = [];
+  for (const content of POOL) ids.push((await fixture.add({ content, userId: 'ana' })).id);
+  await fixture.drain();
+  chat.say(() => {
+    fixture.store.write(() => patchMemory(writeContextOf(fixture.batch), { id: ids[0]!, patch }));
+    return JSON.stringify({ text: 'Ana swims at the city pool on Monday mornings before work.' });
+  });
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+  expect(chat.calls).toHaveLength(1);
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toEqual([]);
+});
