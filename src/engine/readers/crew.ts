@@ -26,6 +26,8 @@ export interface CrewOptions {
 
 /** The threads of a process that run reads. */
 export interface Crew {
+  /** Returns the reads that threads work on, cancelled ones included, without those that wait for a provider. */
+  working(): readonly Read[];
   /** Returns a thread that has nothing to do, or a new one; undefined if all are busy. */
   idle(): ThreadLink | undefined;
   /** Returns a thread that has one read, for which `endsSoon` holds; undefined if there is none. */
@@ -82,6 +84,7 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onDon
   }
 
   return {
+    working: () => [...links].flatMap((link) => link.working),
     idle() {
       for (const link of links) if (link.working.length === 0) return link;
       return links.size < threads && !pause.isOn && !isClosed ? start() : undefined;

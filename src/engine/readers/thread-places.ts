@@ -8,19 +8,16 @@ interface PlacedRead extends QueuedRead {
   readonly sentAt: number;
 }
 
-/** Which reads the threads of a process may have in hand together. */
+/** Which reads the threads of a process may work on together. */
 export interface ThreadPlaces {
   /** Notes that a read was asked for. */
   note(read: PlacedRead): void;
-  /** Whether an idle thread may run the read. */
-  hasRoom(read: PlacedRead): boolean;
+  /** Whether an idle thread may run the read while others work on the reads `working`. */
+  hasRoom(read: PlacedRead, working: readonly PlacedRead[]): boolean;
   /** Whether the read may be handed to a thread that has another one to end first. */
   isQuick(read: PlacedRead): boolean;
   /** Whether a thread that has this read is likely to end it at once. */
   endsSoon(read: PlacedRead): boolean;
-  /** Notes that a thread has the read, until `leave`. */
-  enter(read: PlacedRead): void;
-  leave(read: PlacedRead): void;
 }
 
 /** Reads that may take a hundred times as long as a query, whoever asks. */
@@ -56,7 +53,6 @@ const KEPT_FREE_MS = 10_000;
  */
 export function createThreadPlaces(threads: number, clock: () => number = () => performance.now()): ThreadPlaces {
   const mostLong = Math.max(1, threads - 1);
-  const long = new Set<PlacedRead>();
   /** The two keys that asked something short last, and when; the latest comes first. */
   let short: readonly { readonly path: string; readonly key: string; readonly at: number }[] = [];
 
@@ -73,15 +69,12 @@ export function createThreadPlaces(threads: number, clock: () => number = () => 
       const { path, key } = read;
       short = [{ path, key, at: clock() }, ...short.filter((one) => !isSame(one, read))].slice(0, 2);
     },
-    hasRoom(read) {
-      if (!isLong(read) || long.size < mostLong) return true;
-      return !LONG_READS.has(read.name) && long.size < threads && !othersAskShort(read);
+    hasRoom(read, working) {
+      if (!isLong(read)) return true;
+      const long = working.filter(isLong).length;
+      return long < mostLong || (!LONG_READS.has(read.name) && long < threads && !othersAskShort(read));
     },
     isQuick,
     endsSoon: (read) => isQuick(read) && clock() - read.sentAt < QUICK_MS,
-    enter(read) {
-      if (isLong(read)) long.add(read);
-    },
-    leave: (read) => void long.delete(read),
   };
 }

@@ -39,10 +39,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const crew = createCrew({
     ...{ threads, hungAfterMs, data, services },
     onFree: handOut,
-    onDone(read, ms) {
-      places.leave(read);
-      waiting.end(read, ms);
-    },
+    onDone: (read, ms) => waiting.end(read, ms),
     onLost: (lost) => lost.forEach(again),
   });
   let isClosed = false;
@@ -52,9 +49,10 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     while (waiting.size > 0 && !isClosed) {
       const idle = crew.idle();
       const link = idle ?? crew.soonIdle(places.endsSoon);
-      const read = link && waiting.take(idle === undefined ? places.isQuick : places.hasRoom);
+      const working = crew.working();
+      const mayRun = idle === undefined ? places.isQuick : (read: Read) => places.hasRoom(read, working);
+      const read = link && waiting.take(mayRun);
       if (read === undefined) return;
-      places.enter(read);
       link!.send(read);
     }
   }

@@ -23,27 +23,23 @@ function startPlaces(threads = 2) {
 test('explanations, exports and the like leave one thread free', () => {
   const { places, ask } = startPlaces();
   const first = ask('a', { name: 'explain' });
-  places.enter(first);
   for (const name of ['explain', 'readExportSlice', 'diff', 'learnWeights'] as const)
-    expect(places.hasRoom(ask('b', { name }))).toBe(false);
-  expect(places.hasRoom(ask('b'))).toBe(true);
-  places.leave(first);
-  expect(places.hasRoom(ask('b', { name: 'explain' }))).toBe(true);
+    expect(places.hasRoom(ask('b', { name }), [first])).toBe(false);
+  expect(places.hasRoom(ask('b'), [first])).toBe(true);
+  expect(places.hasRoom(ask('b', { name: 'explain' }), [])).toBe(true);
 });
 
 test('with one thread, one long read runs at a time', () => {
   const { places, ask } = startPlaces(1);
   const read = ask('a', { name: 'explain' });
-  expect(places.hasRoom(read)).toBe(true);
-  places.enter(read);
-  expect(places.hasRoom(ask('b', { name: 'explain' }))).toBe(false);
+  expect(places.hasRoom(read, [])).toBe(true);
+  expect(places.hasRoom(ask('b', { name: 'explain' }), [read])).toBe(false);
 });
 
 test('a key that is alone has all threads for its slow queries', () => {
   const { places, ask } = startPlaces();
   const slow = ask('a', { tookMs: 5_000 });
-  places.enter(slow);
-  expect(places.hasRoom(ask('a', { tookMs: 5_000 }))).toBe(true);
+  expect(places.hasRoom(ask('a', { tookMs: 5_000 }), [slow])).toBe(true);
 });
 
 test.each([
@@ -53,18 +49,17 @@ test.each([
   const { clock, places, ask } = startPlaces();
   ask(path, { key });
   ask('a');
-  places.enter(ask('a', { tookMs: 5_000 }));
-  expect(places.hasRoom(ask('a'))).toBe(false);
-  expect(places.hasRoom(ask(path, { key }))).toBe(true);
+  const slow = ask('a', { tookMs: 5_000 });
+  expect(places.hasRoom(ask('a'), [slow])).toBe(false);
+  expect(places.hasRoom(ask(path, { key }), [slow])).toBe(true);
   clock.now += 10_001;
-  expect(places.hasRoom(ask('a'))).toBe(true);
+  expect(places.hasRoom(ask('a'), [slow])).toBe(true);
 });
 
 test('slow queries of two keys have all threads, if nobody asks short ones', () => {
   const { places, ask } = startPlaces();
   for (const path of ['a', 'b']) ask(path, { tookMs: 5_000 });
-  places.enter(ask('a'));
-  expect(places.hasRoom(ask('b'))).toBe(true);
+  expect(places.hasRoom(ask('b'), [ask('a')])).toBe(true);
 });
 
 test('only a quick read waits behind another, and only behind a quick one that has just begun', () => {

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine, Tenant } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { type Logger, silentLogger } from '../../../src/engine/ports.ts';
-import { createThreadReaders } from '../../../src/engine/readers/thread-readers.ts';
+import { createThreadReaders, type ThreadReadersOptions } from '../../../src/engine/readers/thread-readers.ts';
 import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
 import { createSharedFiles } from '../../../src/engine/tenant-file/shared-files.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
@@ -206,26 +206,45 @@ describe('a reader thread that ends', () => {
   });
 });
 
+/** Starts one reader thread of its own over files of a folder. */
+function startOneThread(folder: string, options: Partial<ThreadReadersOptions> = {}) {
+  const config = readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_EMBEDDINGS: 'none' });
+  const readers = createThreadReaders({
+    ...{ threads: 1, config, identity: null, logger: silentLogger, tracing: null },
+    sharedFiles: createSharedFiles({ vectorIndex: 'auto', maxReaders: 1, maxBytes: 1e9, maxFiles: 4 }),
+    ...{ questionerOf: () => null, languageModel: null, watchWaiting: () => {}, onUnknownWordFormat: () => {} },
+    onThreadEnd: () => {},
+    ...options,
+  });
+  onTestFinished(() => readers.close());
+  return { readers, file: config.paths.defaultTenant };
+}
+
 test('a thread that hangs is ended, and its question is answered by another', async () => {
   const folder = tempFolder();
   const { tenant } = await open(folder);
   await tenant.addMemories(TEXTS.map((content) => newMemory({ content, userId: 'ana' })));
-  const config = readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_EMBEDDINGS: 'none' });
   vi.stubEnv('CAIRN_FAILPOINT', 'before-read:spin:2');
   let ended = 0;
-  const readers = createThreadReaders({
-    ...{ threads: 1, hungAfterMs: 2_000, config, identity: null, logger: silentLogger, tracing: null },
-    sharedFiles: createSharedFiles({ vectorIndex: 'auto', maxReaders: 1, maxBytes: 1e9, maxFiles: 4 }),
-    ...{ questionerOf: () => null, languageModel: null, watchWaiting: () => {}, onUnknownWordFormat: () => {} },
-    onThreadEnd: () => (ended += 1),
-  });
-  onTestFinished(() => readers.close());
+  const { readers, file } = startOneThread(folder, { hungAfterMs: 2_000, onThreadEnd: () => (ended += 1) });
   for (let at = 0; at < 3; at += 1) {
-    const question = { query: ask(QUESTIONS[at]!), defaults: {} };
-    const { result } = await readers.read(config.paths.defaultTenant, 'query', question);
+    const { result } = await readers.read(file, 'query', { query: ask(QUESTIONS[at]!), defaults: {} });
     expect(result.hits).not.toEqual([]);
   }
   expect(ended).toBeGreaterThanOrEqual(1);
+});
+
+test('a tenant that asks behind forty questions of another does not wait for them', async () => {
+  const [busy, quiet] = [tempFolder(), tempFolder()];
+  for (const folder of [busy, quiet]) await open(folder);
+  const { readers, file } = startOneThread(busy);
+  const files = [...Array.from({ length: 40 }, () => file), path.join(quiet, path.basename(file))];
+  const answered: string[] = [];
+  const question = { query: ask('harbour'), defaults: {} };
+  await Promise.all(files.map((one) => readers.read(one, 'query', question).then(() => void answered.push(one))));
+  expect(answered).toHaveLength(41);
+  // The thread has two questions when the last one is asked; by arrival it would be the last to be answered.
+  expect(answered.indexOf(files.at(-1)!)).toBeLessThan(20);
 });
 
 describe('providers', () => {
@@ -247,6 +266,34 @@ describe('providers', () => {
     expect(provider.texts).toBe(asked);
     provider.setMode('status');
     expect((await tenant.query(ask('another question about the harbour'))).degraded).toBe(true);
+  });
+
+  test('leave room for a long question while another one waits for them', async () => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    const { tenant } = await openFilled({
+      OM_EMBEDDINGS: 'openai',
+      OM_OPENAI_BASE_URL: provider.url,
+      OPENAI_API_KEY: 'key',
+      ...{ OM_EMBED_TIMEOUT_MS: '60000', OM_QUERY_EMBED_TIMEOUT_MS: '60000' },
+    });
+    const { id } = (await tenant.query(ask('harbour'))).hits[0]!.memory;
+    const release = provider.hold();
+    let answered = 0;
+    const explain = async (subject: string) => {
+      const { memoryId } = await tenant.as(subject).explain(ask(subject), id);
+      expect(memoryId).toBe(id);
+      answered += 1;
+    };
+    const explained: Promise<void>[] = [];
+    for (const subject of ['orchard', 'compiler']) {
+      const called = provider.nextCall();
+      explained.push(explain(subject));
+      expect((await called).texts).toEqual([subject]);
+    }
+    expect(answered).toBe(0);
+    release();
+    await Promise.all(explained);
   });
 
   test('a language model reranks for a thread', async () => {
