@@ -4,6 +4,13 @@ import { EngineError } from '../engine/index.ts';
 export const MAX_JSON_VALUES = 100_000;
 /** Most names of fields in a JSON body, all objects together. Parsing 20,000 different ones takes some 15 ms. */
 export const MAX_JSON_NAMES = 20_000;
+/** Most values, and most names of fields, of a text of JSON. */
+export interface JsonBounds {
+  readonly values: number;
+  readonly names: number;
+}
+
+const BODY_BOUNDS: JsonBounds = { values: MAX_JSON_VALUES, names: MAX_JSON_NAMES };
 /** Deepest nesting of a JSON body. Fields have closer bounds of their own; this one keeps recursion shallow. */
 const MAX_JSON_DEPTH = 512;
 
@@ -21,12 +28,12 @@ const QUOTED_CHARACTERS = 64;
 /**
  * Refuses a text of JSON that names a field of an object twice, where JSON.parse would keep the last: what checked the
  * request on its way may have read the first. Refuses numbers that JSON.parse would replace by another number, more
- * than `MAX_JSON_VALUES` values, more than `MAX_JSON_NAMES` names and a nesting over `MAX_JSON_DEPTH`, too. All of this
- * comes before anything is made of the text: JSON.parse takes twenty times as long for a text of empty lists as it
- * takes to find that there are too many. A text that is not JSON may pass.
+ * values or names than `most` allows and a nesting over `MAX_JSON_DEPTH`, too. All of this comes before anything is
+ * made of the text: JSON.parse takes twenty times as long for a text of empty lists as it takes to find that there are
+ * too many. A text that is not JSON may pass.
  * @throws EngineError `invalid`; SyntaxError for a name that is no JSON string
  */
-export function checkJson(text: string): void {
+export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
   /** The names in each open container, from outside in; null for a list. */
   const open: (Set<string> | null)[] = [];
   let [values, names] = [1, 0];
@@ -50,9 +57,9 @@ export function checkJson(text: string): void {
     if (code !== QUOTE && code !== CLOSE_OBJECT && code !== CLOSE_LIST) values++;
     if (open.length > MAX_JSON_DEPTH)
       throw new EngineError('invalid', `the body is nested over ${MAX_JSON_DEPTH} deep`);
-    if (values > MAX_JSON_VALUES) throw new EngineError('invalid', `the body has over ${MAX_JSON_VALUES} values`);
-    if (names > MAX_JSON_NAMES)
-      throw new EngineError('invalid', `the body has over ${MAX_JSON_NAMES} names of fields, in all objects together`);
+    if (values > most.values) throw new EngineError('invalid', `the body has over ${most.values} values`);
+    if (names > most.names)
+      throw new EngineError('invalid', `the body has over ${most.names} names of fields, in all objects together`);
   }
 }
 
@@ -66,7 +73,7 @@ function endOfString(text: string, start: number): number {
 /**
  * Returns the offset behind the number that begins at `start`. Whole numbers come back as they were sent or are
  * refused, since some programs count beyond what a JavaScript number holds. A fraction means the nearest 64-bit number
- * to every program.
+ * to every program, which is 0 for one under 2.5e-324.
  * @throws EngineError `invalid` for a whole number that would come back as another one, and for a number beyond 1.8e308
  */
 function endOfNumber(text: string, start: number): number {
@@ -79,10 +86,16 @@ function endOfNumber(text: string, start: number): number {
   if (isWhole && written.length <= SAFE_CHARACTERS) return end;
   const value = Number(written);
   const isKept = () => !isWhole || String(value) === written || BigInt(value) === BigInt(written);
-  if (Number.isFinite(value) && isKept()) return end;
+  const place = `the number at character ${start + 1} of the body`;
+  if (!Number.isFinite(value))
+    throw new EngineError(
+      'invalid',
+      `${place} is too large: numbers reach from -${Number.MAX_VALUE} to ${Number.MAX_VALUE}; send it as a string`,
+    );
+  if (isKept()) return end;
   throw new EngineError(
     'invalid',
-    `the number at character ${start + 1} of the body cannot be kept exactly: whole numbers reach from ` +
+    `${place} cannot be kept exactly: whole numbers reach from ` +
       `${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}; send a larger one as a string`,
   );
 }

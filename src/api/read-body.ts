@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { EngineError, isEngineError } from '../engine/index.ts';
-import { checkJson } from './check-json.ts';
+import { checkJson, type JsonBounds } from './check-json.ts';
 
 /** Longest JSON body that is read, in bytes; uploads of documents may be longer. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -103,15 +103,16 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
 
 /**
  * Parses a JSON text.
+ * @param most its bounds; those of a body if left out
  * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, and as `checkJson` does. The message does
  *   not quote the text, as V8's own message would.
  */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Buffer, most?: JsonBounds): unknown {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
   if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');
   const text = bytes.toString('utf8');
   try {
-    checkJson(text);
+    checkJson(text, most);
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (isEngineError(error)) throw error;

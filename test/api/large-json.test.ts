@@ -140,15 +140,13 @@ describe('a body of JSON', () => {
       '0.1',
     ];
     for (const number of kept) checkJson(`{"n":[${number}]}`);
-    for (const number of [
-      '9007199254740993',
-      '-9007199254740993',
-      '1234567890123456789',
-      '1e309',
-      `1${'0'.repeat(400)}`,
-    ])
+    for (const number of ['9007199254740993', '-9007199254740993', '1234567890123456789'])
       expect(() => checkJson(`{"n":[${number}]}`), number).toThrow('number at character 7 of the body cannot be kept');
-    checkJson('{"n":"9007199254740993"}');
+    for (const number of ['1e309', '-1E400', `1${'0'.repeat(400)}`])
+      expect(() => checkJson(`{"n":[${number}]}`), number).toThrow(
+        'number at character 7 of the body is too large: numbers reach from -1.7976931348623157e+308 to 1.797',
+      );
+    checkJson('{"n":["9007199254740993",1e-400]}');
     const whole = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
     fc.assert(
       fc.property(whole, (number) => {

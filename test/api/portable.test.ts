@@ -45,6 +45,17 @@ test('what GET /export sends, POST /import of another server stores as it was', 
   expect(jsonLines(dry.text).at(-1)).toMatchObject({ dry_run: true, stored: { memory: 3, setting: 1 } });
 });
 
+test('a line has room for the names of everything that one memory may hold', async () => {
+  const [from, to] = [await start(), await start()];
+  const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, no) => [`k${no}`, 0]));
+  const made = await from.request('PUT', '/items', { body: { key: 'k', value: named(19_500), content: 'many' } });
+  const patch = { metadata: named(1_500) };
+  expect((await from.request('PATCH', `/memory/${made.body.id}`, { body: patch })).status).toBe(200);
+  const { text } = await from.request('GET', '/export');
+  const imported = await post(to, [text.trimEnd()]);
+  expect(jsonLines(imported.text).at(-1)).toMatchObject({ complete: true, stored: { memory: 1 }, refused: {} });
+});
+
 test('lines that are wrong are refused one by one, and unknown fields are told', async () => {
   const api = await start();
   const reply = await post(api, [

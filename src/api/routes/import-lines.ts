@@ -23,6 +23,8 @@ import { type ItemError, isItemError, itemError, orItemError } from './batch-ite
 
 /** Longest line: a memory with its value and its vectors. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** A line holds what came in several bodies, such as metadata, value and text; none that was exported has as many. */
+const LINE_BOUNDS = { values: 1_000_000, names: 500_000 };
 /** Lines stored in one transaction. */
 const GROUP_LINES = 128;
 /** Groups on their way to the disk: while one is stored, two more are parsed, and then share a transaction. */
@@ -151,7 +153,7 @@ class ImportSession {
     const isLast = isEnd(bytes);
     if (!isLast) this.#hash.update(bytes).update('\n');
     if (number < this.#asked.fromLine && !isLast) return { line: null };
-    return orItemError(() => this.#parse(parseJson(bytes)));
+    return orItemError(() => this.#parse(parseJson(bytes, LINE_BOUNDS)));
   }
 
   #parse(value: unknown): Parsed {
