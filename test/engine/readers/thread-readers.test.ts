@@ -255,6 +255,8 @@ describe('providers', () => {
       OM_EMBEDDINGS: 'openai',
       OM_OPENAI_BASE_URL: provider.url,
       OPENAI_API_KEY: 'key',
+      // A busy machine may need longer than the default before a question is answered by its words alone.
+      OM_QUERY_EMBED_TIMEOUT_MS: '20000',
     });
     const before = provider.texts;
     const answers = await Promise.all(Array.from({ length: 8 }, () => tenant.query(ask('one question for all'))));
