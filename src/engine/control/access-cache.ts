@@ -1,5 +1,5 @@
 import type { Holder, TenantRecord } from './control-database.ts';
-import { immediately, type ControlFile, type KeyRow, type SettingRow, type TenantRow } from './control-file.ts';
+import { immediately, type ControlFile, type KeyRow, type TenantRow } from './control-file.ts';
 
 /**
  * Longest time (ms) for which a change by another process goes unnoticed. An access that comes later than this after
@@ -7,14 +7,12 @@ import { immediately, type ControlFile, type KeyRow, type SettingRow, type Tenan
  */
 export const GENERATION_LOOK_MS = 250;
 
-/** Tenants, keys and settings as of one generation. */
+/** Tenants and keys as of one generation. */
 interface Access {
   readonly generation: number;
   readonly tenants: ReadonlyMap<string, TenantRecord>;
   /** Keys by id, without the revoked ones. */
   readonly keys: ReadonlyMap<string, CachedKey>;
-  /** Settings by tenant and name. */
-  readonly settings: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 interface CachedKey {
@@ -24,8 +22,8 @@ interface CachedKey {
 }
 
 /**
- * Tenants, keys and settings in memory, so that a request costs no read of the file. What another process deleted,
- * revoked or set anew may still be found as it was for `GENERATION_LOOK_MS`.
+ * Tenants and keys in memory, so that a request costs no read of the file. What another process deleted or revoked may
+ * still be found for `GENERATION_LOOK_MS`.
  */
 export interface AccessCache {
   /** Lists the tenants as the file has them now, oldest first. */
@@ -37,8 +35,6 @@ export interface AccessCache {
    * expired one is found as well.
    */
   findKey(keyId: string): CachedKey | undefined;
-  /** Finds a setting of a tenant; undefined for one that was never stored. */
-  findSetting(tenantId: string, name: string): string | undefined;
   /** True if this process has ever read a key that was not revoked at the time. It never becomes false again. */
   hasSeenKey(): boolean;
   /**
@@ -62,7 +58,6 @@ export function openAccessCache(file: ControlFile): AccessCache {
       generation: statements.readGeneration.get()!.generation,
       tenants: new Map(statements.listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
       keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
-      settings: settingsFromRows(statements.listSettings.all()),
     };
   });
   let access = readAccess();
@@ -84,7 +79,6 @@ export function openAccessCache(file: ControlFile): AccessCache {
     findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
     findKey: (keyId) =>
       currentAccess().keys.get(keyId) ?? (keyId === '' ? undefined : currentAccess(0).keys.get(keyId)),
-    findSetting: (tenantId, name) => currentAccess().settings.get(tenantId)?.get(name),
     hasSeenKey() {
       currentAccess();
       return hasSeenKey;
@@ -103,11 +97,6 @@ export function openAccessCache(file: ControlFile): AccessCache {
 
 function tenantFromRow(row: TenantRow): TenantRecord {
   return { id: row.id, createdAt: row.created_at };
-}
-
-function settingsFromRows(rows: readonly SettingRow[]): Map<string, Map<string, string>> {
-  const byTenant = Map.groupBy(rows, ({ tenant_id }) => tenant_id);
-  return new Map([...byTenant].map(([id, ofTenant]) => [id, new Map(ofTenant.map((row) => [row.name, row.value]))]));
 }
 
 function holderFromRow(row: KeyRow): Holder {

@@ -170,10 +170,7 @@ export interface ControlDatabase {
   /** The log of what was done with all this; each function above adds its record in its own transaction. */
   readonly audit: ServiceAudit;
 
-  /**
-   * Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. One that another process
-   * stored is seen within a quarter of a second.
-   */
+  /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
   getSetting(tenantId: string, name: string): string | undefined;
   /** Stores a tenant's setting in place of an earlier value. Throws `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;

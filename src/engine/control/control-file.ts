@@ -74,12 +74,6 @@ export interface KeyRow {
   readonly revoked_at: number | null;
 }
 
-export interface SettingRow {
-  readonly tenant_id: string;
-  readonly name: string;
-  readonly value: string;
-}
-
 /** What is stored of a new key, `tags` as a JSON list. */
 interface NewKeyRow extends Pick<KeyRecord, 'id' | 'role' | 'label' | 'userId' | 'createdAt' | 'expiresAt'> {
   readonly tags: string;
@@ -100,7 +94,7 @@ interface ControlStatements {
   readonly noteKeyUse: Database.Statement<[{ readonly id: string; readonly at: number }]>;
   readonly deleteKeysWithoutTenant: Database.Statement;
   readonly revokeKey: Database.Statement<[number, string]>;
-  readonly listSettings: Database.Statement<[], SettingRow>;
+  readonly readSetting: Database.Statement<[string, string], { value: string }>;
   readonly writeSetting: Database.Statement<[string, string, string]>;
 }
 
@@ -136,7 +130,9 @@ function prepareStatements(db: Database.Database): ControlStatements {
     /** A second revocation keeps the time of the first. */
     revokeKey: db.prepare<[number, string]>('UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'),
 
-    listSettings: db.prepare<[], SettingRow>('SELECT tenant_id, name, value FROM settings'),
+    readSetting: db.prepare<[string, string], { value: string }>(
+      'SELECT value FROM settings WHERE tenant_id = ? AND name = ?',
+    ),
     writeSetting: db.prepare<[string, string, string]>(
       `INSERT INTO settings (tenant_id, name, value) VALUES (?, ?, ?)
        ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value`,

@@ -79,10 +79,10 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     federation: openFederation(file, { config, clock, audit }),
     audit,
 
-    getSetting: (tenantId, name) => context.cache.findSetting(tenantId, name),
+    getSetting: (tenantId, name) => statements.readSetting.get(tenantId, name)?.value,
     putSetting(tenantId, name, value) {
       requireTenant(context, tenantId);
-      context.cache.change(() => statements.writeSetting.run(tenantId, name, value));
+      immediately(file, () => statements.writeSetting.run(tenantId, name, value));
     },
 
     close() {

@@ -298,18 +298,6 @@ describe('other processes', () => {
     expect(there.findTenantPath('acme')).toBeUndefined();
     expect(there.isOpen()).toBe(false);
   });
-
-  test('see a setting after a moment', () => {
-    const config = makeConfig();
-    const [here, there] = [open(config), open(config)];
-    here.putSetting('default', 'colour', 'blue');
-    vi.advanceTimersByTime(GENERATION_LOOK_MS);
-    expect(there.getSetting('default', 'colour')).toBe('blue');
-    here.putSetting('default', 'colour', 'red');
-    expect(there.getSetting('default', 'colour')).toBe('blue');
-    vi.advanceTimersByTime(GENERATION_LOOK_MS);
-    expect(there.getSetting('default', 'colour')).toBe('red');
-  });
 });
 
 describe('settings', () => {
