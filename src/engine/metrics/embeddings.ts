@@ -16,7 +16,7 @@ export function createEmbeddingMetrics(registers: Registry[]) {
       name: 'cairn_embedding_call_duration_seconds',
       help: 'Time of a call of the embedding provider, whatever its outcome, by purpose (document, query).',
       labelNames: ['purpose'],
-      buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 30],
+      buckets: [0.1, 0.5, 1, 5, 30],
       registers,
     }),
     embeddingBatchFill: new Histogram({

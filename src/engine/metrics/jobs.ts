@@ -37,7 +37,7 @@ export function createJobMetrics(registers: Registry[]) {
       name: 'cairn_step_duration_seconds',
       help: 'Time of a batch of one step in a worker, by step and outcome (ok, failed).',
       labelNames: ['step', 'outcome'],
-      buckets: [0.1, 1, 10],
+      buckets: [0.25, 5],
       registers,
     }),
     finishedJobs: started(

@@ -31,7 +31,7 @@ export function createMemoryMetrics(registers: Registry[], sources: MetricSource
         'Time from accepting a memory to a stage: encoded (found by its vectors), linked (all is done); by ' +
         'priority: interactive, bulk. Words are found at once.',
       labelNames: ['stage', 'priority'],
-      buckets: [0.5, 2, 10, 60, 600],
+      buckets: [0.5, 2, 10, 60],
       registers,
     }),
     memories: new Gauge({

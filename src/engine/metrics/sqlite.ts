@@ -10,7 +10,7 @@ export function createSqliteMetrics(registers: Registry[], sources: MetricSource
     commits: new Histogram({
       name: 'cairn_commit_duration_seconds',
       help: 'Time of one group commit of the writer, fsync included.',
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5],
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5],
       registers,
     }),
     commitRequests: new Histogram({
