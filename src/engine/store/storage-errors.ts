@@ -45,8 +45,11 @@ function isWritableFile(file: string): boolean {
   }
 }
 
-/** What SQLite says, with the code of a wrong statement, of a schema or of a word index that it cannot read. */
-const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format)/;
+/**
+ * What SQLite says, with the code of a wrong statement, of a schema or of a word index that it cannot read. In a whole
+ * file there is every table and column that a statement names, so one that is missing is named by a damaged trigger.
+ */
+const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format|no such (?:table|column):)/;
 
 /**
  * Turns SQLite's errors for damaged data into an EngineError `internal` that names the file and says what to do.
