@@ -18,7 +18,7 @@ export const newServer = z.strictObject(
   {
     name: serverName.describe('Name by which questions name it.'),
     url: text(LIMITS.urlCharacters)
-      .describe('Its address. Only https at public addresses, unless `OM_FEDERATION_ALLOW`.')
+      .describe('Address of the server. Only https at public addresses, unless `OM_FEDERATION_ALLOW`.')
       .meta({ examples: ['https://memory.example.com'] }),
     key: text(FEDERATION_LIMITS.key)
       .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII')

@@ -3555,7 +3555,7 @@ export type QueryFederationInput = FederatedQuery;
 export type AddServerInput = {
   /** Name by which questions name it. */
   readonly name: string;
-  /** Its address. Only https at public addresses, unless `OM_FEDERATION_ALLOW`. */
+  /** Address of the server. Only https at public addresses, unless `OM_FEDERATION_ALLOW`. */
   readonly url: string;
   /** Key that it is asked with; the role `read` is enough. It is stored in a sealed data folder only, and never shown. */
   readonly key?: string | undefined;

@@ -89,7 +89,7 @@ export interface NotedItem {
   readonly fate: ItemFate;
   /** The memory that holds it; null for an item that was refused. */
   readonly memoryId: string | null;
-  /** Its text as it was sent; null for an item that was refused. */
+  /** Text of the item as it was sent; null for an item that was refused. */
   readonly content: string | null;
   /** Why it was refused; null for others. */
   readonly error: { readonly code: string; readonly message: string } | null;
