@@ -39,6 +39,7 @@ export interface ReadsLedgers {
   readonly alone: boolean;
 }
 
+/** What a runtime of a worker is made of. */
 export interface RuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
@@ -50,8 +51,9 @@ export interface RuntimeOptions {
 }
 
 /**
- * Opens the files and providers of a runtime. With `ledgers` it first takes back the jobs of workers that died, and
- * then works; without, it works when `run` is called.
+ * Opens the files and providers of a worker's runtime. If `options.ledgers` is given, the runtime takes back the jobs
+ * of workers that died and then looks for work in the ledgers by itself. If it is null, it only does the work with
+ * which `run` is called. `drain` closes everything.
  */
 export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
   const clock = systemClock;

@@ -14,6 +14,7 @@ const measure = z
 
 const learnedOptions = z.strictObject({ weights: z.record(z.string(), z.number()), min_score: unit });
 
+/** Schema of the reply 200 to `POST /learned/:id/accept` and `POST /learned/:id/revert`. */
 export const learned = z
   .strictObject({
     id: uuid,
@@ -54,8 +55,10 @@ export const learned = z
   });
 export type LearnedItem = Wire<typeof learned>;
 
+/** Schema of the reply 200 to `GET /learned`, which lists what was learned, with its measures before and after. */
 export const learnedList = z.strictObject({ items: z.array(learned).describe('The newest first.') });
 
+/** Schema of the reply 200 to `POST /learned`, which learns weights and floor from feedback, and proposes them. */
 export const learningReply = z.strictObject({
   learned: learned.nullable().describe('The proposal; null if there is none.'),
   reason: z.string().nullable().describe('Why there is no proposal: too few recalls, or nothing better was found.'),

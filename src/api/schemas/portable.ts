@@ -50,6 +50,10 @@ const flagText = z
   .transform((value) => value === 'true')
   .register(SHOWN_AS, { type: 'boolean' });
 
+/**
+ * Schema of the query string of `GET /export`, which exports memories, documents, links and earlier versions as lines
+ * of JSON, in plain text.
+ */
 export const exportQuery = z.strictObject({
   user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
   session_id: givenId.optional().describe('Only memories of this session.'),
@@ -73,6 +77,10 @@ export function namesOf(pair: string): readonly [old: string, wanted: string] {
 const USERS = `expected old=new, two users of at most ${LIMITS.idCharacters} characters without control characters`;
 const ONE_TARGET = 'a user of the file can become one user only';
 
+/**
+ * Schema of the query string of `POST /import`, which imports the lines of an export, exactly: ids, times, versions,
+ * links and salience.
+ */
 export const importQuery = z.strictObject({
   dry_run: flagText.default(false).describe('Stores nothing, and counts what an import would do.'),
   from_line: z
@@ -321,6 +329,7 @@ export const LINE_SCHEMAS = { ...DATA_LINES, setting: settingLine } as const;
 
 const lineCounts = z.record(z.string(), z.int().min(0));
 
+/** Schema of the first line of an export. */
 export const headLine = z
   .object({
     type: z.literal('cairn.export'),
@@ -333,6 +342,7 @@ export const headLine = z
   })
   .meta({ id: 'HeadLine' });
 
+/** Schema of the last line of an export, by which an import sees that it is whole. */
 export const endLine = z
   .object({
     type: z.literal('end'),

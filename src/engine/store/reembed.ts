@@ -57,11 +57,12 @@ export function findReembed(store: Store): ReembedRecord | undefined {
   return value === undefined ? undefined : (JSON.parse(value) as ReembedRecord);
 }
 
-/** Writes the progress. Call inside a write. */
+/** Stores the progress of a change of the model in place of the record before. Call inside a write. */
 export function putReembed(store: Store, record: ReembedRecord): void {
   putInfo(store, RECORD, JSON.stringify(record));
 }
 
+/** Deletes the record of the latest change of the model, whatever its phase. Call inside a write. */
 export function deleteReembed(store: Store): void {
   deleteInfo(store, RECORD);
 }
@@ -105,7 +106,10 @@ export function findDirector(store: Store): Director | undefined {
     .get() as Director | undefined;
 }
 
-/** Tells whether a change of the model is under way: its director has not ended. */
+/**
+ * Tells whether a change of the embedding model is under way in this file: the job that directs it (the director) is
+ * neither done nor cancelled nor dead.
+ */
 export function isUnderWay(store: Store): boolean {
   return (
     store
@@ -243,8 +247,9 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
     .get() as { givenUp: number; refused: number };
 }
 
-/** A slice of the memories that a model has yet to embed. */
+/** Memories that a model has yet to embed, as one call of `listOwed` found them. */
 export interface OwedMemories {
+  /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
   /** Number of the last memory that was looked at, to go on from; Infinity if no memory is left. */
   readonly upTo: number;
@@ -321,7 +326,7 @@ export function countLacking(store: Store, models: ModelNumbers): { readonly lac
     .get(...parameters) as { lacking: number; owed: number };
 }
 
-/** A slice of the vectors whose model serves no sector of their memory. */
+/** Vectors whose model serves no sector of their memory, as one call of `listSurplus` found them. */
 export interface SurplusVectors {
   readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
   /** Last vector number that was looked at, to go on from; Infinity if no vector is left. */
@@ -329,9 +334,9 @@ export interface SurplusVectors {
 }
 
 /**
- * Lists the vectors of live models that serve no sector of their memory, among the `within` vector numbers above
- * `after`.
- * @param models the live models; vectors of other models are not listed
+ * Lists vectors that no query reads any more: their model is live, but for other sectors than those their memory now
+ * has. Vectors with numbers from `after + 1` up to `after + within` are looked at, so few may be found, or none.
+ * @param models the live model of each sector; vectors of models that are not live are not listed
  */
 export function listSurplus(
   store: Store,

@@ -8,7 +8,7 @@ export const LEARNED_STATES = ['proposed', 'accepted', 'reverted'] as const;
  */
 export type LearnedState = (typeof LEARNED_STATES)[number];
 
-/** What answers are worth by the feedback on them. */
+/** How good answers are, by the feedback of callers on the matches that they got. */
 export interface FeedbackMeasure {
   /**
    * Share of pairs of a used match and a useless or wrong one in which the used one has the higher score, 0..1: the
@@ -21,7 +21,7 @@ export interface FeedbackMeasure {
   readonly unwanted: number;
 }
 
-/** What the weights of a ranking are: those of one profile, and the floor under the scores. */
+/** Settings of a ranking that can be learned: the weights of one profile, and the floor under the scores (0..1). */
 export interface LearnedOptions {
   readonly weights: Weights;
   readonly minScore: number;
@@ -35,7 +35,9 @@ export interface LearnedReport {
   readonly heldOut: number;
   /** Time of the first recall that was held out, Unix ms. */
   readonly heldOutFrom: number;
+  /** What the answers to the held-out recalls are worth under the present weights. */
   readonly before: FeedbackMeasure;
+  /** What they are worth under the learned weights. */
   readonly after: FeedbackMeasure;
   /** Share of 1,000 draws of the held-out recalls in which the order is no better than before, 0..1. */
   readonly chance: number;

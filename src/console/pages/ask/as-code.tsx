@@ -2,7 +2,9 @@ import { CopyButton } from '../../parts/secret.tsx';
 import { texts } from '../../texts.ts';
 import type { QueryBody } from '../../types.ts';
 
-/** The query as a program would send it. The key is a variable of the environment, as the console never sees it. */
+/**
+ * Shows the query as a program would send it. The key is a variable of the environment, as the console never sees it.
+ */
 export function AsCode({ query }: { query: QueryBody }) {
   const service = new URL('.', location.href).href.replace(/\/$/, '');
   return (

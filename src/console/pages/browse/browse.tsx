@@ -25,7 +25,9 @@ const ROW_HEIGHT = 64;
 const VIEWS = { contradictions: Contradictions, duplicates: Duplicates, fading: FadingSoon } as const;
 type View = keyof typeof VIEWS;
 
-/** All memories, and those that want somebody's eye: contradictions, near duplicates, what will soon be archived. */
+/**
+ * Shows all memories, and those that want somebody's eye: contradictions, near duplicates, what will soon be archived.
+ */
 export function Browse() {
   const views = (Object.keys(VIEWS) as View[]).filter((name) => name !== 'fading' || (may('admin') && !isBound()));
   const view = views.find((name) => name === address.value.params.get('view'));

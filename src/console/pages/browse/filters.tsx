@@ -38,7 +38,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The filters of the list of memories. */
+/** Shows the filters of the list of memories. */
 export function Filters() {
   const { params } = address.value;
   const value = (name: string) => params.get(name) ?? '';

@@ -16,7 +16,7 @@ const STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled']
 /** Documents on a page. */
 const PAGE = 50;
 
-/** All documents, and the place where new ones are dropped. */
+/** Shows all documents, and the place where new ones are dropped. */
 export function Documents() {
   const { params } = address.value;
   const query = {
@@ -122,6 +122,7 @@ function Row({ first }: { first: DocumentItem }) {
   );
 }
 
+/** Returns what a document is called: its title, else its file, its address or its id. */
 export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
   return title || (file ?? url ?? id);
 }

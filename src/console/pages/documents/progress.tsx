@@ -8,11 +8,12 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'chip-warn',
 };
 
+/** Shows the state of a document as a coloured word. */
 export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;
 }
 
-/** How far the reading of a document is, and why it failed. */
+/** Shows how far the reading of a document is, and why it failed. */
 export function Progress({ document: { state, error, progress, pages } }: { document: DocumentItem }) {
   if (error !== null) return <span class="small">{error.message}</span>;
   if (state !== 'processing' && state !== 'queued') return null;

@@ -9,7 +9,7 @@ import type { ChunkItem, DocumentItem } from '../../types.ts';
 /** Characters of the extracted text that are shown; the rest is a download. */
 const SHOWN_CHARACTERS = 400_000;
 
-/** The extracted text beside its parts; a part that is chosen is marked in the text. */
+/** Shows the text that was read from a document beside its chunks. A chunk that is chosen is marked in the text. */
 export function TextAndChunks({ document }: { document: DocumentItem }) {
   const [chosen, setChosen] = useState<ChunkItem>();
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, async (signal) => {

@@ -15,7 +15,7 @@ const LOOKS: Readonly<Record<LearnedItem['state'], string>> = {
   reverted: '',
 };
 
-/** Weights that were learned from feedback: what is proposed, what it is worth, and what is in use. */
+/** Shows weights that were learned from feedback: what is proposed, what it is worth, and what is in use. */
 export function Learned() {
   const [isLearning, setLearning] = useState(false);
   const [reason, setReason] = useState<string>();

@@ -6,7 +6,7 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, Timeline } from '../../types.ts';
 
-/** What happened before and after a memory. */
+/** Shows what happened before and after a memory. */
 export function Around({ memory }: { memory: MemoryItem }) {
   const [isSession, setSession] = useState(false);
   const { data, error, reload } = useLoad(`${memory.id} ${isSession}`, (signal) =>

@@ -16,7 +16,7 @@ import type { CreatedStanding, StandingItem } from '../../types.ts';
 /** Time between two looks at the number of answers (ms). */
 const LOOK_MS = 3_000;
 
-/** The questions that stand, with a new one and the end of one. */
+/** Shows the questions that stand, with a new one and the end of one. */
 export function Queries() {
   const user = address.value.params.get('user_id') ?? undefined;
   const { data, error, reload } = useLoad(`standing ${user}`, (signal) =>
@@ -146,6 +146,7 @@ interface RemoveQueryProps {
   readonly onDone: () => void;
 }
 
+/** Asks whether a standing query shall be deleted, and deletes it. */
 export function RemoveQuery({ item, onClose, onDone }: RemoveQueryProps) {
   const remove = async () => {
     await send('DELETE', `/standing/${item.id}`);

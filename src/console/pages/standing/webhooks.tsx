@@ -29,7 +29,7 @@ const KINDS: readonly Kind[] = [
 /** Time between two looks at what was delivered (ms). */
 const LOOK_MS = 3_000;
 
-/** The addresses that are told of events, with a new one and the end of one. */
+/** Shows the addresses that are told of events, with a new one and the end of one. */
 export function Webhooks() {
   const { data, error, reload } = useLoad('webhooks', (signal) =>
     send<{ items: readonly WebhookItem[] }>('GET', '/webhooks', { query: { l: 1000 }, signal }),
@@ -164,6 +164,7 @@ interface RemoveHookProps {
   readonly onDone: () => void;
 }
 
+/** Asks whether a webhook shall be deleted, and deletes it. */
 export function RemoveHook({ item, onClose, onDone }: RemoveHookProps) {
   const remove = async () => {
     await send('DELETE', `/webhooks/${item.id}`);
