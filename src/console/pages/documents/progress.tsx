@@ -8,6 +8,11 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'chip-warn',
 };
 
+/** The words by which people know a document. */
+export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
+  return title || (file ?? url ?? id);
+}
+
 export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;
 }
