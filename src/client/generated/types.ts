@@ -1885,11 +1885,15 @@ export type Learned = {
   /** What was set when they were learned. */
   readonly before: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   /** What is proposed. */
   readonly after: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   readonly report: {
