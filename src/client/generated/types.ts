@@ -4630,6 +4630,8 @@ export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
   /** If true, the new model goes live even if it refuses many memories; false by default. */
   readonly without_refused?: boolean | null | undefined;
+  /** If true, the new model goes live even if a guarded evaluation set falls; false by default. */
+  readonly force?: boolean | null | undefined;
 };
 export type CancelReembedInput = Readonly<Record<string, never>>;
 export type PauseReembedInput = Readonly<Record<string, never>>;

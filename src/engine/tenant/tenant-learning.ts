@@ -16,7 +16,7 @@ import type {
   Profile,
   RetrievalOptions,
 } from '../types.ts';
-import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods by which a tenant learns from feedback. Only acceptances and their undoing change answers. */
