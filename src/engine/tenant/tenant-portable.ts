@@ -24,35 +24,47 @@ export function createPortableMethods(options: TenantOptions): Portable {
   return {
     exportLines: (asked) => exportLines(options, asked),
 
-    async importLines(lines) {
-      return screened(guard, lines, async (good) => {
-        const outcomes = await writer.write(path, 'importLines', { lines: good, quota: quotaOf(options) });
-        const added = outcomes.filter(({ kind }, at) => kind === 'stored' && good[at]!.type === 'memory').length;
-        if (added > 0) {
-          metrics.adds.inc({ outcome: 'accepted' }, added);
-          dispatcher.dispatch(path, 'encode');
-        }
-        return outcomes;
-      });
-    },
+    importLines: screened(guard, async (lines) => {
+      const outcomes = await writer.write(path, 'importLines', { lines, quota: quotaOf(options) });
+      const added = outcomes.filter(({ kind }, at) => kind === 'stored' && lines[at]!.type === 'memory').length;
+      if (added > 0) {
+        metrics.adds.inc({ outcome: 'accepted' }, added);
+        dispatcher.dispatch(path, 'encode');
+      }
+      return outcomes;
+    }),
 
     rehearseImport() {
       const rehearsal = new ImportRehearsal((lines) => readers.read(path, 'judgeImport', { lines }));
-      return { importLines: (lines) => screened(guard, lines, (good) => rehearsal.importLines(good)) };
+      return { importLines: screened(guard, (lines) => rehearsal.importLines(lines)) };
     },
   };
 }
 
-/** Runs an import of the lines that the privacy policy lets pass. @returns the outcomes of all lines */
-async function screened(
-  guard: PrivacyGuard,
-  lines: readonly PortableLine[],
-  importGood: (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>,
-): Promise<ImportOutcome[]> {
-  if (!guard.isOn()) return importGood(lines);
-  const judged = await screenLines(guard, lines);
-  const outcomes = (await importGood(judged.filter((line) => 'type' in line))).values();
-  return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
+type ImportLines = (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>;
+
+/**
+ * Makes an import of the lines that the privacy policy lets pass; a line that it refuses becomes its outcome. Lines are
+ * handed on in the order in which they came, however long each group of them is looked at.
+ */
+function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
+  let handedOn: Promise<void> = Promise.resolve();
+  return async (lines) => {
+    if (!guard.isOn()) return importGood(lines);
+    const before = handedOn;
+    const turn = Promise.withResolvers<void>();
+    handedOn = turn.promise;
+    try {
+      const judged = await screenLines(guard, lines);
+      await before;
+      const importing = importGood(judged.filter((line) => 'type' in line));
+      turn.resolve();
+      const outcomes = (await importing).values();
+      return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
+    } finally {
+      turn.resolve();
+    }
+  };
 }
 
 async function* exportLines(
