@@ -119,7 +119,6 @@ function printCounts(written: object, { counts, left_out = {} }: EndLine): void 
 /** What the last line of an export calls things that are not in it. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   documents_not_read: 'documents that were not read yet, or could not be',
-  session_log_items: 'items of session logs',
-  evaluation_questions: 'questions of evaluation sets',
-  standing_queries: 'standing queries',
+  webhooks: 'webhooks, whose secrets stay here',
+  consolidations: 'gathered memories, whose sources are there',
 };

@@ -69,7 +69,7 @@ function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
 
 async function* exportLines(
   { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
-  { asked = {}, settings = [], ...options }: ExportOptions,
+  { asked = {}, configuration, ...options }: ExportOptions,
 ): AsyncGenerator<string> {
   const { bounds, models, leftOut } = await readers.read(path, 'startExport', {});
   const hash = createHash('sha256');
@@ -88,8 +88,10 @@ async function* exportLines(
     models: models.map(({ modelNo: _modelNo, ...model }) => model),
   };
   yield hashed(lineOf(head));
-  for (const setting of settings) yield hashed(lineOf(setting));
-  counts.setting = settings.length;
+  for await (const line of configuration ?? []) {
+    counts[line.type] += 1;
+    yield hashed(lineOf(line));
+  }
   const readSlice = (place: ExportPlace): Promise<ExportSlice> => {
     const reading = readers.read(path, 'readExportSlice', { options, bounds, place });
     reading.catch(() => {}); // It is told when its turn comes, and to nobody if the caller has left.
@@ -158,6 +160,8 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
       const { fields } = await guard.fields({ value: line.replaced });
       return { ...line, replaced: fields.value };
     }
+    case 'session_item':
+      return { ...line, item: (await guard.fields({ value: line.item })).fields.value };
     default:
       return line;
   }
