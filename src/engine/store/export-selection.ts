@@ -182,18 +182,20 @@ export function listExportedLogItems(
   { userIds, sessionIds }: MemoryFilter,
   asked: { readonly bounds: ExportBounds; readonly after: LogPosition; readonly bytes: number },
 ): { readonly items: readonly LogItemRow[]; readonly next: LogPosition | null } {
-  const isNamed = (column: string) => `(? IS NULL OR l.${column} IN (SELECT value FROM json_each(?)))`;
-  const [users, sessions] = [userIds, sessionIds].map((names) => (names === undefined ? null : JSON.stringify(names)));
+  const named = [
+    ...(userIds === undefined ? [] : [['user_id', JSON.stringify(userIds)] as const]),
+    ...(sessionIds === undefined ? [] : [['session_id', JSON.stringify(sessionIds)] as const]),
+  ];
+  const isNamed = named.map(([column]) => `AND l.${column} IN (SELECT value FROM json_each(?))`).join(' ');
   const rows = store
     .prepare(
       `SELECT i.log_no AS logNo, i.position, l.user_id, l.session_id, i.created_at,
          ${writerOf('i.writer_no')} AS written_by,
-         CASE WHEN l.user_id IS NOT NULL AND i.created_at <= ? AND ${isNamed('user_id')} AND ${isNamed('session_id')}
-           THEN i.item END AS item
+         CASE WHEN l.user_id IS NOT NULL AND i.created_at <= ? ${isNamed} THEN i.item END AS item
        FROM session_log_items i CROSS JOIN session_logs l ON l.log_no = i.log_no
        WHERE (i.log_no, i.position) > (?, ?) ORDER BY i.log_no, i.position LIMIT ?`,
     )
-    .iterate(asked.bounds.at, users, users, sessions, sessions, ...asked.after, LOOKED_AT_ONCE);
+    .iterate(asked.bounds.at, ...named.map(([, names]) => names), ...asked.after, LOOKED_AT_ONCE);
   const items: LogItemRow[] = [];
   let [looked, bytes] = [0, 0];
   for (const { logNo, item, ...row } of rows as IterableIterator<
