@@ -11,8 +11,10 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 /** The recalls that are learned from are older than the service. */
 const SETTINGS = { OM_EMBEDDINGS: 'none', OM_RECALL_DAYS: '3650' };
-/** A life ends within this time after its first step. */
-const MOMENT_MS = 250;
+/** A life ends within this time after a step began that was chosen for it. */
+const MOMENTS_MS = { learn: 600, accept: 60, revert: 60 };
+type Step = keyof typeof MOMENTS_MS;
+const STEPS: readonly Step[] = ['learn', 'accept', 'revert'];
 
 interface Learned {
   readonly id: string;
@@ -29,37 +31,45 @@ test(`${inForm(20)} kills while weights are learned, accepted and reverted: each
     await using api = await startApi({ folder, clock, settings: SETTINGS });
     await teachRecency(api, clock);
   }
-  const steps = { learn: 0, accept: 0, revert: 0, ended: 0 };
-  for (let life = 0; life <= inForm(20); life++) {
+  const killedIn = { learn: 0, accept: 0, revert: 0 };
+  let ended = 0;
+  for (let life = 0; life < inForm(20); life++) {
     const service = spawnService({ folder, settings: SETTINGS });
     await service.ready;
-    if (await settle(service)) steps.ended += 1;
-    const end = life === inForm(20) ? undefined : pause(random() * MOMENT_MS).then(() => service.end('SIGKILL'));
-    await (end === undefined ? cycle(service) : cycleUntilKilled(service));
-    await (end ?? service.end('SIGTERM'));
-  }
-  console.log(`seed ${seed}: ${JSON.stringify(steps)}`);
-
-  async function cycleUntilKilled(service: ServiceProcess): Promise<void> {
+    if (await settle(service)) ended += 1;
+    const chosen = STEPS[life % STEPS.length]!;
+    let killed: Promise<unknown> | undefined;
+    const begin = (name: Step) => {
+      if (name !== chosen || killed !== undefined) return;
+      killed = pause(random() * MOMENTS_MS[name]).then(() => service.end('SIGKILL'));
+      killedIn[name] += 1;
+    };
     try {
-      for (;;) await cycle(service);
+      while (service.obituary === undefined) await cycle(service, begin);
     } catch (error) {
       if (service.obituary === undefined && !(error instanceof TypeError)) throw error;
     }
+    await killed;
   }
-
-  async function cycle(service: ServiceProcess): Promise<void> {
-    const { status, body, text } = await service.request('POST', '/learned');
-    expect(status, text).toBe(200);
-    const { learned } = body as unknown as { readonly learned: Learned };
-    expect(learned, text).not.toBeNull();
-    steps.learn += 1;
-    await step(service, learned, 'accept');
-    steps.accept += 1;
-    await step(service, learned, 'revert');
-    steps.revert += 1;
-  }
+  const service = spawnService({ folder, settings: SETTINGS });
+  await service.ready;
+  await settle(service);
+  await cycle(service);
+  await service.end('SIGTERM');
+  console.log(`seed ${seed}: killed from ${JSON.stringify(killedIn)} on; ${ended} were ended at the next start`);
 });
+
+async function cycle(service: ServiceProcess, begin: (name: Step) => void = () => {}): Promise<void> {
+  begin('learn');
+  const { status, body, text } = await service.request('POST', '/learned');
+  expect(status, text).toBe(200);
+  const { learned } = body as unknown as { readonly learned: Learned };
+  expect(learned, text).not.toBeNull();
+  begin('accept');
+  await step(service, learned, 'accept');
+  begin('revert');
+  await step(service, learned, 'revert');
+}
 
 /** Brings what a kill broke off to its end, whatever moment it came at. @returns whether anything was broken off */
 async function settle(service: ServiceProcess): Promise<boolean> {
