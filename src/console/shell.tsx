@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { address, hrefOf } from './address.ts';
-import { chosenTenant, isUp, returns } from './client.ts';
+import { address, changeParams, hrefOf } from './address.ts';
+import { isUp } from './client.ts';
 import logo from './cairn.svg';
 import { Icon, type IconName } from './parts/icons.tsx';
 import { sayRefusal, Toast } from './parts/toast.tsx';
-import { may, session, signOut } from './session.ts';
+import { may, presentTenant, session, signOut } from './session.ts';
 import { texts } from './texts.ts';
 
 interface Place {
@@ -126,11 +126,8 @@ function Who() {
         <select
           class="input"
           aria-label={texts.shell.tenant}
-          value={chosenTenant.value ?? caller.tenant}
-          onChange={({ currentTarget }) => {
-            chosenTenant.value = currentTarget.value;
-            returns.value++;
-          }}
+          value={presentTenant()}
+          onChange={({ currentTarget: { value } }) => changeParams({ tenant: value === caller.tenant ? '' : value })}
         >
           {caller.tenants.map((tenant) => (
             <option key={tenant}>{tenant}</option>

@@ -8,5 +8,15 @@ export { DAY_MS } from './dynamics.ts';
 export { EngineError } from './errors.ts';
 export { QUEUE_NAMES } from './jobs.ts';
 export type { QueueName } from './jobs.ts';
-export { CUTS, DELIVERY_STATES, FORMATS, INCLUDED, JOB_STATES, PROFILES, SECTORS, SIMILARITIES } from './types.ts';
+export {
+  CUTS,
+  DELIVERY_STATES,
+  FEEDBACK_VERDICTS,
+  FORMATS,
+  INCLUDED,
+  JOB_STATES,
+  PROFILES,
+  SECTORS,
+  SIMILARITIES,
+} from './types.ts';
 export { VERSION } from './version.ts';

@@ -5,6 +5,7 @@ import {
   openControlDatabase,
   openParts,
   openRateLimits,
+  readRetrievalDefaultsOf,
 } from '../engine/for-workers.ts';
 import {
   type Config,
@@ -72,7 +73,9 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
   const shareOf = createTenantShares(control, rates);
   const common = { config, clock, logger, listPaths };
   const takeCalls = () => calls.splice(0);
-  const executor = createExecutor({ ...common, ...parts, metrics, tracing, guardOf, shareOf, takeCalls });
+  const defaultsOf = (file: string) => readRetrievalDefaultsOf(control, file);
+  const own = { guardOf, shareOf, defaultsOf, takeCalls };
+  const executor = createExecutor({ ...common, ...parts, metrics, tracing, ...own });
   const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
   const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
   return {

@@ -12,7 +12,11 @@ const measure = z
   })
   .meta({ id: 'FeedbackMeasure' });
 
-const learnedOptions = z.strictObject({ weights: z.record(z.string(), z.number()), min_score: unit });
+const learnedOptions = z.strictObject({
+  weights: z.record(z.string(), z.number()),
+  vector_weight: unit.nullable().describe("Share of the vectors against words; null for the embedder's own."),
+  min_score: unit,
+});
 
 /** Schema of the reply 200 to `POST /learned/:id/accept` and `POST /learned/:id/revert`. */
 export const learned = z
@@ -40,8 +44,16 @@ export const learned = z
         at: 1795265978965,
         state: 'proposed',
         profile: 'composite',
-        before: { weights: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 }, min_score: 0.3 },
-        after: { weights: { similarity: 0.7, salience: 0.04, recency: 0.27, waypoint: 0.1 }, min_score: 0.3 },
+        before: {
+          weights: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 },
+          vector_weight: null,
+          min_score: 0.3,
+        },
+        after: {
+          weights: { similarity: 0.7, salience: 0.04, recency: 0.27, waypoint: 0.1 },
+          vector_weight: null,
+          min_score: 0.3,
+        },
         report: {
           learned_from: 84,
           held_out: 36,

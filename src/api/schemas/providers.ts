@@ -126,6 +126,9 @@ export const reembedSchema = z.strictObject(
     without_refused: flag
       .nullish()
       .describe('If true, the new model goes live even if it refuses many memories; false by default.'),
+    force: flag
+      .nullish()
+      .describe('If true, the new model goes live even if a guarded evaluation set falls; false by default.'),
   },
   BODY_EXPECTED,
 );

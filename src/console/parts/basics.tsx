@@ -102,7 +102,7 @@ interface FieldProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  readonly type?: 'text' | 'number' | 'datetime-local' | 'date' | 'search';
+  readonly type?: 'text' | 'number' | 'password' | 'datetime-local' | 'date' | 'search';
   readonly placeholder?: string | undefined;
   readonly list?: readonly string[] | undefined;
   readonly min?: number;

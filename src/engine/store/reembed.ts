@@ -28,11 +28,31 @@ export interface ReembedRecord {
   readonly wentLiveAt: number | null;
   /** Whether somebody decided that the new model goes live, however many memories it refused and has no vectors of. */
   readonly withoutRefused?: boolean;
+  /** Whether somebody decided that the new model goes live, although a guarded evaluation set may fall. */
+  readonly unguarded?: boolean;
+  /** How far the guarded evaluation sets were asked before the new model goes live; left out before the first. */
+  readonly trial?: ReembedTrial | undefined;
   /**
    * Time (Unix ms) at which the phase was begun or resumed, and the number of memories or vectors that were done then;
    * rate and remaining time are computed from them.
    */
   readonly since: { readonly at: number; readonly done: number };
+}
+
+/** How far the questions of the guarded evaluation sets were asked by the old and by the new model. */
+export interface ReembedTrial {
+  /** Names the sets and their items; where they have changed meanwhile, all are asked anew. */
+  readonly sets: string;
+  /** Number of questions that were asked. */
+  readonly asked: number;
+  /** By set: sums of what came by the old and by the new model, and over how many items. */
+  readonly sums: Readonly<Record<string, TrialSums>>;
+}
+
+/** Sums over the items of a set so far, each `[old model, new model, number of items]`. */
+export interface TrialSums {
+  readonly recall: readonly [number, number, number];
+  readonly rightlyEmpty: readonly [number, number, number];
 }
 
 /**

@@ -21,9 +21,14 @@ export interface FeedbackMeasure {
   readonly unwanted: number;
 }
 
-/** Settings of a ranking that can be learned: the weights of one profile, and the floor under the scores (0..1). */
+/**
+ * Settings of a ranking that can be learned: the weights of one profile, the share of vectors, and the floor under the
+ * scores (0..1).
+ */
 export interface LearnedOptions {
   readonly weights: Weights;
+  /** Share of the vectors against words; null for the embedder's own. */
+  readonly vectorWeight: number | null;
   readonly minScore: number;
 }
 
@@ -65,8 +70,9 @@ export type LearningOutcome =
 /** What a tenant does with the feedback on its recalls. */
 export interface Learning {
   /**
-   * Learns weights of the tenant's profile, and the floor, from the newest 1,000 recalls with feedback. They become a
-   * proposal if they are better on later recalls than those they were learned from; nothing is applied.
+   * Learns weights of the tenant's profile, the share of vectors, and the floor, from the newest 1,000 recalls with
+   * feedback. They become a proposal if they are better on later recalls than those they were learned from; nothing is
+   * applied.
    */
   learnWeights(): Promise<LearningOutcome>;
   /** Lists what was learned, the newest first, at most 100. */

@@ -10,7 +10,7 @@ import { texts } from '../../texts.ts';
 import type { DocumentItem, DocumentPage } from '../../types.ts';
 import { Drop } from './drop.tsx';
 import { followDocument } from './follow-document.ts';
-import { Progress, StateChip } from './progress.tsx';
+import { nameOf, Progress, StateChip } from './progress.tsx';
 
 const STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled'];
 /** Documents on a page. */
@@ -120,9 +120,4 @@ function Row({ first }: { first: DocumentItem }) {
       </td>
     </tr>
   );
-}
-
-/** Returns what a document is called: its title, else its file, its address or its id. */
-export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
-  return title || (file ?? url ?? id);
 }

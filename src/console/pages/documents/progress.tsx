@@ -8,6 +8,11 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'chip-warn',
 };
 
+/** Returns what a document is called: its title, else its file, its address or its id. */
+export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
+  return title || (file ?? url ?? id);
+}
+
 /** Shows the state of a document as a coloured word. */
 export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;

@@ -39,6 +39,11 @@ const LABEL_SCALE = 2.4;
 const MOST_LABELS = 150;
 /** Weights up to which links are drawn with one width, in one path: thousands of paths would take far longer. */
 const WEIGHTS = [0.25, 0.5, 0.75, 1] as const;
+/**
+ * Links up to which lines grow as one comes nearer. Of more, none is wider than a pixel of the screen: the outlines of
+ * thousands of wide lines in one path take ten times as long to fill as the same lines a pixel wide.
+ */
+const FEW_LINKS = 800;
 /** Greatest number of pixels of the screen for a pixel of the page: sharper than this costs time and is not seen. */
 const MOST_RATIO = 2;
 
@@ -87,7 +92,8 @@ export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter 
       context.setTransform(scale, 0, 0, scale, canvas.width / 2 + view.x * scale, canvas.height / 2 + view.y * scale);
       context.strokeStyle = colourOf.get('line')!;
       context.globalAlpha = 0.55;
-      for (const group of widths) paintLinks(context, scene, sight, group);
+      const widest = scene.links.length > FEW_LINKS ? 1 / scale : Infinity;
+      for (const group of widths) paintLinks(context, scene, sight, { ...group, widest });
       context.globalAlpha = 1;
       for (const group of colours) {
         context.fillStyle = colourOf.get(group.kind)!;
@@ -120,9 +126,9 @@ function paintLinks(
   context: CanvasRenderingContext2D,
   { nodes, links, places, until }: Scene,
   { left, right, top, bottom }: Sight,
-  { kind: most, members }: Group<number>,
+  { kind: most, members, widest }: Group<number> & { readonly widest: number },
 ): void {
-  context.lineWidth = 0.4 + most * 1.4;
+  context.lineWidth = Math.min(widest, 0.4 + most * 1.4);
   context.beginPath();
   for (const member of members) {
     const { source, target } = links[member]!;
