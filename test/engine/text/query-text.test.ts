@@ -28,6 +28,7 @@ test('a text that is read once gives what its parts give by themselves', () => {
         terms: queryTerms(text),
         asking,
         askingTerms: asking.sentences.map((sentence) => queryTerms(sentence)),
+        mayAskTerms: asking.mayAsk.map((sentence) => queryTerms(sentence)),
       });
     }),
   );
