@@ -43,3 +43,14 @@ test('the words of a question come before those around it, also where a phrase i
   });
   expect(askingTerms.map(({ words }) => words)).toEqual([['sleep']]);
 });
+
+test('the language of a message is that of the sentences that ask', () => {
+  const { asked, terms } = readQueryText(
+    '房租每季度交一次。 Wann fährt der nächste Zug nach Wien? We went there. It rained.',
+  );
+  expect(asked).toBe('Wann fährt der nächste Zug nach Wien?');
+  expect(terms.language).toBe('de');
+  const english = readQueryText('El tren llegó tarde a la estación de las afueras. Where did she go?');
+  expect(english.terms.language).toBeUndefined();
+  expect([...english.terms.forms!.keys()]).toEqual(['go']);
+});
