@@ -114,7 +114,7 @@ describe('a document', () => {
     const { body } = await api.request('POST', '/memory/ingest', { body: { text, title: `of ${MAIL}` } });
     const id = body['document_id'] as string;
     await vi.waitFor(async () => expect((await api.request('GET', `/documents/${id}`)).body.state).toBe('ready'), {
-      timeout: 30_000,
+      timeout: 120_000,
     });
     const content = (await api.request('GET', `/documents/${id}/content`)).text;
     expect(content).toContain('[REDACTED:private_key]');
@@ -137,7 +137,7 @@ describe('a document', () => {
         const { body: shown } = await api.request('GET', `/documents/${body['document_id'] as string}`);
         expect(shown['error']).toMatchObject({ code: 'refused_content' });
       },
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     );
   });
 });

@@ -25,15 +25,13 @@ afterEach(() => api.stop());
 
 const addReady = async (content: string) => {
   const { id, token } = await api.add({ content, user_id: 'ana' });
-  await (await api.engine.tenant('default')).waitFor(token, 20_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
 /** Erases a memory and waits until its words have left the pages of the file and of its log. */
 const erase = async (id: string) => {
   const { body } = await api.request('DELETE', `/memory/${id}`);
-  await expect
-    .poll(() => search([String(body['erasure'])]).then((found) => found.remains), { timeout: 20_000 })
-    .toEqual([]);
+  await expect.poll(() => search([String(body['erasure'])]).then((found) => found.remains)).toEqual([]);
   return String(body['erasure']);
 };
 const search = async (args: readonly string[], settings: Readonly<Record<string, string>> = {}) => {

@@ -2299,9 +2299,9 @@ class Client(BaseClient):
         """Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`."""
         return self._call(OPERATIONS["get_reembed_status"], {}, options)
 
-    def start_reembed(self, *, without_refused: Optional[Union[bool, None]] = None, **options: Any) -> ReembedStatus:
+    def start_reembed(self, *, without_refused: Optional[Union[bool, None]] = None, force: Optional[Union[bool, None]] = None, **options: Any) -> ReembedStatus:
         """Starts or resumes a change of the embedding model: `POST /admin/reembed`."""
-        return self._call(OPERATIONS["start_reembed"], {"without_refused": without_refused}, options)
+        return self._call(OPERATIONS["start_reembed"], {"without_refused": without_refused, "force": force}, options)
 
     def cancel_reembed(self, **options: Any) -> ReembedStatus:
         """Cancels a change of the embedding model; the old model stays live: `DELETE /admin/reembed`."""

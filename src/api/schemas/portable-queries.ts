@@ -11,6 +11,7 @@ const flagText = z
   .transform((value) => value === 'true')
   .register(SHOWN_AS, { type: 'boolean' });
 
+/** Schema of the query string of `GET /export`: which memories are exported, and whether they bring their vectors. */
 export const exportQuery = z.strictObject({
   user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
   session_id: givenId.optional().describe('Only memories of this session.'),
@@ -34,6 +35,10 @@ export function namesOf(pair: string): readonly [old: string, wanted: string] {
 const USERS = `expected old=new, two users of at most ${LIMITS.idCharacters} characters without control characters`;
 const ONE_TARGET = 'a user of the file can become one user only';
 
+/**
+ * Schema of the query string of `POST /import`, which imports the lines of an export, exactly: ids, times, versions,
+ * links and salience.
+ */
 export const importQuery = z.strictObject({
   dry_run: flagText.default(false).describe('Stores nothing, and counts what an import would do.'),
   from_line: z

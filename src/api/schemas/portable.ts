@@ -302,6 +302,7 @@ export const LINE_SCHEMAS = {
 
 const lineCounts = z.record(z.string(), z.int().min(0));
 
+/** Schema of the first line of an export. */
 export const headLine = z
   .object({
     type: z.literal('cairn.export'),
@@ -314,6 +315,7 @@ export const headLine = z
   })
   .meta({ id: 'HeadLine' });
 
+/** Schema of the last line of an export, by which an import sees that it is whole. */
 export const endLine = z
   .object({
     type: z.literal('end'),

@@ -1896,11 +1896,15 @@ export type Learned = {
   /** What was set when they were learned. */
   readonly before: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   /** What is proposed. */
   readonly after: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   readonly report: {
@@ -4648,6 +4652,8 @@ export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
   /** If true, the new model goes live even if it refuses many memories; false by default. */
   readonly without_refused?: boolean | null | undefined;
+  /** If true, the new model goes live even if a guarded evaluation set falls; false by default. */
+  readonly force?: boolean | null | undefined;
 };
 export type CancelReembedInput = Readonly<Record<string, never>>;
 export type PauseReembedInput = Readonly<Record<string, never>>;

@@ -14,6 +14,7 @@ const NOTE_GAIN = `
   boost_hour = max(coalesce(boost_hour, 0), :hour)`;
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
+/** Adds the dynamics of a memory that was just inserted. Call inside a write. */
 export function insertDynamics(
   store: Store,
   { memoryNo, salience, decayLambda, generationNo = null, writerNo = null, now }: NewDynamics,

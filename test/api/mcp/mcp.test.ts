@@ -96,7 +96,7 @@ describe.each(ERAS)('the official client, %s', (era) => {
     expect(taken).toMatch(/^Document .* (is ready: 1 parts|is stored and will be read: job .* is queued)/);
     await vi.waitFor(
       async () => expect((await api.request('GET', `/documents/${idIn(taken)}`)).body.state).toBe('ready'),
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     );
     const read = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text;
     expect(await read(`cairn://document/${idIn(taken)}`)).toContain('> Run the rollback job');
