@@ -7,7 +7,7 @@ const SHORT =
   process.env.CAIRN_FAULTS === 'short'
     ? {
         include: [
-          'test/faults/{kill,documents,import,primitives,reembed,queues,standing,federation,consolidation}.test.ts',
+          'test/faults/{kill,documents,import,primitives,reembed,queues,standing,federation,consolidation,learned,records,schedules}.test.ts',
         ],
         testNamePattern: /\d kills? /,
       }

@@ -39,7 +39,7 @@ export const mcpQuery = z.strictObject({
     .pipe(z.array(z.enum(EXTRAS, expected(`some of ${EXTRAS.join(', ')}, separated by commas`))))
     .default([])
     .meta({
-      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`.',
+      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`.',
       examples: ['forget'],
     }),
 });

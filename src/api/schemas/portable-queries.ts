@@ -11,7 +11,10 @@ const flagText = z
   .transform((value) => value === 'true')
   .register(SHOWN_AS, { type: 'boolean' });
 
-/** Schema of the query string of `GET /export`: which memories are exported, and whether they bring their vectors. */
+/**
+ * Schema of the query string of `GET /export`, which exports memories, documents, links and earlier versions as lines
+ * of JSON, in plain text.
+ */
 export const exportQuery = z.strictObject({
   user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
   session_id: givenId.optional().describe('Only memories of this session.'),

@@ -4365,7 +4365,7 @@ export type UndoConsolidationInput = {
   readonly id: string;
 };
 export type CallMcpInput = {
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
@@ -4385,7 +4385,7 @@ export type CallMcpInput = {
 export type CallMcpOfUserInput = {
   /** The user. */
   readonly user_id: string;
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
