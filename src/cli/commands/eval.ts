@@ -32,8 +32,8 @@ export async function runEvals(name: string | undefined, options: EvalOptions): 
 }
 
 /**
- * Starts a service of this version, by the settings of this process, on a copy of a backup. The defaults for queries are
- * not in a backup; they are those of the running server. The copy embeds nothing anew.
+ * Starts a service of this version, by the settings of this process, on a copy of a backup. The defaults for queries
+ * are not in a backup; they are those of the running server. The copy embeds nothing anew.
  * @throws CliError for a file that is no backup in clear
  */
 async function startCopy(file: string, server: Client): Promise<{ readonly url: string; stop(): Promise<void> }> {
