@@ -1,8 +1,8 @@
 /**
  * Cost of the recall log: `npm run measure -- recall-cost [MEMORIES]`. Two engines over copies of a file, whose
  * memories have vectors as by default, one of which keeps no recalls, answer the same questions in turn. It reports the
- * time to the answer and the CPU time of all threads, the writes of the log included, of the engine with the log
- * against the one without. Prints one JSON line per figure.
+ * time to the answer and the CPU time of all threads, the writes of the log included, of the engine with the log against
+ * the one without. Prints one JSON line per figure.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -71,8 +71,11 @@ async function fill(file: string): Promise<void> {
   parts.pool.close();
 }
 
-const start = (name: string, days: string) =>
-  openEngine({ config: readConfig({ OM_DB_PATH: path.join(folder, `${name}.sqlite`), OM_RECALL_DAYS: days }) });
+/** Opens the copy of a name, whose log of recalls is kept for so many days. */
+function start(name: string, days: string) {
+  const file = path.join(folder, `${name}.sqlite`);
+  return openEngine({ config: readConfig({ OM_DB_PATH: file, OM_RECALL_DAYS: days }) });
+}
 
 /** Asks the questions one after the other. @returns the time to each answer, ms */
 async function ask(name: keyof typeof engines, questions: readonly string[]): Promise<number[]> {

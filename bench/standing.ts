@@ -90,8 +90,8 @@ fs.rmSync(folder, { recursive: true, force: true });
 
 /** A process that answers every delivery, so that its work is not measured. */
 async function startReceiver() {
-  const code = `const answer = (request, response) => request.resume().on("end", () => response.end());
-    require("node:http").createServer(answer)
+  const code = `require('node:http')
+    .createServer((request, response) => request.resume().on('end', () => response.end()))
     .listen(0, '127.0.0.1', function () { console.log(this.address().port) })`;
   const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];

@@ -105,7 +105,14 @@ say("LangGraph's SDK");
 
 // ── OpenMemory's client, call by call ─────────────────────────────────────────────────────────────────────────────────
 
-const open = new openmemory.OpenMemory({ baseUrl: server.url, apiKey: server.apiKey });
+const calls = Object.getOwnPropertyNames(openmemory.OpenMemory.prototype);
+const left = new Set(calls.filter((name) => name !== 'constructor' && name !== 'request'));
+const open = new Proxy(new openmemory.OpenMemory({ baseUrl: server.url, apiKey: server.apiKey }), {
+  get(client, name) {
+    left.delete(name);
+    return client[name].bind(client);
+  },
+});
 assert.equal((await open.health()).ok, true);
 assert.equal((await open.getSectors()).sectors.length, 5);
 const added = await open.add('Cleo plays the cello.', { user_id: 'cleo', tags: ['music'], metadata: { level: 3 } });
@@ -128,4 +135,10 @@ assert.match((await open.lgmGetContext({ node_id: 'observe', namespace: 'demo' }
 const reflected = await open.lgmCreateReflection({ node_id: 'reflect', content: 'Lamps age.', namespace: 'demo' });
 assert.equal(reflected.memory.primary_sector, 'reflective');
 assert.equal((await open.delete(added.id)).ok, true);
+// Its calls for editors and for compression have no counterpart, and say so.
+for (const name of [...left]) {
+  assert.match(name, /^ide[A-Z]|compress/i);
+  await assert.rejects(open[name]('x'), /404/);
+}
+assert.equal(left.size, 0);
 say('openmemory-js');

@@ -1152,7 +1152,18 @@ export type Explanation = {
 };
 export type ExportedLine = {
   /** What the line holds. */
-  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly type:
+    | 'cairn.export'
+    | 'setting'
+    | 'eval_set'
+    | 'standing_query'
+    | 'document'
+    | 'document_text'
+    | 'memory'
+    | 'revision'
+    | 'link'
+    | 'session_item'
+    | 'end';
   readonly [field: string]: Json;
 };
 export type Failure = {
@@ -2469,7 +2480,18 @@ export type Origin = {
 };
 export type PortableLine = {
   /** What the line holds. */
-  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly type:
+    | 'cairn.export'
+    | 'setting'
+    | 'eval_set'
+    | 'standing_query'
+    | 'document'
+    | 'document_text'
+    | 'memory'
+    | 'revision'
+    | 'link'
+    | 'session_item'
+    | 'end';
   readonly [field: string]: unknown;
 };
 export type PrivacyPolicy = {
@@ -6115,7 +6137,7 @@ export interface Operations {
   /** Stores a reflection of a graph: `POST /lgm/reflection`. */
   storeGraphReflection(input?: StoreGraphReflectionInput, options?: CallOptions): Reply<StoreGraphReflectionReply>;
 
-  /** Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`. */
+  /** Exports everything but keys and logs of requests as lines of JSON, in plain text: `GET /export`. */
   exportData(input?: ExportDataInput, options?: CallOptions): Reply<string>;
 
   /** Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`. */

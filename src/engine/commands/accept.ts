@@ -11,7 +11,7 @@ import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { putText, reindexText } from '../store/word-index/memory-text.ts';
+import { insertText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
@@ -185,7 +185,7 @@ export function storeMemory(
   });
   const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
   const { context: before, successors } = neighboursOf(store, place);
-  putText(store, {
+  insertText(store, {
     memoryNo,
     title: memory.title,
     content: memory.content,

@@ -47,15 +47,10 @@ export function openPostgresStore({ connection, catalog, tenant }: PostgresStore
     if (!isOpen) throw new EngineError('unavailable', 'the store is closed');
     setTenant(connection, tenant);
   };
-  const context: StatementContext = {
-    catalog,
-    tenant,
-    query(text, values, name) {
-      // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
-      if (!isWriting && !isReading) begin();
-      return connection.query(text, values, name);
-    },
-  };
+  const context = createContext({ connection, catalog, tenant }, () => {
+    // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
+    if (!isWriting && !isReading) begin();
+  });
   const store: Store = {
     path: `postgres:${tenant}`,
     prepare(sql) {
@@ -82,6 +77,9 @@ export function openPostgresStore({ connection, catalog, tenant }: PostgresStore
     get isWriting() {
       return isWriting;
     },
+    get changes() {
+      return context.changes;
+    },
     get transactionNo() {
       return isWriting || isReading ? transactions : undefined;
     },
@@ -105,6 +103,27 @@ export function openPostgresStore({ connection, catalog, tenant }: PostgresStore
     close: () => void (isOpen = false),
   };
   return store;
+}
+
+/** Makes what statements run with, which counts those that changed rows. `ready` is called before each. */
+function createContext(
+  { connection, catalog, tenant }: PostgresStoreOptions,
+  ready: () => void,
+): StatementContext & { readonly changes: number } {
+  let changes = 0;
+  return {
+    catalog,
+    tenant,
+    query(text, values, name) {
+      ready();
+      const result = connection.query(text, values, name);
+      if (result.changes > 0) changes += 1;
+      return result;
+    },
+    get changes() {
+      return changes;
+    },
+  };
 }
 
 /** The tenant that was set last on each connection, and in which session. */

@@ -25,19 +25,29 @@ export interface TextRow {
   readonly context: string;
 }
 
+const COLUMNS = 'rowid, context, title, content, gist, entities, tags, identifiers';
+const INSERT = `INSERT INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Writes the row of a memory that has none yet. Call inside a write. */
+export function insertText(store: Store, row: TextRow): void {
+  writeRow(store, INSERT, row);
+}
+
 /**
  * Writes the row of a memory, or replaces it. A caller that replaces a row notes it in `textRewrites`. Call inside a
  * write.
  */
 export function putText(store: Store, row: TextRow): void {
+  writeRow(store, REPLACE, row);
+}
+
+function writeRow(store: Store, sql: string, row: TextRow): void {
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
   const own = ownTextOf(row);
   store
-    .prepare(
-      `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
+    .prepare(sql)
     .run(
       row.memoryNo,
       indexedText(row.context, mark),
