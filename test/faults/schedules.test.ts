@@ -72,7 +72,7 @@ async function runDue(folder: string, now: number, ms?: number): Promise<void> {
       PATH: process.env.PATH,
       OM_DB_PATH: databaseFile(folder),
       OM_VEC_DIM: '256',
-      OM_EVAL_EVERY: '20h',
+      OM_EVAL_EVERY: '10h',
       CAIRN_NOW: String(now),
     },
     execArgv: [],
