@@ -132,7 +132,7 @@ async function fill(url: string): Promise<void> {
 /** Starts what probes /health, and watches the memory of the service. */
 function watch(url: string, { pid }: ServiceProcess) {
   const probe = fork(new URL('../support/attacks/probe-health-main.ts', import.meta.url), [url]);
-  let peakMb = 0;
+  let peakMb = residentMb(pid);
   const look = setInterval(() => void (peakMb = Math.max(peakMb, residentMb(pid))), LOOK_EVERY_MS);
   /** @returns the time of each answer, ms */
   const stop = async (): Promise<number[]> => {
