@@ -35,8 +35,8 @@ export interface AskingSentences {
   /** Number of sentences that do not ask; 0 where `sentences` is empty. */
   readonly others: number;
   /**
-   * Where only words tell which of three sentences or more ask, the first and last of the others. One of them may be the
-   * question all the same: “papers on shells”.
+   * Where only words tell which of three sentences or more ask, the first and last of the others. One of them may be
+   * the question all the same: “papers on shells”.
    */
   readonly mayAsk: readonly string[];
 }
@@ -52,10 +52,10 @@ const WHOLE: AskingSentences = {
 
 /**
  * Finds the sentences of a message that ask. These are the sentences that end in a question mark. Where none does, they
- * are the sentences with a question word. Where there is no such word either, any sentence may ask. A line
- * end inside a paragraph does not end a sentence, since mail programs and terminals wrap lines.
- * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ask; none for a message of one
- *   sentence or of more than 4,000 characters
+ * are the sentences with a question word. Where there is no such word either, any sentence may ask. A line end inside a
+ * paragraph does not end a sentence, since mail programs and terminals wrap lines.
+ * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ask; none for a message
+ *   of one sentence or of more than 4,000 characters
  */
 export function askingSentences(message: string): AskingSentences {
   if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;

@@ -6,7 +6,8 @@ export type WordFormsKnown = 'stemmed' | 'pairs' | 'guessed';
 
 /**
  * How other forms of a question's words are known: English is stemmed, and scripts without spaces are compared by pairs
- * of characters. In any other language a text may answer in other forms of the question's words, which are only guessed.
+ * of characters. In any other language a text may answer in other forms of the question's words, which are only
+ * guessed.
  */
 export function wordFormsOf(question: string): WordFormsKnown {
   const terms = termsIn(question);
