@@ -11,7 +11,8 @@ import type { BatchContext, BatchResult } from '../../src/engine/batches/batch-c
 import { runNextQuestions } from '../../src/engine/batches/reason.ts';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';

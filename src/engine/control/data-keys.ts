@@ -1,11 +1,13 @@
-/** The keys of a data folder's files: rows of `data_keys`, and which file each of them opens. */
+/**
+ * The keys of a data folder's files: rows of `data_keys`, and which file each of them opens. Every thread loads this
+ * file, so it loads little.
+ */
 
 import path from 'node:path';
 import type Database from 'better-sqlite3';
-import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { CIPHERS, useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
+import { useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { DEFAULT_TENANT } from './control-database.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';
@@ -176,37 +178,4 @@ export function exportWrappedKey(settings: KeySettings, tenant: string): string 
   const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
   const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
   return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
-}
-
-/**
- * Reads what `exportWrappedKey` returned.
- * @throws EngineError `unprocessable` if it is damaged, or another master key wrapped it
- */
-export function importWrappedKey(masterKey: Uint8Array, text: string): FileKey {
-  const parsed = WRAPPED.safeParse(parseJson(text));
-  if (!parsed.success) throw new EngineError('unprocessable', 'the key file of the backup is damaged');
-  const { tenant, cipher, master, wrapped } = parsed.data;
-  const bytes = unwrapKey(masterKey, tenant, Buffer.from(wrapped, 'base64'));
-  if (bytes !== undefined) return { cipher, bytes };
-  throw new EngineError(
-    'unprocessable',
-    `the backup is sealed by the master key ${master}, and the one that is set is ${fingerprintOf(masterKey)}: give ` +
-      'its key by --key-file',
-  );
-}
-
-const WRAPPED = z.object({
-  version: z.literal(1),
-  tenant: z.string(),
-  cipher: z.enum(CIPHERS),
-  master: z.string().regex(/^[0-9a-f]{16}$/),
-  wrapped: z.string(),
-});
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
