@@ -9,6 +9,7 @@ export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
 export { openRateLimits } from './control/rate-limits.ts';
+export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { openParts } from './parts/engine-parts.ts';
 export { createTenantGuards } from './parts/tenant-guards.ts';
 export { createTenantShares } from './parts/tenant-shares.ts';

@@ -15,7 +15,10 @@ const NOTE_GAIN = `
   boost_hour = max(coalesce(boost_hour, 0), :hour)`;
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
-/** Inserts the dynamics of a new memory, and tells the feed of it unless a document brings it. Call inside a write. */
+/**
+ * Adds the dynamics of a memory that was just inserted, and tells the feed of it unless a document brings it. Call
+ * inside a write.
+ */
 export function insertDynamics(
   store: Store,
   { memoryNo, salience, decayLambda, generationNo = null, writerNo = null, now }: NewDynamics,
