@@ -64,9 +64,10 @@ export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 
+export { stepPayloadSchema } from './job-payloads.ts';
+export type { StepPayload } from './job-payloads.ts';
 export { QUEUE_NAMES, TICK } from './jobs.ts';
 export type { QueuedStep, QueueName } from './jobs.ts';
-export { stepPayloadSchema, type StepPayload } from './step-payload.ts';
 export { silentLogger, systemClock } from './ports.ts';
 export type { Clock, JobDispatcher, Logger, QueueState } from './ports.ts';
 export type { Attributes, Span, SpanOptions, Tracing } from './tracing.ts';

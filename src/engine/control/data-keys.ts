@@ -1,7 +1,4 @@
-/**
- * The keys of a data folder's files: rows of `data_keys`, and which file each of them opens. Every thread loads this
- * file, so it loads little.
- */
+/** The keys of a data folder's files: rows of `data_keys`, and which file each of them opens. */
 
 import path from 'node:path';
 import type Database from 'better-sqlite3';
@@ -77,7 +74,13 @@ export function isSharedFile(paths: Config['paths'], file: string): boolean {
   return file !== paths.control && file.startsWith(start) && /^[a-z0-9-]+\.sqlite$/.test(file.slice(start.length));
 }
 
-function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
+/**
+ * Reads the data key of an owner, a tenant's id or SHARED_OWNER, from the control database.
+ * @param controlKey key of the control database, as `controlKeyOf` returns it
+ * @throws EngineError `not_found`; `unprocessable` if a change of the key was broken off, or another master key wrapped
+ *   it
+ */
+export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
   const db = openDatabase(paths.control, { readonly: true, fileMustExist: true, key: controlKey, timeout: 5_000 });
   try {
     const found = listDataKeys(db, masterKey!, owner)[0];
@@ -166,16 +169,4 @@ export function destroyAllKeys(db: Database.Database): void {
 
 function described(owner: string): string {
   return owner === SHARED_OWNER ? 'the shared files' : `tenant ${owner}`;
-}
-
-/**
- * Returns the wrapped key of a tenant as a text to be kept beside a backup; null for a tenant in clear. It is of use
- * only with the master key.
- */
-export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
-  const { masterKey } = settings;
-  if (masterKey === null) return null;
-  const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
-  const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
-  return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
 }

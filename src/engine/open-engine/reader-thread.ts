@@ -5,6 +5,7 @@ import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { useMasterKey } from '../control/data-keys.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
+import { giveWay, NICENESS } from '../give-way.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
@@ -26,6 +27,7 @@ const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
 
+giveWay(NICENESS.questions);
 releaseMemoryAfterStart();
 useMasterKey(config);
 const logger = forwardingLogger();

@@ -1,7 +1,22 @@
+/** The wrapped key of a tenant as a file beside a backup, apart from the keys that every thread looks up. */
+
 import { z } from 'zod';
 import { EngineError } from '../errors.ts';
 import { CIPHERS, type FileKey } from '../file-keys.ts';
-import { fingerprintOf, unwrapKey } from './wrapped-key.ts';
+import { controlKeyOf, lookUp, type KeySettings } from './data-keys.ts';
+import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
+
+/**
+ * Returns the wrapped key of a tenant as a text to be kept beside a backup; null for a tenant in clear. It is of use
+ * only with the master key.
+ */
+export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
+  const { masterKey } = settings;
+  if (masterKey === null) return null;
+  const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
+  const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
+  return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
+}
 
 /**
  * Reads what `exportWrappedKey` returned.

@@ -1,3 +1,4 @@
+/** What jobs of the queues carry, apart from their names: who only needs the names does not load zod. */
 import { z } from 'zod';
 import { MAX_JOB_IDS } from './jobs.ts';
 
@@ -14,4 +15,5 @@ export const stepPayloadSchema = z.strictObject({
    */
   alone: z.boolean(),
 });
+/** What a job of a step's queue carries: numbers of ledger rows, and no text. */
 export type StepPayload = z.output<typeof stepPayloadSchema>;
