@@ -13,7 +13,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { readConfig } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openParts } from '../src/engine/open-engine/engine-parts.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { silentLogger, systemClock, VECTOR_PRECISIONS, type VectorPrecision } from '../src/engine/ports.ts';
 import type { SqliteStore } from '../src/engine/store/open-store.ts';

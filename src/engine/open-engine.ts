@@ -10,10 +10,10 @@ import { queuePrefix } from './dispatch/ledgers.ts';
 import type { Engine } from './engine.ts';
 import type { Lead } from './lead.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { openParts, type EngineParts } from './open-engine/engine-parts.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { createQuestioners } from './open-engine/questioners.ts';
 import { createTenants } from './open-engine/tenants.ts';
+import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
 import { createInlineReaders, type Readers } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
@@ -32,10 +32,6 @@ import { scheduleNames } from './upkeep/maintain.ts';
 import { createGroupingWriter, type GroupTransport } from './writer/grouping-writer.ts';
 import { createInlineTransport } from './writer/inline-transport.ts';
 import { startWriterThread } from './writer/thread-transport.ts';
-
-export { openParts } from './open-engine/engine-parts.ts';
-export { createTenantGuards } from './open-engine/tenant-guards.ts';
-export { createTenantShares } from './open-engine/tenant-shares.ts';
 
 /** The settings of an engine, and what tests and servers replace in it. */
 export interface OpenEngineOptions {

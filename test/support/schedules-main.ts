@@ -4,7 +4,8 @@
  */
 import { readConfig } from '../../src/engine/config.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
 import { runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
 

@@ -1,13 +1,6 @@
 import { SECTORS } from '../types.ts';
-import {
-  commaSeparated,
-  fallbacksOf,
-  hasModels,
-  sectorModelsOf,
-  sectorSetting,
-  withModel,
-  type Fallback,
-} from './embedding-models.ts';
+import { commaSeparated, fallbacksOf, sectorModelsOf, sectorSetting, type Fallback } from './embedding-models.ts';
+import { hasModels, withModel } from '../named-model.ts';
 import { serviceUrl } from './setting-kinds.ts';
 import type { Settings } from './settings.ts';
 
