@@ -8,6 +8,7 @@ export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
+export { mayHoldRows } from './control/place-of.ts';
 export { openRateLimits } from './control/rate-limits.ts';
 export { createTenantGuards, createTenantShares, openParts } from './open-engine.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';

@@ -16,6 +16,7 @@ import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../..
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
+import { sqliteOf } from './sqlite-of.ts';
 
 export { newMemory, type TestMemory };
 
@@ -38,7 +39,10 @@ export function createManualClock(now = START): ManualClock {
   };
 }
 
-/** A real engine on a file of its own, its clock moved by hand and its ledger worked off only when a test says so. */
+/**
+ * A real engine on a file of its own, or with `OM_DATABASE_URL` on none, its clock moved by hand and its ledger worked
+ * off only when a test says so.
+ */
 export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
   readonly tenant: Tenant;
@@ -119,7 +123,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     clock,
     file,
     get store() {
-      return store();
+      return sqliteOf(store());
     },
     batch,
     maintenance: common,
@@ -146,14 +150,14 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     },
     memoryNoOf,
     get: <T>(sql: string, ...parameters: unknown[]) => {
-      const row = store()
+      const row = sqliteOf(store())
         .db.prepare(sql)
         .get(...parameters) as Record<string, unknown>;
       const values = Object.values(row);
       return (values.length === 1 ? values[0] : row) as T;
     },
     all: <T>(sql: string, ...parameters: unknown[]) =>
-      store()
+      sqliteOf(store())
         .db.prepare(sql)
         .all(...parameters) as T[],
     close,

@@ -12,6 +12,7 @@ import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
+import type { WordTable } from './word-table.ts';
 
 /**
  * One tenant's database on one connection. The files beside this one hold the statements, mostly one file for each
@@ -46,6 +47,12 @@ export interface Store {
    * made again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
+  /** Reads a number that changes whenever another connection has committed to the tenant. */
+  othersVersion(): number;
+  /** Reads the number of rows that this connection has changed since it was opened. */
+  totalChanges(): number;
+  /** The words of a tenant in PostgreSQL; null for a file, where FTS5 holds them. */
+  readonly words: WordTable | null;
   /** Whether `close` has not been called. */
   readonly isOpen: boolean;
   close(): void;
@@ -257,7 +264,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
           db.pragma(`cache_size = -${cacheKbWanted}`);
           cacheKb = cacheKbWanted;
         }
-        const version = othersVersion(store);
+        const version = store.othersVersion();
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
@@ -266,12 +273,21 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
         // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
+    ...changesOf(prepare),
+    words: null,
     get isOpen() {
       return db.open;
     },
     close: () => db.close(),
   };
   return store;
+}
+
+function changesOf(prepare: Store['prepare']): Pick<Store, 'othersVersion' | 'totalChanges'> {
+  return {
+    othersVersion: () => prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
+    totalChanges: () => prepare('SELECT total_changes()').pluck().get() as number,
+  };
 }
 
 /** Prepares a statement whose errors for damaged data name the file. */
@@ -349,17 +365,6 @@ export function retryWhileBusy<T>(attempt: () => T): T {
       sleep(RETRY_PAUSE_MS);
     }
   }
-}
-
-/** Reads a number that changes whenever another connection has committed to the file. */
-export function othersVersion(store: Store): number {
-  const row = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as { version: number };
-  return row.version;
-}
-
-/** Reads the number of rows that this connection has changed since it was opened. */
-export function totalChanges(store: Store): number {
-  return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
 }
 
 /** Total cost of waiting for other connections since this thread began. */

@@ -1,5 +1,4 @@
 import type { WriteContext } from '../commands/write-context.ts';
-import { totalChanges } from '../store/open-store.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
@@ -63,13 +62,13 @@ function withTrail<T>({ store, now }: GroupContext, work: (trail: AuditTrail) =>
 class HalfWritten extends Error {}
 
 function attempt(context: GroupContext, request: WriteRequest, trail: AuditTrail): WriteResult {
-  const before = totalChanges(context.store);
+  const before = context.store.totalChanges();
   try {
     return { ok: true, value: run(context, request, trail) };
   } catch (error) {
     // A full disk may have ended the transaction itself.
     if (context.store.transactionNo === undefined) throw error;
-    if (totalChanges(context.store) !== before) throw new HalfWritten('', { cause: storageError(error) });
+    if (context.store.totalChanges() !== before) throw new HalfWritten('', { cause: storageError(error) });
     return { ok: false, error: storageError(error) };
   }
 }
@@ -89,10 +88,10 @@ function runInSavepoint(context: GroupContext, request: WriteRequest, trail: Aud
 function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteRequest, trail: AuditTrail): unknown {
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
   const by = writtenBy ?? null;
-  const before = totalChanges(shared.store);
+  const before = shared.store.totalChanges();
   const output = command({ ...shared, writtenBy: by, trace }, input);
   // A command that found nothing to change leaves no record.
-  const isDone = name === 'recordAction' || totalChanges(shared.store) !== before;
+  const isDone = name === 'recordAction' || shared.store.totalChanges() !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
   if (audited !== null) trail.note(by, audited);
   return output;

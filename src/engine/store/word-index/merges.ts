@@ -86,9 +86,9 @@ function pagesWritten(before: readonly Segment[], after: readonly Segment[]): nu
  * @returns whether the step merged anything; if so, there may be more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {
-  const changes = () => (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
-  const before = changes();
+  if (store.words !== null) return false; // Its blocks hold no word of a deleted row.
+  const before = store.totalChanges();
   store.prepare(`INSERT INTO memory_text (memory_text, rank) VALUES ('merge', ?)`).run(start ? -pages : pages);
   // The command itself counts as one change; a merge that did work shows at least one more.
-  return changes() - before >= 2;
+  return store.totalChanges() - before >= 2;
 }
