@@ -10,6 +10,8 @@ export default defineConfig({
     // ten times its time.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // The default of a second is too short for a service on a busy machine.
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // The same folder as bin/cairn.cjs: without it each thread that a test starts compiles all its modules anew, 1.5 s of
     // CPU.
     env: { NODE_COMPILE_CACHE: path.resolve('node_modules/.cache/compile') },

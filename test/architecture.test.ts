@@ -137,7 +137,7 @@ store                 –
 
 below all             types.ts
 `);
-    expect(drawStoreys(rooms)).toBe('2  src/main.ts\n1  src/api\n0  store\n');
+    expect(drawStoreys(rooms)).toBe('2: src/main.ts | 1: src/api | 0: store\n');
   });
 });
 
@@ -212,12 +212,18 @@ function houseOf(rooms: Imports): House {
   return { importsOf, height, isBelowAll, inOrder };
 }
 
-/** A line for each storey, from the top: its rooms import none but rooms of the storeys below. */
+/** The storeys from the top, as many on a line as fit: rooms of one import none but rooms of those below. */
 function drawStoreys(rooms: Imports): string {
   const { height, isBelowAll, inOrder } = houseOf(rooms);
   const drawn = inOrder(rooms.keys()).filter((room) => !isBelowAll(room));
-  const storeys = Map.groupBy(drawn, height);
-  return [...storeys].map(([storey, names]) => line(String(storey), names, 2, 112)).join('');
+  const storeys = [...Map.groupBy(drawn, height)].map(([storey, names]) => `${storey}: ${names.join(', ')}`);
+  const lines: string[] = [];
+  for (const storey of storeys) {
+    const longer = `${lines.at(-1)} | ${storey}`;
+    if (lines.length > 0 && longer.length <= 118) lines[lines.length - 1] = longer;
+    else lines.push(storey);
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /**
@@ -237,9 +243,9 @@ function drawRooms(rooms: Imports): string {
 }
 
 /** A name and, beside it, the names that belong to it, over as many lines as they need. */
-function line(name: string, names: readonly string[], column = 21, width = 98): string {
-  return wrap(names.length === 0 ? '–' : names.join(', '), width)
-    .map((part, at) => `${(at === 0 ? name : '').padEnd(column)} ${part}\n`)
+function line(name: string, names: readonly string[]): string {
+  return wrap(names.length === 0 ? '–' : names.join(', '), 98)
+    .map((part, at) => `${(at === 0 ? name : '').padEnd(21)} ${part}\n`)
     .join('');
 }
 

@@ -59,13 +59,16 @@ export const storage: Dashboard = {
         {
           kind: 'lines',
           title: 'What time changed',
-          description: 'A minute: what decay refreshed and archived, what expired, waypoints that became too weak.',
+          description:
+            'A minute: what decay refreshed and archived, what expired, waypoints that became too weak, memories ' +
+            'that consolidation made.',
           unit: 'cpm',
           queries: [
             { expr: perMinute('cairn_decayed_memories_total'), legend: 'refreshed' },
             { expr: perMinute('cairn_archived_memories_total'), legend: 'archived' },
             { expr: perMinute('cairn_expired_memories_total'), legend: 'expired' },
             { expr: perMinute('cairn_pruned_waypoints_total'), legend: 'waypoints pruned' },
+            { expr: perMinute('cairn_gathered_memories_total', 'method'), legend: 'gathered, {{method}}' },
           ],
         },
       ],

@@ -1,4 +1,17 @@
 import { CliError } from './cli-error.ts';
+import {
+  BACKSLASH,
+  COMMA,
+  cutError,
+  isClosing,
+  LINE_FEED,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  scan,
+  type Scanner,
+  SPACE,
+} from './json-text.ts';
 
 /** Longest item that is held in memory, in characters. */
 const MAX_ITEM = 64 * 1024 * 1024;
@@ -23,14 +36,12 @@ interface ItemFile {
  * passed over in silence.
  * @throws CliError where the text ends inside an item, or holds no items at all; the items before it were yielded
  */
-export async function* jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
-  const scanner = new ItemScanner(file);
-  for await (const text of texts) yield* scanner.take(text);
-  yield* scanner.end();
+export function jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
+  return scan(texts, new ItemScanner(file));
 }
 
 /** Follows the brackets and strings of a text that comes in pieces. */
-class ItemScanner {
+class ItemScanner implements Scanner<object> {
   readonly #file: ItemFile;
   /** Number of brackets that are open around an item: 0 in a sequence; Infinity outside a list of items. */
   #itemDepth: number;
@@ -88,8 +99,7 @@ class ItemScanner {
     const { name, place } = this.#file;
     const isComplete = this.#depth === this.#itemDepth && !this.#inString;
     if (this.#open !== null && isComplete) yield* this.#parsed(this.#open);
-    if (this.#depth !== 0 || this.#inString)
-      throw new CliError(`${name} was cut: it ends behind ${this.#items} items, before the end of the file's JSON`);
+    if (this.#depth !== 0 || this.#inString) throw cutError(name, this.#items);
     if (this.#isFound || this.#items > 0) return;
     const expected = place === 'list' ? 'a list' : place === 'sequence' ? 'objects' : `a list in ${place.join(' or ')}`;
     throw new CliError(`${name} holds no items: expected JSON with ${expected}`);
@@ -111,7 +121,7 @@ class ItemScanner {
       if (code === OPEN_BRACKET && this.#depth === 1 && this.#isNamed()) this.#itemDepth = 2;
       this.#depth += 1;
       if (this.#depth === this.#itemDepth) this.#isFound = true;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+    } else if (isClosing(code)) {
       this.#depth -= 1;
       if (typeof this.#file.place !== 'string' && this.#depth < this.#itemDepth) this.#itemDepth = Infinity;
     }
@@ -150,17 +160,3 @@ class ItemScanner {
     else this.#file.onDamage(`${here} is no object`);
   }
 }
-
-function isClosing(code: number): boolean {
-  return code === CLOSE_BRACE || code === CLOSE_BRACKET;
-}
-
-const LINE_FEED = 10;
-const SPACE = 32;
-const QUOTE = 34;
-const COMMA = 44;
-const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;

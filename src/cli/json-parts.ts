@@ -3,6 +3,19 @@
  * one. The entries of that field are parsed one by one, so that no object is held as a whole.
  */
 import { CliError } from './cli-error.ts';
+import {
+  BACKSLASH,
+  COMMA,
+  cutError,
+  isClosing,
+  LINE_FEED,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  scan,
+  type Scanner,
+  SPACE,
+} from './json-text.ts';
 
 /** Longest entry, and longest rest of an object, that is held in memory, in characters. */
 const MAX_PART = 16 * 1024 * 1024;
@@ -21,14 +34,12 @@ interface PartFile {
 }
 
 /** @throws CliError where the text ends inside the list, or holds no list at all; what stands before was yielded */
-export async function* jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGenerator<JsonPart> {
-  const scanner = new PartScanner(file);
-  for await (const text of texts) yield* scanner.take(text);
-  yield* scanner.end();
+export function jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGenerator<JsonPart> {
+  return scan(texts, new PartScanner(file));
 }
 
 /** Follows the brackets and strings of a text that comes in pieces. The depth is 1 in the list, and 2 in an object. */
-class PartScanner {
+class PartScanner implements Scanner<JsonPart> {
   readonly #file: PartFile;
   #depth = 0;
   #inString = false;
@@ -64,7 +75,7 @@ class PartScanner {
       const code = text.charCodeAt(at);
       if (code === LINE_FEED) this.#line += 1;
       if (code <= SPACE) continue;
-      const isEnd = code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET;
+      const isEnd = code === COMMA || isClosing(code);
       if (isEnd && this.#depth === 3 && this.#within !== 0) yield* this.#endPart(text, at, code);
       else if (isEnd && this.#depth === 1 && this.#rest.isOpen) yield* this.#endItem(text, at);
       else if (!isEnd) this.#begin(code, at);
@@ -77,8 +88,7 @@ class PartScanner {
     const { name } = this.#file;
     // The text may end behind a whole object.
     if (this.#depth === 1 && !this.#inString && this.#rest.isOpen) yield* this.#endItem('', 0);
-    if (this.#depth !== 0 || this.#inString)
-      throw new CliError(`${name} was cut: it ends behind ${this.#items} items, before the end of the file's JSON`);
+    if (this.#depth !== 0 || this.#inString) throw cutError(name, this.#items);
     if (!this.#isFound) throw new CliError(`${name} holds no items: expected JSON with a list`);
   }
 
@@ -100,7 +110,7 @@ class PartScanner {
       }
       this.#depth += 1;
       if (this.#depth === 1) this.#isFound = true;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) this.#depth -= 1;
+    } else if (isClosing(code)) this.#depth -= 1;
   }
 
   *#endPart(text: string, at: number, code: number): Generator<JsonPart> {
@@ -213,13 +223,3 @@ class Keeper {
     this.text = this.text.length + end - this.#start > MAX_PART ? null : this.text + text.slice(this.#start, end);
   }
 }
-
-const LINE_FEED = 10;
-const SPACE = 32;
-const QUOTE = 34;
-const COMMA = 44;
-const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;

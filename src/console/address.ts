@@ -2,8 +2,9 @@
  * The address of a view, after the `#`: `#/ask?query=…`. Browsers do not send this part to a server, so neither a
  * question nor an id in a shared address reaches the log of a proxy.
  */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
+/** The view that the console shows, as the part of its address behind `#/` says it. */
 export interface Address {
   /** First segment of the path, such as `ask`. */
   readonly page: string;
@@ -12,10 +13,14 @@ export interface Address {
   readonly params: URLSearchParams;
 }
 
+/** Parameters of an address, behind `?`. Those that are undefined, null or empty are left out of it. */
 export type Params = Readonly<Record<string, string | number | undefined | null>>;
 
+/** The present address of the console; it changes with that of the browser. */
 export const address = signal(readAddress());
 addEventListener('hashchange', () => (address.value = readAddress()));
+/** The tenant that requests are about; undefined for the first of the key. It is shared with the address. */
+export const chosenTenant = computed(() => address.value.params.get('tenant') ?? undefined);
 
 function readAddress(): Address {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
@@ -31,10 +36,13 @@ function decoded(segment: string): string {
   }
 }
 
-/** Returns the `href` of a view. Parameters that are undefined, null or empty are left out. */
+/**
+ * Returns the `href` of a view. Parameters that are undefined, null or empty are left out. The view is of the tenant
+ * of the present one unless the parameters name another.
+ */
 export function hrefOf(segments: string | readonly string[], params: Params | URLSearchParams = {}): string {
   const path = (typeof segments === 'string' ? [segments] : segments).map(encodeURIComponent).join('/');
-  const given = params instanceof URLSearchParams ? params : paramsOf(params);
+  const given = params instanceof URLSearchParams ? params : paramsOf({ tenant: chosenTenant.value, ...params });
   const query = given.toString();
   return `#/${path}${query === '' ? '' : `?${query}`}`;
 }

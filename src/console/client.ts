@@ -1,13 +1,12 @@
 /** Requests to the service that sent this page, and what becomes of their failures. */
 import { signal } from '@preact/signals';
+import { chosenTenant } from './address.ts';
 import type { Problem } from './types.ts';
 
 /** Whether the service answered the last request. While it does not, `retryUntilUp` asks again. */
 export const isUp = signal(true);
 /** Rises each time the service is back, so that views load again. */
 export const returns = signal(0);
-/** The tenant that requests name; undefined for the first of the key. */
-export const chosenTenant = signal<string | undefined>(undefined);
 
 /** Time between two questions whether the service is back (ms). */
 const RETRY_MS = 1_000;
@@ -35,6 +34,8 @@ interface RequestParts {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the request is about no tenant, as that for a session is. */
+  readonly isOfNone?: boolean;
 }
 
 let onUnauthenticated = () => {};
@@ -53,10 +54,11 @@ export async function send<Reply>(method: string, path: string, parts: RequestPa
   return (isJson ? await response.json() : await response.text()) as Reply;
 }
 
-async function request(method: string, path: string, { body, query = {}, signal, headers }: RequestParts) {
+async function request(method: string, path: string, parts: RequestParts) {
+  const { body, query = {}, signal, headers, isOfNone = false } = parts;
   const response = await fetch(urlOf(path, query), {
     method,
-    headers: { ...headersOf(body), ...headers },
+    headers: { ...headersOf(body, isOfNone ? undefined : chosenTenant.value), ...headers },
     ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
@@ -71,10 +73,10 @@ async function request(method: string, path: string, { body, query = {}, signal,
   throw await refusalOf(response);
 }
 
-function headersOf(body: unknown): Record<string, string> {
+function headersOf(body: unknown, tenant: string | undefined): Record<string, string> {
   return {
     'x-cairn-console': '1',
-    ...(chosenTenant.value === undefined ? {} : { 'x-cairn-tenant': chosenTenant.value }),
+    ...(tenant === undefined ? {} : { 'x-cairn-tenant': tenant }),
     ...(body === undefined || body instanceof FormData ? {} : { 'content-type': 'application/json' }),
   };
 }

@@ -1,6 +1,7 @@
 /** In whose name the console makes requests. */
 import { signal } from '@preact/signals';
-import { chosenTenant, send, whenUnauthenticated } from './client.ts';
+import { changeParams, chosenTenant } from './address.ts';
+import { send, whenUnauthenticated } from './client.ts';
 import type { Role, SessionItem, SignedOut } from './types.ts';
 
 /** undefined until the service has said it. */
@@ -26,20 +27,24 @@ export function isBound(): boolean {
   return caller != null && (caller.user_id !== null || caller.tags.length > 0);
 }
 
+/** The tenant that requests are about; '' until it is known. */
+export function presentTenant(): string {
+  return chosenTenant.value ?? session.value?.caller?.tenant ?? '';
+}
+
 /** Whether the caller administers the whole service: an admin whose requests are about the default tenant. */
 export function isOperator(): boolean {
-  const caller = session.value?.caller;
-  return may('admin') && caller != null && (chosenTenant.value ?? caller.tenant) === 'default';
+  return may('admin') && presentTenant() === 'default';
 }
 
 /** Asks the service who the caller is. Throws Refusal. */
 export async function loadSession(): Promise<void> {
-  session.value = await send<SessionItem>('GET', '/console/session');
+  session.value = await send<SessionItem>('GET', '/console/session', { isOfNone: true });
 }
 
 /** Exchanges a key for a session. Throws Refusal. */
 export async function signIn(key: string): Promise<void> {
-  session.value = await send<SessionItem>('POST', '/console/session', { body: { key } });
+  session.value = await send<SessionItem>('POST', '/console/session', { body: { key }, isOfNone: true });
 }
 
 const VIEW = 'cairn-view';
@@ -58,8 +63,8 @@ export function takeRememberedView(): string | null {
 
 /** Ends the session. */
 export async function signOut(): Promise<void> {
-  chosenTenant.value = undefined;
-  const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session');
+  changeParams({ tenant: '' }, { replace: true });
+  const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session', { isOfNone: true });
   session.value = rest;
   // Whoever signed in at an identity provider is signed out there, too, before somebody else sits down.
   if (url !== null) location.assign(url);

@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { address, hrefOf } from './address.ts';
-import { chosenTenant, isUp, returns } from './client.ts';
+import { address, changeParams, hrefOf } from './address.ts';
+import { isUp } from './client.ts';
 import logo from './cairn.svg';
 import { Icon, type IconName } from './parts/icons.tsx';
 import { sayRefusal, Toast } from './parts/toast.tsx';
-import { may, session, signOut } from './session.ts';
+import { may, presentTenant, session, signOut } from './session.ts';
 import { texts } from './texts.ts';
 
 interface Place {
@@ -40,7 +40,7 @@ function chooseTheme(next: string): void {
   applyTheme();
 }
 
-/** The page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
+/** Shows the page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
 export function Frame({ children }: { children: ComponentChildren }) {
   return (
     <div class="shell">
@@ -55,7 +55,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** The frame around every page: where one can go, who one is, and whether the service answers. */
+/** Shows the frame around every page: where one can go, who one is, and whether the service answers. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const { page, params } = address.value;
   const user = params.get('user_id');
@@ -126,11 +126,8 @@ function Who() {
         <select
           class="input"
           aria-label={texts.shell.tenant}
-          value={chosenTenant.value ?? caller.tenant}
-          onChange={({ currentTarget }) => {
-            chosenTenant.value = currentTarget.value;
-            returns.value++;
-          }}
+          value={presentTenant()}
+          onChange={({ currentTarget: { value } }) => changeParams({ tenant: value === caller.tenant ? '' : value })}
         >
           {caller.tenants.map((tenant) => (
             <option key={tenant}>{tenant}</option>

@@ -5,6 +5,8 @@ import { browse, graph, name } from './texts/browse.ts';
 import { decay } from './texts/decay.ts';
 import { documents } from './texts/documents.ts';
 import { evals } from './texts/evals.ts';
+import { federated } from './texts/federated.ts';
+import { gathered } from './texts/gathered.ts';
 import { learned } from './texts/learned.ts';
 import { memory } from './texts/memory.ts';
 import { receipts } from './texts/receipts.ts';
@@ -13,6 +15,7 @@ import { fields, shell, signIn } from './texts/shell.ts';
 import { standing } from './texts/standing.ts';
 import { work } from './texts/work.ts';
 
+/** All words that the console shows, by page. Functions put a number, a name or a time into a sentence. */
 export const texts = {
   loading: 'Loading …',
   tryAgain: 'Try again',
@@ -20,6 +23,8 @@ export const texts = {
   close: 'Close',
   open: 'Open',
   save: 'Save',
+  remove: 'Remove',
+  removed: 'Removed.',
   showAll: (characters: string) => `Show all ${characters} characters`,
   noPage: 'There is no such page',
   more: 'Load more',
@@ -42,6 +47,8 @@ export const texts = {
   admin,
   decay,
   evals,
+  federated,
+  gathered,
   learned,
   receipts,
   recalls,

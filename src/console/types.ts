@@ -2,10 +2,12 @@
 import type { z } from 'zod';
 import type { activityReply, backupsReply, decayReply, settingsReply, tenantPage } from '../api/schemas/admin.ts';
 import type { sessionReply, signedOutReply } from '../api/schemas/console.ts';
+import type { consolidationEnded, consolidationList, consolidationProposals } from '../api/schemas/consolidations.ts';
 import type { documentPage, receiptReply } from '../api/schemas/document-replies.ts';
 import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
 import type { jobPage } from '../api/schemas/jobs.ts';
 import type { deletedReply, historyReply, timelineReply } from '../api/schemas/memory-replies.ts';
+import type { federatedAnswer, serverList } from '../api/schemas/federation.ts';
 import type { evalList, evalRunReply, evalRuns, evalSet } from '../api/schemas/evals.ts';
 import type { graphReply } from '../api/schemas/graph.ts';
 import type { madeKey } from '../api/schemas/keys.ts';
@@ -36,6 +38,8 @@ export type {
   StandingItem,
   WebhookItem,
 } from '../api/schemas/standing.ts';
+export type { ConsolidationItem } from '../api/schemas/consolidations.ts';
+export type { ServerItem } from '../api/schemas/federation.ts';
 export type { ProviderCallItem, ReembedItem } from '../api/schemas/providers.ts';
 export type { ExplanationItem, MatchItem } from '../api/schemas/query-replies.ts';
 
@@ -75,6 +79,11 @@ export type RecallList = Wire<typeof recallListReply>;
 export type TextReceipt = Wire<typeof receiptReply>;
 export type Learning = Wire<typeof learningReply>;
 export type CreatedStanding = Wire<typeof createdStanding>;
+export type ConsolidationList = Wire<typeof consolidationList>;
+export type ConsolidationProposals = Wire<typeof consolidationProposals>;
+export type ConsolidationEnded = Wire<typeof consolidationEnded>;
+export type FederatedAnswer = Wire<typeof federatedAnswer>;
+export type ServerList = Wire<typeof serverList>;
 export type Recall = Wire<typeof recallReply>;
 export type Replay = Wire<typeof replayReply>;
 export type SectorConfigs = Wire<typeof sectorsReply>['configs'];

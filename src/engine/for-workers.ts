@@ -10,6 +10,7 @@ export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
 export { mayHoldRows } from './control/place-of.ts';
 export { openRateLimits } from './control/rate-limits.ts';
+export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { createTenantGuards, createTenantShares, openParts } from './open-engine.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';
 export type { StepContext } from './steps/step-context.ts';

@@ -17,6 +17,7 @@ import { createEvalMetrics } from './metrics/evals.ts';
 import { createScheduleMetrics } from './metrics/schedules.ts';
 import { createStandingMetrics } from './metrics/standing.ts';
 import { createSqliteMetrics } from './metrics/sqlite.ts';
+import { createUpkeepMetrics } from './metrics/upkeep.ts';
 import type { BusyTotals } from './store/open-store.ts';
 
 export { countRecovery } from './metrics/jobs.ts';
@@ -77,6 +78,7 @@ export function createMetrics(registry = new Registry()) {
     ...createHttpMetrics(registers),
     ...createQueryMetrics(registers, sources),
     ...createMemoryMetrics(registers, sources),
+    ...createUpkeepMetrics(registers),
     ...createDocumentMetrics(registers),
     ...createLedgerMetrics(registers, sources),
     ...createJobMetrics(registers),

@@ -31,7 +31,7 @@ export interface SourceKind {
 }
 
 const PARSERS = 2;
-const PATIENCE = { timeout: 30_000, interval: 20 };
+const PATIENCE = { timeout: 120_000, interval: 20 };
 
 /**
  * Checks what every source of work owes the executor, on real ledgers and with the real executor. Nobody is told of

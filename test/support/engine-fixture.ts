@@ -10,6 +10,7 @@ import { runBatch } from '../../src/engine/batches/run-batch.ts';
 import type { BatchContext, BatchResult } from '../../src/engine/batches/batch-context.ts';
 import { runNextQuestions } from '../../src/engine/batches/reason.ts';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
+import { readRetrievalDefaults } from '../../src/engine/control/retrieval-defaults.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
@@ -105,6 +106,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     pageFetcher: options.pageFetcher ?? parts.pageFetcher,
     newId: uuidv7,
     owner: 'test worker',
+    defaults: () => readRetrievalDefaults(engine.control, 'default'),
   };
   const tenant = await engine.tenant('default');
   const store = () => parts.pool.get(file).store;

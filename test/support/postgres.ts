@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { freePort } from './redis.ts';
+import { freePort } from './free-port.ts';
 
 /** A PostgreSQL of a test's own, with an empty schema that belongs to a role without privileges. */
 export interface PostgresServer {

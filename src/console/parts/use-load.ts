@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { chosenTenant } from '../address.ts';
 import { Refusal, returns } from '../client.ts';
 
 /** What became of a load. The last data stay while they are loaded again. */
@@ -10,11 +11,17 @@ export interface Loaded<Data> {
   readonly reload: () => void;
 }
 
+/** Returns a key of what is loaded that differs between tenants. */
+export function inTenant(key: string): string {
+  return `${chosenTenant.value ?? ''} ${key}`;
+}
+
 /**
- * Loads data when a view appears, when `key` changes, and when the service is back after it was gone.
- * @param key names what is loaded; null loads nothing
+ * Loads data when a view appears, when `name` or the tenant changes, and when the service is back after it was gone.
+ * @param name names what is loaded; null loads nothing
  */
-export function useLoad<Data>(key: string | null, load: (signal: AbortSignal) => Promise<Data>): Loaded<Data> {
+export function useLoad<Data>(name: string | null, load: (signal: AbortSignal) => Promise<Data>): Loaded<Data> {
+  const key = name === null ? null : inTenant(name);
   const [state, setState] = useState<{ key: string | null; data?: Data; error?: Refusal; isLoading: boolean }>({
     key,
     isLoading: key !== null,

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { MetricSources } from './metric-sources.ts';
 import { censusGauge, started } from './series.ts';
 
-/** Makes the metrics of memories: how they are added, how soon they are ready, and what the upkeep does to them. */
+/** Makes the metrics of memories: how they are added, how soon they are ready, and how many there are. */
 export function createMemoryMetrics(registers: Registry[], sources: MetricSources) {
   return {
     adds: started(
@@ -50,26 +50,6 @@ export function createMemoryMetrics(registers: Registry[], sources: MetricSource
       registers,
       sources,
       read: ({ waypoints }) => waypoints,
-    }),
-    decayedMemories: new Counter({
-      name: 'cairn_decayed_memories_total',
-      help: 'Memories whose cached salience the decay job refreshed.',
-      registers,
-    }),
-    archivedMemories: new Counter({
-      name: 'cairn_archived_memories_total',
-      help: 'Memories that the decay job archived because their salience fell under OM_ARCHIVE_BELOW.',
-      registers,
-    }),
-    expiredMemories: new Counter({
-      name: 'cairn_expired_memories_total',
-      help: 'Memories erased because their time had come.',
-      registers,
-    }),
-    prunedWaypoints: new Counter({
-      name: 'cairn_pruned_waypoints_total',
-      help: 'Waypoints removed because their weight fell under 0.05.',
-      registers,
     }),
   };
 }

@@ -40,9 +40,11 @@ const lastSlices = new WeakMap<Store, Slice>();
 const QUIET_MS = 100;
 
 /**
- * Writes many small items in short transactions with a pause between them, so that the writer that answers clients
- * never waits long for the lock. A caller that computes between two calls for as long as a pause takes is not held up.
- * @param open    called for each slice, since others may close the file during a pause
+ * Writes many small items in short transactions with a pause between them (1 to 4 ms each), so that the writer that
+ * answers clients never waits long for SQLite's write lock. The pause is counted from the end of the last transaction:
+ * a caller that computed for that long before its next call does not wait at all.
+ * @param open    returns the tenant's open file; called for each slice, since others may close the file during a pause
+ * @param items   what is written, in this order; the promise resolves when all are
  * @param write   writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is undone
  *   and the error is thrown on
  * @param sliceMs shortest slice (ms); a longer one suits items that take as long as a slice, as the pauses would take

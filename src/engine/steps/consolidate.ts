@@ -75,7 +75,9 @@ export async function consolidate(context: StepContext, question: Question, sign
       const { content, method } = await contentOf(context, thread, signal);
       asked ||= method === 'model';
       await failpoint('before-reason-commit');
-      if (!keep(context, question, run, { ...thread, content, method })) return asked;
+      const kept = keep(context, question, run, { ...thread, content, method });
+      if (kept === 'lost') return asked;
+      if (kept === 'gathered') context.metrics.gatheredMemories.inc({ method });
       if (performance.now() > until || signal?.aborted === true) return pause(context, question, asked);
     }
     if (!move(context, question, { bytes, next })) return asked;
@@ -133,26 +135,26 @@ type Kept = Omit<Thread, 'content'> & { readonly content: string | null; readonl
 /**
  * Stores a gathered memory with links to its sources, unless one of these was erased, gathered, or changed in anything
  * since it was read. Of a text that was refused it only notes the sources, so that they are not gathered again.
- * @returns false, and changes nothing, if the claim no longer holds the job
+ * @returns whether a memory was made; `lost`, with nothing changed, if the claim no longer holds the job
  */
 function keep(
   context: StepContext,
   question: Question,
   run: ConsolidationRun,
   { rows, content, method }: Kept,
-): boolean {
+): 'gathered' | 'passed' | 'lost' {
   const writing = { ...writeContextOf(context), trace: question.trace ?? undefined };
   const { store, now, newId } = writing;
   return store.write(() => {
-    if (!holdsLease(store, question)) return false;
+    if (!holdsLease(store, question)) return 'lost';
     const sources = rows.map(({ memoryNo }) => memoryNo);
     const versions = new Map(readMemoryRows(store, sources).map(({ memoryNo, version }) => [memoryNo, version]));
     const areAsRead = rows.every(({ memoryNo, version }) => versions.get(memoryNo) === version);
-    if (!areAsRead || listGatheredOf(store, sources).length > 0) return true;
+    if (!areAsRead || listGatheredOf(store, sources).length > 0) return 'passed';
     const made = { id: newId(), runId: question.id, userNo: run.place.userNo, sources, method };
     const memoryNo = content === null ? null : storeGathered(writing, { ...made, rows, content });
     insertConsolidation(store, { ...made, memoryNo }, question.jobNo, now);
-    return true;
+    return memoryNo === null ? 'passed' : 'gathered';
   });
 }
 

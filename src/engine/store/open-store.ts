@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type Database from 'better-sqlite3';
-import { LRUCache } from 'lru-cache';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { defineLabelFunctions } from './label-conditions.ts';
@@ -10,6 +9,7 @@ import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
+import { createStatements } from './prepared-statements.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
@@ -39,6 +39,8 @@ export interface Store {
   readonly isWriting: boolean;
   /** Number of the transaction that this connection has open, never given twice; undefined outside a transaction. */
   readonly transactionNo: number | undefined;
+  /** Grows with each statement of this connection that changed rows, those that were rolled back later included. */
+  readonly changes: number;
   /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing is awaited inside. */
   read<T>(work: () => T): T;
   /**
@@ -49,8 +51,6 @@ export interface Store {
   suitToFile(): void;
   /** Reads a number that changes whenever another connection has committed to the tenant. */
   othersVersion(): number;
-  /** Reads the number of rows that this connection has changed since it was opened. */
-  totalChanges(): number;
   /** The words of a tenant in PostgreSQL; null for a file, where FTS5 holds them. */
   readonly words: WordTable | null;
   /** Whether `close` has not been called. */
@@ -109,8 +109,6 @@ const WRITER_CACHE_KB = 8_000;
 const MAX_CACHE_KB = 16_000;
 /** Cache as a share of the file, above the 300th that the inner pages of the trees take. */
 const CACHE_SHARE = 1 / 200;
-/** Most prepared statements that a connection keeps. */
-const MAX_STATEMENTS = 500;
 
 /**
  * Opens a tenant's file and brings its schema up to date, for a reader too.
@@ -212,13 +210,7 @@ function prepareFile(file: string, options: OpenStoreOptions): void {
  */
 function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): SqliteStore {
   defineLabelFunctions(db);
-  // The number of statements is bounded, since callers determine the shapes of filters.
-  const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
-  const prepare = (sql: string) => {
-    let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = prepareNaming(db, hideParameters(sql), file)));
-    return statement;
-  };
+  const statements = createStatements(db, file);
   let isWriting = false;
   let transactions = 0;
   let lastVersion: number | undefined;
@@ -227,12 +219,15 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
   const store: SqliteStore = {
     db,
     path: file,
-    prepare,
+    prepare: statements.prepare,
     get isWriting() {
       return isWriting;
     },
     get transactionNo() {
       return db.inTransaction ? transactions : undefined;
+    },
+    get changes() {
+      return statements.changes;
     },
     write(work) {
       beginImmediate(db, file);
@@ -273,7 +268,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
         // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
-    ...changesOf(prepare),
+    othersVersion: () => store.prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
     words: null,
     get isOpen() {
       return db.open;
@@ -281,40 +276,6 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
     close: () => db.close(),
   };
   return store;
-}
-
-function changesOf(prepare: Store['prepare']): Pick<Store, 'othersVersion' | 'totalChanges'> {
-  return {
-    othersVersion: () => prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
-    totalChanges: () => prepare('SELECT total_changes()').pluck().get() as number,
-  };
-}
-
-/** Prepares a statement whose errors for damaged data name the file. */
-function prepareNaming(db: Database.Database, sql: string, file: string): Statement {
-  const naming = <T>(work: () => T): T => {
-    try {
-      return work();
-    } catch (error) {
-      throw damageError(error, file);
-    }
-  };
-  const statement = naming<Statement>(() => db.prepare(sql));
-  for (const method of ['get', 'all', 'run'] as const) {
-    const own: (...parameters: unknown[]) => unknown = statement[method].bind(statement);
-    Object.assign(statement, { [method]: (...parameters: unknown[]) => naming(() => own(...parameters)) });
-  }
-  return statement;
-}
-
-/**
- * Writes each parameter as `+?`. SQLite built with STAT4, as better-sqlite3 is, looks at bound values while it plans a
- * join, an ORDER BY or a LIMIT, and then prepares the statement again at every binding. That takes 3 to 40
- * microseconds, a quarter of an add. A unary plus hides the parameter and changes neither its value nor the choice of
- * an index.
- */
-function hideParameters(sql: string): string {
-  return sql.replace(/\?|:[a-z]\w*/gi, '+$&');
 }
 
 function finish<T>(db: Database.Database, file: string, work: () => T): T {

@@ -6,7 +6,7 @@ import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Memories that a reflection is about. */
+/** The memories that a reflection is about: those of a user, or of one session of that user. */
 export interface ReflectionScope {
   readonly userNo: number;
   /** The session; null for all memories of the user. */

@@ -17,5 +17,5 @@ export function snapshotVersion(store: Store): string {
 }
 
 function readVersion(store: Store): string {
-  return `${store.othersVersion()}.${store.totalChanges()}`;
+  return `${store.othersVersion()}.${store.changes}`;
 }

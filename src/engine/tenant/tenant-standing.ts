@@ -13,7 +13,7 @@ import {
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { getWebhook, hasDueDeliveries, hasEventsToHand, listDeliveries, listWebhooks } from '../store/webhooks.ts';
 import type { ClaimedDelivery, DeliveryOutcome, Standing } from '../types.ts';
-import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 

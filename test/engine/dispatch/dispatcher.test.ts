@@ -164,7 +164,7 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
   };
 }
 
-const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 const jobNosOf = (jobs: readonly WaitingJob[]) => jobs.flatMap(({ payload }) => payload.jobNos);
 
 describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {

@@ -84,6 +84,11 @@ describe('memories that say nearly the same', () => {
     for (const [place, id] of ids.entries())
       expect(await fixture.tenant.getMemory(id)).toMatchObject({ content: POOL[place], status: 'active', version: 1 });
     expectNoOrphans(fixture.store);
+    const { values } = await fixture.batch.metrics.gatheredMemories.get();
+    expect(values.map(({ labels, value }) => [labels.method, value])).toEqual([
+      ['sentences', 1],
+      ['model', 0],
+    ]);
   });
 
   test('give way to it in an answer, which says why, and are never hidden', async () => {

@@ -7,6 +7,8 @@ import type { AddReply } from '../../../src/engine/types.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
+import { switchEvents } from '../../../src/engine/store/events.ts';
+import { readSegments } from '../../../src/engine/store/word-index/structure.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { createTenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
@@ -80,6 +82,20 @@ describe('a group commit', () => {
     expect(count()).toBe(2);
     expect(await groups()).toEqual({ commits: 2, requests: 6 });
     await writer.close();
+  });
+
+  test('writes one segment of the word index, however many adds share it', async () => {
+    const { writer, file, store } = openWriter();
+    await writer.write(file, 'open', {});
+    store().write(() => switchEvents(store(), true));
+    const items = (content: string) => [
+      newMemory({ content, userId: 'ann', tags: ['work', content], files: ['a.ts'] }),
+    ];
+    const adds = ['apples', 'pears', 'plums', 'figs'].map((content) =>
+      writer.write(file, 'addMemories', { items: items(content), options: {} }, 'key'),
+    );
+    await Promise.all(adds);
+    expect(readSegments(store())).toHaveLength(1);
   });
 
   test('undoes all that a failing request had written, and nothing of the others', async () => {

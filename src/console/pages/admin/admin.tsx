@@ -9,6 +9,7 @@ import { Keys } from './keys.tsx';
 import { Limits } from './limits.tsx';
 import { Model } from './model.tsx';
 import { Receipts } from './receipts.tsx';
+import { Servers } from './servers.tsx';
 import { Service } from './service.tsx';
 import { Settings } from './settings.tsx';
 import { Tenants } from './tenants.tsx';
@@ -21,6 +22,7 @@ const TABS = {
   service: Service,
   model: Model,
   backups: Backups,
+  servers: Servers,
   receipts: Receipts,
   audit: Audit,
 } as const satisfies Readonly<Record<string, ComponentType>>;

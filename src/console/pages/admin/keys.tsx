@@ -11,7 +11,7 @@ import { texts } from '../../texts.ts';
 import type { KeyItem, MadeKey } from '../../types.ts';
 import { listOf } from '../memory/change-dialogs.tsx';
 
-/** The keys of the tenant, with a new one for somebody, and the end of one. */
+/** Shows the keys of the tenant, with a new one for somebody, and the end of one. */
 export function Keys() {
   const { data, error, reload } = useLoad('keys', (signal) =>
     send<{ items: readonly KeyItem[] }>('GET', '/admin/keys', { query: { l: 1000 }, signal }),
@@ -95,7 +95,7 @@ function MakeKey({ onClose, onMade, onDone }: MakeKeyProps) {
   const [user, setUser] = useState('');
   const [tags, setTags] = useState('');
   const [expires, setExpires] = useState('');
-  const [tenant, setTenant] = useState('');
+  const [tenants, setTenants] = useState('');
   const make = async () => {
     const body = {
       role,
@@ -103,7 +103,7 @@ function MakeKey({ onClose, onMade, onDone }: MakeKeyProps) {
       ...(user === '' ? {} : { user_id: user }),
       ...(listOf(tags).length === 0 ? {} : { tags: listOf(tags) }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).getTime() }),
-      ...(tenant === '' ? {} : { tenants: [tenant] }),
+      ...(listOf(tenants).length === 0 ? {} : { tenants: listOf(tenants) }),
     };
     onMade(await send<MadeKey>('POST', '/admin/keys', { body }));
     onDone();
@@ -120,7 +120,14 @@ function MakeKey({ onClose, onMade, onDone }: MakeKeyProps) {
           </>
         )}
         <Field label={texts.admin.expiresAt} type="date" value={expires} onChange={setExpires} />
-        {isOperator() && <Field label={texts.admin.forTenant} value={tenant} onChange={setTenant} />}
+        {isOperator() && (
+          <Field
+            label={texts.admin.forTenants}
+            value={tenants}
+            onChange={setTenants}
+            placeholder={texts.fields.commas}
+          />
+        )}
       </div>
     </Dialog>
   );

@@ -1,18 +1,33 @@
+import { chosenTenant } from '../../address.ts';
 import { CopyButton } from '../../parts/secret.tsx';
 import { texts } from '../../texts.ts';
 import type { QueryBody } from '../../types.ts';
+import type { FederatedBody } from './query-params.ts';
 
-/** The query as a program would send it. The key is a variable of the environment, as the console never sees it. */
+/**
+ * Shows the query as a program would send it. The key is a variable of the environment, as the console never sees it.
+ */
 export function AsCode({ query }: { query: QueryBody }) {
-  const service = new URL('.', location.href).href.replace(/\/$/, '');
   return (
     <section class="stack" aria-label={texts.ask.tabs.code}>
-      <Code title="curl" code={curlOf(service, query)} />
-      <Code title="TypeScript" code={typeScriptOf(service, query)} />
+      <Code title="curl" code={curlOf('/memory/query', query)} />
+      <Code title="TypeScript" code={typeScriptOf('queryMemories', query)} />
       <Code title="MCP" code={JSON.stringify(mcpCallOf(query), null, 2)} />
     </section>
   );
 }
+
+/** A question to several tenants and servers; MCP has no tool for it. */
+export function FederatedAsCode({ query }: { query: FederatedBody }) {
+  return (
+    <section class="stack" aria-label={texts.ask.tabs.code}>
+      <Code title="curl" code={curlOf('/federation/query', query)} />
+      <Code title="TypeScript" code={typeScriptOf('queryFederation', query)} />
+    </section>
+  );
+}
+
+const serviceUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
 
 function Code({ title, code }: { title: string; code: string }) {
   return (
@@ -26,22 +41,30 @@ function Code({ title, code }: { title: string; code: string }) {
   );
 }
 
-function curlOf(service: string, query: QueryBody): string {
-  const body = JSON.stringify(query).replaceAll("'", "'\\''");
+function curlOf(path: string, query: object): string {
+  const tenant = chosenTenant.value;
   return [
-    `curl -s '${service}/memory/query' \\`,
+    `curl -s '${serviceUrl()}${path}' \\`,
     `  -H "authorization: Bearer $CAIRN_KEY" \\`,
+    ...(tenant === undefined ? [] : [`  -H ${quoted(`x-cairn-tenant: ${tenant}`)} \\`]),
     `  -H 'content-type: application/json' \\`,
-    `  -d '${body}'`,
+    `  -d ${quoted(JSON.stringify(query))}`,
   ].join('\n');
 }
 
-function typeScriptOf(service: string, query: QueryBody): string {
+/** A word of a shell that means what it says, whatever it holds. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function typeScriptOf(operation: string, query: object): string {
+  const tenant = chosenTenant.value;
+  const ofTenant = tenant === undefined ? '' : `, tenant: ${JSON.stringify(tenant)}`;
   return [
     `import { createClient } from 'cairn-memory/client';`,
     '',
-    `const cairn = createClient({ url: '${service}', key: process.env.CAIRN_KEY });`,
-    `const answer = await cairn.queryMemories(${JSON.stringify(query, null, 2)});`,
+    `const cairn = createClient({ url: '${serviceUrl()}', key: process.env.CAIRN_KEY${ofTenant} });`,
+    `const answer = await cairn.${operation}(${JSON.stringify(query, null, 2)});`,
   ].join('\n');
 }
 

@@ -6,12 +6,13 @@ import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
 import { type Loaded, useLoad } from '../../parts/use-load.ts';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { Answer, MemoryList, RecallList } from '../../types.ts';
+import type { Answer, FederatedAnswer, MemoryList, QueryBody, RecallList } from '../../types.ts';
 import { RecallTable } from '../recalls/recall-table.tsx';
-import { AsCode } from './as-code.tsx';
+import { AsCode, FederatedAsCode } from './as-code.tsx';
 import { Compare } from './compare.tsx';
+import { FederatedView } from './federated.tsx';
 import { Hits } from './hits.tsx';
-import { queryOf } from './query-params.ts';
+import { type FederatedBody, federatedOf, queryOf } from './query-params.ts';
 import { Settings } from './settings.tsx';
 import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
@@ -20,14 +21,13 @@ const AddMemory = lazy(async () => (await import('../browse/add-memory.tsx')).Ad
 /** Past answers that are listed before anything is asked. */
 const RECENT = 8;
 const TABS = ['hits', 'trace', 'compare', 'code'] as const;
+type Tab = (typeof TABS)[number];
 
 /** Asks a question as a client would, and shows the answer with everything that made it. */
 export function Ask() {
   const { params } = address.value;
   const query = queryOf(params);
-  const key = query === undefined ? null : JSON.stringify(query);
-  const loaded = useLoad(key, (signal) => send<Answer>('POST', '/memory/query', { body: query, signal }));
-  const tab = params.get('tab') ?? 'hits';
+  const federated = federatedOf(params);
   return (
     <div class="page">
       <PageHead title={texts.ask.title} about={texts.ask.about}>
@@ -36,22 +36,51 @@ export function Ask() {
         </a>
       </PageHead>
       <Question />
-      {query === undefined ? (
-        <Start />
-      ) : (
-        <>
-          <Tabs
-            label={texts.ask.views}
-            value={tab}
-            onChange={(next) => changeParams({ tab: next === 'hits' ? '' : next }, { replace: true })}
-            options={TABS.map((name) => [name, texts.ask.tabs[name]])}
-          />
-          {tab === 'compare' && <Compare loaded={loaded} />}
-          {tab === 'code' && <AsCode query={query} />}
-          {(tab === 'hits' || tab === 'trace') && <AnswerView loaded={loaded} tab={tab} />}
-        </>
-      )}
+      {query === undefined && <Start />}
+      {query !== undefined && federated === undefined && <OfOne query={query} />}
+      {federated !== undefined && <OfSeveral query={federated} />}
     </div>
+  );
+}
+
+/** The answer of the tenant. */
+function OfOne({ query }: { query: QueryBody }) {
+  const loaded = useLoad(JSON.stringify(query), (signal) =>
+    send<Answer>('POST', '/memory/query', { body: query, signal }),
+  );
+  const tab = TABS.find((name) => name === address.value.params.get('tab')) ?? 'hits';
+  return (
+    <>
+      <AnswerTabs tabs={TABS} value={tab} />
+      {tab === 'compare' && <Compare loaded={loaded} />}
+      {tab === 'code' && <AsCode query={query} />}
+      {(tab === 'hits' || tab === 'trace') && <AnswerView loaded={loaded} tab={tab} />}
+    </>
+  );
+}
+
+/** The answer of several tenants and servers. What makes up a score, each of them keeps to itself. */
+function OfSeveral({ query }: { query: FederatedBody }) {
+  const loaded = useLoad(JSON.stringify(query), (signal) =>
+    send<FederatedAnswer>('POST', '/federation/query', { body: query, signal }),
+  );
+  const isCode = address.value.params.get('tab') === 'code';
+  return (
+    <>
+      <AnswerTabs tabs={['hits', 'code']} value={isCode ? 'code' : 'hits'} />
+      {isCode ? <FederatedAsCode query={query} /> : <FederatedView loaded={loaded} />}
+    </>
+  );
+}
+
+function AnswerTabs({ tabs, value }: { tabs: readonly Tab[]; value: Tab }) {
+  return (
+    <Tabs
+      label={texts.ask.views}
+      value={value}
+      onChange={(next) => changeParams({ tab: next === 'hits' ? '' : next }, { replace: true })}
+      options={tabs.map((name) => [name, texts.ask.tabs[name]])}
+    />
   );
 }
 

@@ -1,5 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { hrefOf } from '../../address.ts';
-import { Empty, MemoryLink, SectorName, Time } from '../../parts/basics.tsx';
+import { Empty, SectorName, Time } from '../../parts/basics.tsx';
 import { fixed } from '../../parts/format.ts';
 import { Line, Words } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
@@ -7,7 +8,7 @@ import type { MatchItem } from '../../types.ts';
 import { ScoreBar } from './score.tsx';
 import { Way } from './way.tsx';
 
-/** The matches of an answer, best first. */
+/** Shows the matches of an answer, best first. */
 export function Hits({ matches }: { matches: readonly MatchItem[] }) {
   if (matches.length === 0) {
     return (
@@ -31,22 +32,18 @@ function Hit({ match, rank, among }: { match: MatchItem; rank: number; among: re
   const { explain } = match;
   return (
     <article class="card hit" aria-label={texts.ask.hit(rank)}>
-      <div class="between">
-        <div class="row">
-          <span class="rank">{rank}</span>
-          <span class="score" title={texts.ask.rawScore(fixed(match.raw_score, 4))}>
-            {fixed(match.score)}
-          </span>
-          {match.sectors.map((sector) => (
-            <SectorName key={sector} sector={sector} />
-          ))}
-        </div>
-        <div class="row small muted">
-          {match.user_id !== '' && <span>{match.user_id}</span>}
-          <Time at={match.event_time} />
-          <MemoryLink id={match.id}>{texts.open}</MemoryLink>
-        </div>
-      </div>
+      <HitHead
+        rank={rank}
+        score={fixed(match.score)}
+        scoreTitle={texts.ask.rawScore(fixed(match.raw_score, 4))}
+        userId={match.user_id}
+        at={match.event_time}
+        href={hrefOf(['memory', match.id])}
+      >
+        {match.sectors.map((sector) => (
+          <SectorName key={sector} sector={sector} />
+        ))}
+      </HitHead>
       {match.title !== '' && (
         <h2 class="minor">
           <Line>{match.title}</Line>
@@ -59,6 +56,38 @@ function Hit({ match, rank, among }: { match: MatchItem; rank: number; among: re
       {explain !== undefined && <ScoreBar score={match.score} explain={explain} />}
       {explain !== undefined && <Way match={match} explain={explain} among={among} />}
     </article>
+  );
+}
+
+interface HitHeadProps {
+  readonly rank: number;
+  readonly score: string;
+  readonly scoreTitle?: string;
+  readonly userId: string;
+  readonly at: number;
+  /** Address of the memory; undefined for one that cannot be opened. */
+  readonly href: string | undefined;
+  /** Its sectors. */
+  readonly children: ComponentChildren;
+}
+
+/** The line above a match: its rank and score, whose it is, and where it is opened. */
+export function HitHead({ rank, score, scoreTitle, userId, at, href, children }: HitHeadProps) {
+  return (
+    <div class="between">
+      <div class="row">
+        <span class="rank">{rank}</span>
+        <span class="score" title={scoreTitle}>
+          {score}
+        </span>
+        {children}
+      </div>
+      <div class="row small muted">
+        {userId !== '' && <span>{userId}</span>}
+        <Time at={at} />
+        {href !== undefined && <a href={href}>{texts.open}</a>}
+      </div>
+    </div>
   );
 }
 

@@ -3,6 +3,7 @@
  * with a dot between an object and its field, such as `filters.tags=deploy`. So what `/explain` says to change can be
  * put into the address as it is.
  */
+import { presentTenant } from '../../session.ts';
 import type { QueryBody } from '../../types.ts';
 
 const NUMBERS =
@@ -12,7 +13,7 @@ const LISTS = /^filters\.(tags|sessions|statuses|sectors|types|users|documents|w
 const TEXTS =
   /^(query|user_id|profile|rerank|cut|dense_sectors|startTime|endTime|as_of\.\w+|filters\.(event_time|created_at)\.\w+)$/;
 /** Parameters of the view that are no field of a query. */
-const OF_VIEW = /^(tab|why|of)$/;
+const OF_VIEW = /^(tab|why|of|tenant|tenants|servers)$/;
 
 /** Prefix of the parameters of the second setting, where two are compared. */
 export const OTHER = 'b:';
@@ -30,6 +31,32 @@ export function queryOf(params: URLSearchParams, { isOther = false } = {}): Quer
   if (typeof body['query'] !== 'string' || body['query'].trim() === '') return undefined;
   // What is asked here is looked at, not recalled: it must not make memories stronger.
   return { ...body, reinforce: false, explain: true } as QueryBody;
+}
+
+/** The names in a list of the address, such as `tenants=team,sales`. */
+export function namesIn(params: URLSearchParams, name: string): string[] {
+  return (params.get(name) ?? '').split(',').filter(Boolean);
+}
+
+/** The fields of a query that mean the same in every store; a question to several has no others. */
+const OF_EACH = ['query', 'k', 'user_id', 'filters', 'min_score', 'cut', 'as_of', 'deep_recall'] as const;
+/** A question to several tenants and servers. */
+export type FederatedBody = Pick<QueryBody, (typeof OF_EACH)[number]> & {
+  readonly tenants: readonly string[];
+  readonly servers: readonly string[];
+};
+
+/**
+ * Makes the body of a question that is also put to the `tenants` and `servers` of the address; undefined without any of
+ * them. The present tenant is always asked.
+ */
+export function federatedOf(params: URLSearchParams): FederatedBody | undefined {
+  const [tenants, servers] = [namesIn(params, 'tenants'), namesIn(params, 'servers')];
+  const query = queryOf(params);
+  if (query === undefined || tenants.length + servers.length === 0) return undefined;
+  const fields = OF_EACH.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]]));
+  const all = [...new Set([presentTenant(), ...tenants])];
+  return { ...Object.fromEntries(fields), tenants: all, servers } as FederatedBody;
 }
 
 function valueOf(field: string, value: string): unknown {

@@ -3,6 +3,7 @@ import { Check, Choice, Field } from '../../parts/basics.tsx';
 import { localTime } from '../../parts/format.ts';
 import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
+import { AlsoAsk } from './also-ask.tsx';
 
 /** The weights that each profile has. */
 const WEIGHTS: Readonly<Record<string, readonly string[]>> = {
@@ -25,7 +26,12 @@ export function Settings({ prefix = '' }: { prefix?: string }) {
   );
   return (
     <div class="stack">
-      {prefix === '' && <Scope />}
+      {prefix === '' && (
+        <>
+          <Scope />
+          <AlsoAsk />
+        </>
+      )}
       <details open={hasMore || prefix !== ''}>
         <summary>{texts.ask.settings}</summary>
         <div class="stack">

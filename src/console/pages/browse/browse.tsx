@@ -6,12 +6,13 @@ import { Empty, Failed, Meter, PageHead, SectorName, Tabs, Time, Waiting } from 
 import { Erased } from '../../parts/erased.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { Line } from '../../parts/words.tsx';
-import { isBound, may } from '../../session.ts';
+import { isBound, may, session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Deleted, MemoryItem, MemoryList } from '../../types.ts';
 import { AddMemory } from './add-memory.tsx';
 import { FadingSoon } from './fading-soon.tsx';
 import { Filters, listBodyOf } from './filters.tsx';
+import { Gathered } from './gathered.tsx';
 import { Names } from './names.tsx';
 import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
@@ -22,19 +23,33 @@ const FIRST_PAGE = 200;
 const PAGE = 1_000;
 const ROW_HEIGHT = 64;
 
-const VIEWS = { contradictions: Contradictions, duplicates: Duplicates, fading: FadingSoon } as const;
+const VIEWS = {
+  contradictions: Contradictions,
+  duplicates: Duplicates,
+  gathered: Gathered,
+  fading: FadingSoon,
+} as const;
 type View = keyof typeof VIEWS;
 
-/** All memories, and those that want somebody's eye: contradictions, near duplicates, what will soon be archived. */
+/** Whether the caller may see a list: what fades is that of all users, what was gathered that of whole users. */
+function isFor(view: View): boolean {
+  if (view === 'fading') return may('admin') && !isBound();
+  return view !== 'gathered' || (session.value?.caller?.tags.length ?? 0) === 0;
+}
+
+/**
+ * Shows all memories, and those that want somebody's eye: contradictions, near duplicates, what was gathered, what will
+ * soon be archived.
+ */
 export function Browse() {
-  const views = (Object.keys(VIEWS) as View[]).filter((name) => name !== 'fading' || (may('admin') && !isBound()));
+  const views = (Object.keys(VIEWS) as View[]).filter(isFor);
   const view = views.find((name) => name === address.value.params.get('view'));
   const Other = view === undefined ? undefined : VIEWS[view];
   const tabs = (
     <Tabs
       label={texts.browse.views}
       value={view ?? 'all'}
-      onChange={(next) => changeParams({ view: next === 'all' ? '' : next }, { replace: true })}
+      onChange={(next) => changeParams({ view: next === 'all' ? '' : next, look: '', run: '' }, { replace: true })}
       options={(['all', ...views] as const).map((name) => [name, texts.browse.tabs[name]])}
     />
   );

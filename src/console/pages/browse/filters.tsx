@@ -6,7 +6,23 @@ import { texts } from '../../texts.ts';
 const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
 const STATUSES = ['active', 'superseded', 'contradicted', 'archived'];
 /** Filters that are lists of words. */
-const LISTS = ['tags', 'types', 'sessions', 'sectors', 'statuses', 'external_ids', 'written_by', 'documents'] as const;
+const LISTS = [
+  'tags',
+  'types',
+  'users',
+  'sessions',
+  'sectors',
+  'statuses',
+  'external_ids',
+  'written_by',
+  'documents',
+  'files',
+] as const;
+/** Ranges of time; `event_time.from` is the parameter of a beginning. */
+const RANGES = ['event_time', 'created_at'] as const;
+/** Filters that are seldom needed; they are shown where one is set, or where somebody asks for them. */
+const SELDOM =
+  /^(types|external_ids|written_by|documents|files|namespace|min_salience|metadata|event_time\.\w+|order|direction)$/;
 
 /** Makes the body of `POST /memory/list` from an address. */
 export function listBodyOf(params: URLSearchParams): Record<string, unknown> {
@@ -15,19 +31,28 @@ export function listBodyOf(params: URLSearchParams): Record<string, unknown> {
     const words = (params.get(name) ?? '').split(',').map((word) => word.trim());
     if (words.some(Boolean)) filters[name] = words.filter(Boolean);
   }
+  for (const name of RANGES) {
+    const [from, to] = [params.get(`${name}.from`), params.get(`${name}.to`)];
+    if (from !== null || to !== null)
+      filters[name] = { ...(from === null ? {} : { from }), ...(to === null ? {} : { to }) };
+  }
   const metadata = params.get('metadata');
   if (metadata) filters['metadata'] = parsed(metadata);
+  const salience = params.get('min_salience');
+  if (salience) filters['min_salience'] = Number(salience);
+  const namespace = params.get('namespace');
+  if (namespace !== null) filters['namespace'] = namespace === ANY_NAMESPACE ? '' : namespace;
   const user = params.get('user_id');
-  const from = params.get('from');
-  const to = params.get('to');
   return {
     ...(user === null ? {} : { user_id: user }),
     ...(Object.keys(filters).length === 0 ? {} : { filters }),
-    ...(from === null ? {} : { startTime: from }),
-    ...(to === null ? {} : { endTime: to }),
     ...(params.get('order') === 'event_time' ? { order_by: 'event_time' } : {}),
+    ...(params.get('direction') === 'asc' ? { order: 'asc' } : {}),
   };
 }
+
+/** What stands in the address for items of any namespace, as a parameter cannot be empty. */
+const ANY_NAMESPACE = '*';
 
 /** What is no JSON goes to the service as it is, which says what it expects. */
 function parsed(text: string): unknown {
@@ -38,58 +63,99 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The filters of the list of memories. */
+const value = (name: string) => address.value.params.get(name) ?? '';
+const set = (name: string) => (next: string) => changeParams({ [name]: next });
+
+/** Shows the filters of the list of memories. */
 export function Filters() {
-  const { params } = address.value;
-  const value = (name: string) => params.get(name) ?? '';
-  const set = (name: string) => (next: string) => changeParams({ [name]: next });
-  const words = (name: string, label: string) => (
-    <Field label={label} placeholder={texts.fields.commas} value={value(name)} onChange={set(name)} />
-  );
+  const isSeldom = [...address.value.params.keys()].some((name) => SELDOM.test(name));
   return (
-    <div class="fields" role="search">
-      {session.value?.caller?.user_id == null && (
-        <Field
-          label={texts.fields.user}
-          placeholder={texts.fields.anyone}
-          value={value('user_id')}
-          onChange={set('user_id')}
+    <div class="stack-tight" role="search">
+      <div class="fields">
+        {session.value?.caller?.user_id == null && (
+          <Field
+            label={texts.fields.user}
+            placeholder={texts.fields.anyone}
+            value={value('user_id')}
+            onChange={set('user_id')}
+          />
+        )}
+        <Choice
+          label={texts.fields.sector}
+          value={value('sectors')}
+          onChange={set('sectors')}
+          options={[['', texts.fields.all], ...SECTORS]}
         />
-      )}
-      <Choice
-        label={texts.fields.sector}
-        value={value('sectors')}
-        onChange={set('sectors')}
-        options={[['', texts.fields.all], ...SECTORS]}
+        <Choice
+          label={texts.fields.status}
+          value={value('statuses') || 'active'}
+          onChange={(next) => changeParams({ statuses: next === 'active' ? '' : next })}
+          options={STATUSES}
+        />
+        <Words name="tags" label={texts.fields.tags} />
+        <Words name="sessions" label={texts.fields.session} />
+        <Day name="created_at.from" label={texts.browse.from} />
+        <Day name="created_at.to" label={texts.browse.to} />
+      </div>
+      <details open={isSeldom}>
+        <summary>{texts.browse.moreFilters}</summary>
+        <SeldomFilters />
+      </details>
+    </div>
+  );
+}
+
+function SeldomFilters() {
+  return (
+    <div class="fields">
+      <Words name="types" label={texts.fields.types} />
+      <Words name="external_ids" label={texts.browse.externalId} />
+      <Words name="written_by" label={texts.fields.writtenBy} />
+      <Words name="documents" label={texts.browse.documents} />
+      <Words name="files" label={texts.browse.files} />
+      <Field
+        label={texts.browse.namespace}
+        placeholder={texts.browse.anyNamespace}
+        value={value('namespace')}
+        onChange={set('namespace')}
       />
-      <Choice
-        label={texts.fields.status}
-        value={value('statuses') || 'active'}
-        onChange={(next) => changeParams({ statuses: next === 'active' ? '' : next })}
-        options={STATUSES}
+      <Field
+        label={texts.browse.leastSalience}
+        type="number"
+        min={0}
+        max={1}
+        step={0.05}
+        value={value('min_salience')}
+        onChange={set('min_salience')}
       />
-      {words('tags', texts.fields.tags)}
-      {words('types', texts.fields.types)}
-      {words('sessions', texts.fields.session)}
-      {words('external_ids', texts.browse.externalId)}
-      {words('written_by', texts.fields.writtenBy)}
-      <Field label={texts.browse.from} type="date" value={value('from')} onChange={set('from')} />
-      <Field label={texts.browse.to} type="date" value={value('to')} onChange={set('to')} />
       <Field
         label={texts.fields.metadata}
         placeholder='{"team": "platform"}'
         value={value('metadata')}
         onChange={set('metadata')}
       />
+      <Day name="event_time.from" label={texts.browse.happenedFrom} />
+      <Day name="event_time.to" label={texts.browse.happenedTo} />
       <Choice
         label={texts.browse.order}
         value={value('order') || 'id'}
         onChange={(next) => changeParams({ order: next === 'id' ? '' : next })}
-        options={[
-          ['id', texts.browse.orders.id],
-          ['event_time', texts.browse.orders.event_time],
-        ]}
+        options={Object.entries(texts.browse.orders)}
+      />
+      <Choice
+        label={texts.browse.direction}
+        value={value('direction') || 'desc'}
+        onChange={(next) => changeParams({ direction: next === 'desc' ? '' : next })}
+        options={Object.entries(texts.browse.directions)}
       />
     </div>
   );
+}
+
+function Words({ name, label }: { name: string; label: string }) {
+  return <Field label={label} placeholder={texts.fields.commas} value={value(name)} onChange={set(name)} />;
+}
+
+function Day({ name, label }: { name: string; label: string }) {
+  return <Field label={label} type="date" value={value(name)} onChange={set(name)} />;
 }

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Refusal, returns } from '../../client.ts';
+import { inTenant } from '../../parts/use-load.ts';
 
 /** A page of a list, and where the next one begins; undefined after the last page. */
 export interface Page<Item, Cursor> {
@@ -26,13 +27,14 @@ interface State<Item, Cursor> {
 }
 
 /**
- * Loads a list page by page. Another `key` begins anew.
+ * Loads a list page by page. Another `name`, or another tenant, begins anew.
  * @param load loads the page that begins at a cursor; the first page without one
  */
 export function usePages<Item, Cursor>(
-  key: string,
+  name: string,
   load: (cursor: Cursor | undefined, signal: AbortSignal) => Promise<Page<Item, Cursor>>,
 ): Pages<Item> {
+  const key = inTenant(name);
   const [state, setState] = useState<State<Item, Cursor>>({ key: '', items: [], next: undefined, isWhole: false });
   const [round, setRound] = useState(0);
   const [isLoading, setLoading] = useState(true);

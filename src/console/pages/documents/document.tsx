@@ -11,13 +11,12 @@ import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Deleted, DocumentItem } from '../../types.ts';
-import { nameOf } from './documents.tsx';
 import { followDocument } from './follow-document.ts';
-import { Progress, StateChip } from './progress.tsx';
+import { nameOf, Progress, StateChip } from './progress.tsx';
 import { TextAndChunks } from './text-and-chunks.tsx';
 import { TextReceipt } from './text-receipt.tsx';
 
-/** One document: what became of it, its text and its parts. */
+/** Shows one document: what became of it, its text and its parts. */
 export function DocumentPage() {
   const id = address.value.rest[0] ?? '';
   const [receipt, setReceipt] = useState<Deleted>();

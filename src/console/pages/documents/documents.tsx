@@ -10,13 +10,13 @@ import { texts } from '../../texts.ts';
 import type { DocumentItem, DocumentPage } from '../../types.ts';
 import { Drop } from './drop.tsx';
 import { followDocument } from './follow-document.ts';
-import { Progress, StateChip } from './progress.tsx';
+import { nameOf, Progress, StateChip } from './progress.tsx';
 
 const STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled'];
 /** Documents on a page. */
 const PAGE = 50;
 
-/** All documents, and the place where new ones are dropped. */
+/** Shows all documents, and the place where new ones are dropped. */
 export function Documents() {
   const { params } = address.value;
   const query = {
@@ -120,8 +120,4 @@ function Row({ first }: { first: DocumentItem }) {
       </td>
     </tr>
   );
-}
-
-export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
-  return title || (file ?? url ?? id);
 }

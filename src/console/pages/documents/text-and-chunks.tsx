@@ -1,17 +1,18 @@
-import { useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
+import { address, changeParams } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Failed, MemoryLink, Waiting } from '../../parts/basics.tsx';
 import { count } from '../../parts/format.ts';
 import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ChunkItem, DocumentItem } from '../../types.ts';
+import { nameOf } from './progress.tsx';
 
 /** Characters of the extracted text that are shown; the rest is a download. */
 const SHOWN_CHARACTERS = 400_000;
 
-/** The extracted text beside its parts; a part that is chosen is marked in the text. */
+/** Shows the text that was read from a document beside its chunks. A chunk that is chosen is marked in the text. */
 export function TextAndChunks({ document }: { document: DocumentItem }) {
-  const [chosen, setChosen] = useState<ChunkItem>();
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, async (signal) => {
     const [text, { items }] = await Promise.all([
       send<string>('GET', `/documents/${document.id}/content`, { signal }),
@@ -21,14 +22,18 @@ export function TextAndChunks({ document }: { document: DocumentItem }) {
   });
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting />;
+  const chosen = data.chunks.find(({ memory_id: id }) => id === address.value.params.get('part'));
   return (
     <div class="halves">
       <section class="stack-tight">
         <div class="between">
           <h2>{texts.documents.content}</h2>
-          <a class="small" href={`./documents/${document.id}/content`}>
+          <button
+            class="button button-plain button-small"
+            onClick={() => download(`${nameOf(document)}.md`, data.text)}
+          >
             {texts.documents.whole}
-          </a>
+          </button>
         </div>
         <Text key={chosen?.memory_id} text={data.text} chosen={chosen} />
       </section>
@@ -46,7 +51,11 @@ export function TextAndChunks({ document }: { document: DocumentItem }) {
                   {count(chunk.tokens)} tokens
                 </span>
               </div>
-              <button class="button button-small" onClick={() => setChosen(chunk)} aria-pressed={chosen === chunk}>
+              <button
+                class="button button-small"
+                onClick={() => changeParams({ part: chunk.memory_id }, { replace: true })}
+                aria-pressed={chosen === chunk}
+              >
                 {texts.documents.inText}
               </button>
               <MemoryLink id={chunk.memory_id}>{texts.open}</MemoryLink>
@@ -56,6 +65,16 @@ export function TextAndChunks({ document }: { document: DocumentItem }) {
       </section>
     </div>
   );
+}
+
+/** Hands a text to the browser as a file. A link to the service would not say which tenant is meant. */
+function download(name: string, text: string): void {
+  const link = Object.assign(window.document.createElement('a'), {
+    href: URL.createObjectURL(new Blob([text], { type: 'text/markdown' })),
+    download: name,
+  });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 function Text({ text, chosen }: { text: string; chosen: ChunkItem | undefined }) {

@@ -1,5 +1,6 @@
 /** Draws a graph on a canvas. Whatever is not in sight is not drawn. */
 
+/** A memory or a name in the picture of a graph, without its place. */
 export interface PictureNode {
   readonly href: string;
   readonly label: string;
@@ -10,6 +11,7 @@ export interface PictureNode {
   readonly at: number;
   readonly isName: boolean;
 }
+/** A line of the picture between two nodes; `source` and `target` are their places in `Scene.nodes`. */
 export interface PictureLink {
   readonly source: number;
   readonly target: number;
@@ -37,6 +39,11 @@ const LABEL_SCALE = 2.4;
 const MOST_LABELS = 150;
 /** Weights up to which links are drawn with one width, in one path: thousands of paths would take far longer. */
 const WEIGHTS = [0.25, 0.5, 0.75, 1] as const;
+/**
+ * Links up to which lines grow as one comes nearer. Of more, none is wider than a pixel of the screen: the outlines of
+ * thousands of wide lines in one path take ten times as long to fill as the same lines a pixel wide.
+ */
+const FEW_LINKS = 800;
 /** Greatest number of pixels of the screen for a pixel of the page: sharper than this costs time and is not seen. */
 const MOST_RATIO = 2;
 
@@ -46,6 +53,7 @@ interface Group<Kind> {
   readonly members: readonly number[];
 }
 
+/** Draws a scene on its canvas, each time that `paint` is called. */
 export interface Painter {
   paint(): void;
   /** Takes over the size of the canvas, after it has changed. */
@@ -84,7 +92,8 @@ export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter 
       context.setTransform(scale, 0, 0, scale, canvas.width / 2 + view.x * scale, canvas.height / 2 + view.y * scale);
       context.strokeStyle = colourOf.get('line')!;
       context.globalAlpha = 0.55;
-      for (const group of widths) paintLinks(context, scene, sight, group);
+      const widest = scene.links.length > FEW_LINKS ? 1 / scale : Infinity;
+      for (const group of widths) paintLinks(context, scene, sight, { ...group, widest });
       context.globalAlpha = 1;
       for (const group of colours) {
         context.fillStyle = colourOf.get(group.kind)!;
@@ -117,9 +126,9 @@ function paintLinks(
   context: CanvasRenderingContext2D,
   { nodes, links, places, until }: Scene,
   { left, right, top, bottom }: Sight,
-  { kind: most, members }: Group<number>,
+  { kind: most, members, widest }: Group<number> & { readonly widest: number },
 ): void {
-  context.lineWidth = 0.4 + most * 1.4;
+  context.lineWidth = Math.min(widest, 0.4 + most * 1.4);
   context.beginPath();
   for (const member of members) {
     const { source, target } = links[member]!;

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { address, changeParams } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Check, Failed, MemoryLink, SectorName, Time, Waiting } from '../../parts/basics.tsx';
 import { useLoad } from '../../parts/use-load.ts';
@@ -6,9 +6,10 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, Timeline } from '../../types.ts';
 
-/** What happened before and after a memory. */
+/** Shows what happened before and after a memory. */
 export function Around({ memory }: { memory: MemoryItem }) {
-  const [isSession, setSession] = useState(false);
+  const isSession = address.value.params.get('only') === 'session';
+  const setSession = (next: boolean) => changeParams({ only: next ? 'session' : '' }, { replace: true });
   const { data, error, reload } = useLoad(`${memory.id} ${isSession}`, (signal) =>
     send<Timeline>('GET', `/memory/${memory.id}/timeline`, {
       query: { before: 8, after: 8, session: String(isSession) },

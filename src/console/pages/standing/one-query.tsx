@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
 import { go, hrefOf } from '../../address.ts';
-import { Refusal, send } from '../../client.ts';
+import { send } from '../../client.ts';
 import { Empty, Failed, MemoryLink, PageHead, Time, Waiting } from '../../parts/basics.tsx';
+import { findMemory } from '../../parts/find-memory.ts';
 import { fixed } from '../../parts/format.ts';
+import { Remove } from '../../parts/kept-list.tsx';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
 import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, StandingAnswerItem, StandingItem } from '../../types.ts';
-import { RemoveQuery } from './queries.tsx';
+import { QUERIES } from './queries.tsx';
 
 /** Latest answers that are listed. */
 const LISTED = 50;
@@ -20,7 +22,7 @@ interface Answer extends StandingAnswerItem {
   readonly memory: MemoryItem | undefined;
 }
 
-/** One question that stands, and the memories that answered it. */
+/** Shows one question that stands, and the memories that answered it. */
 export function OneQuery({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const { data, error, reload } = useLoad(id, (signal) => loadQuery(id, signal));
@@ -37,7 +39,7 @@ export function OneQuery({ id }: { id: string }) {
         </a>
         {may('write') && (
           <button class="button button-bad" onClick={() => setRemoving(true)}>
-            {texts.standing.remove}
+            {texts.remove}
           </button>
         )}
       </PageHead>
@@ -56,7 +58,7 @@ export function OneQuery({ id }: { id: string }) {
         ))}
       </ol>
       {isRemoving && (
-        <RemoveQuery item={query} onClose={() => setRemoving(false)} onDone={() => go(hrefOf('standing'))} />
+        <Remove kind={QUERIES} item={query} onClose={() => setRemoving(false)} onDone={() => go(hrefOf('standing'))} />
       )}
     </article>
   );
@@ -72,15 +74,6 @@ async function loadQuery(id: string, signal: AbortSignal) {
     items.map(async (answer): Promise<Answer> => ({ ...answer, memory: await findMemory(answer.memory_id, signal) })),
   );
   return { query, answers };
-}
-
-async function findMemory(id: string, signal: AbortSignal): Promise<MemoryItem | undefined> {
-  try {
-    return await send<MemoryItem>('GET', `/memory/${id}`, { signal });
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return undefined;
-    throw error;
-  }
 }
 
 function AnswerName({ answer: { memory, memory_id: id } }: { answer: Answer }) {

@@ -3,6 +3,7 @@ import { address, changeParams, go, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Choice, Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
 import { count } from '../../parts/format.ts';
+import { Remove } from '../../parts/kept-list.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayRefusal } from '../../parts/toast.tsx';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
@@ -10,7 +11,7 @@ import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { DeliveryItem, WebhookItem } from '../../types.ts';
-import { RemoveHook, toldOf } from './webhooks.tsx';
+import { toldOf, WEBHOOKS } from './webhooks.tsx';
 
 /** Latest deliveries that are listed. */
 const LISTED = 100;
@@ -22,7 +23,7 @@ const LOOKS: Readonly<Record<DeliveryItem['state'], string>> = {
   dead: 'chip-bad',
 };
 
-/** One address that is told of events, and what became of its latest deliveries. */
+/** Shows one address that is told of events, and what became of its latest deliveries. */
 export function OneWebhook({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const state = address.value.params.get('state') ?? undefined;
@@ -54,7 +55,7 @@ export function OneWebhook({ id }: { id: string }) {
         )}
         {may('write') && (
           <button class="button button-bad" onClick={() => setRemoving(true)}>
-            {texts.standing.remove}
+            {texts.remove}
           </button>
         )}
       </PageHead>
@@ -70,7 +71,8 @@ export function OneWebhook({ id }: { id: string }) {
       <p class="muted">{texts.standing.deliveriesAbout}</p>
       <Deliveries items={deliveries} isFiltered={state !== undefined} />
       {isRemoving && (
-        <RemoveHook
+        <Remove
+          kind={WEBHOOKS}
           item={hook}
           onClose={() => setRemoving(false)}
           onDone={() => go(hrefOf('standing', { tab: 'webhooks' }))}

@@ -64,7 +64,7 @@ interface Session {
   isOpen: boolean;
   /** The transaction that is under way; undefined outside of one. */
   doing: 'write' | 'read' | undefined;
-  /** Transactions so far, rows that were changed in them, and writes that were committed. */
+  /** Transactions so far, statements that changed rows, and writes that were committed. */
   transactions: number;
   changes: number;
   ownWrites: number;
@@ -92,7 +92,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
       if (session.doing === undefined) session.begin();
       const result = connection.query(text, values, name);
-      session.changes += result.changes;
+      if (result.changes > 0) session.changes += 1;
       return result;
     },
   };
@@ -121,13 +121,15 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     get isWriting() {
       return session.doing === 'write';
     },
+    get changes() {
+      return session.changes;
+    },
     get transactionNo() {
       return session.doing === undefined ? undefined : session.transactions;
     },
     read: (work) => (session.doing === undefined ? readIn(session, work) : work()),
     suitToFile() {},
     othersVersion: () => othersVersion(session),
-    totalChanges: () => session.changes,
     words,
     get isOpen() {
       return session.isOpen;

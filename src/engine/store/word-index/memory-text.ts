@@ -25,11 +25,24 @@ export interface TextRow {
   readonly context: string;
 }
 
+const COLUMNS = 'rowid, context, title, content, gist, entities, tags, identifiers';
+const INSERT = `INSERT INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Writes the row of a memory that has none yet. Call inside a write. */
+export function insertText(store: Store, row: TextRow): void {
+  writeRow(store, INSERT, row);
+}
+
 /**
  * Writes the row of a memory, or replaces it. A caller that replaces a row notes it in `textRewrites`. Call inside a
  * write.
  */
 export function putText(store: Store, row: TextRow): void {
+  writeRow(store, REPLACE, row);
+}
+
+function writeRow(store: Store, sql: string, row: TextRow): void {
   const columns = columnsOf(row);
   if (store.words !== null) {
     store.words.put(
@@ -40,12 +53,7 @@ export function putText(store: Store, row: TextRow): void {
   }
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
-  store
-    .prepare(
-      `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
+  store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
 }
 
 /** Lists the text of each of TEXT_COLUMNS. */

@@ -87,8 +87,9 @@ function pagesWritten(before: readonly Segment[], after: readonly Segment[]): nu
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {
   if (store.words !== null) return false; // Its blocks hold no word of a deleted row.
-  const before = store.totalChanges();
+  const changes = () => (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
+  const before = changes();
   store.prepare(`INSERT INTO memory_text (memory_text, rank) VALUES ('merge', ?)`).run(start ? -pages : pages);
   // The command itself counts as one change; a merge that did work shows at least one more.
-  return store.totalChanges() - before >= 2;
+  return changes() - before >= 2;
 }
