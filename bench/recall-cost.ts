@@ -1,8 +1,8 @@
 /**
  * Cost of the recall log: `npm run measure -- recall-cost [MEMORIES]`. Two engines over copies of a file, whose
  * memories have vectors as by default, one of which keeps no recalls, answer the same questions in turn. It reports the
- * time to the answer and the CPU time of all threads, the writes of the log included, of the engine with the log against
- * the one without. Prints one JSON line per figure.
+ * time to the answer and the CPU time of all threads, the writes of the log included, of the engine with the log
+ * against the one without. Prints one JSON line per figure.
  */
 import fs from 'node:fs';
 import os from 'node:os';

@@ -109,7 +109,7 @@ async function measureWithWebhook(kinds: readonly EventKind[]) {
 function nearCost(): number {
   const random = createRandom(11);
   const codeOf = () => Uint8Array.from({ length: 768 / 8 }, () => Math.floor(256 * random()));
-  const prepared = { userId: null, minScore: null, knowsForms: true } as PreparedQuery;
+  const prepared = { userId: null, minScore: null, forms: 'stemmed' } as PreparedQuery;
   const placed = Array.from({ length: QUERIES }, (_, queryNo) => ({ query: { ...prepared, queryNo }, code: codeOf() }));
   const { near } = createStandingNeighbours(placed, 768);
   const memories = Array.from({ length: 500 }, codeOf);

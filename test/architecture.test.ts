@@ -261,7 +261,7 @@ describe('layers', () => {
   test('everybody else imports the engine by its front door, and by the doors made for them', () => {
     const doors: Record<string, RegExp> = {
       'src/workers': /^src\/engine\/((adapters\/)?index|for-workers|for-queues)\.ts$/,
-      'src/cli': /^src\/engine\/((adapters\/)?index|for-admin)\.ts$/,
+      'src/cli': /^src\/engine\/((adapters\/)?index|for-admin|for-options)\.ts$/,
     };
     const frontDoor = /^src\/engine\/(adapters\/)?index\.ts$/;
     const outside = modules.filter(({ file }) => !file.startsWith('src/engine/'));

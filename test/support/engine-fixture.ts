@@ -15,6 +15,7 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
+import { copyBlankFiles } from './blank-files.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
 import { sqliteOf } from './sqlite-of.ts';
@@ -87,6 +88,8 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   const clock = options.clock ?? createManualClock();
   const file = options.file ?? path.join(tempFolder(), 'cairn.sqlite');
   const config = readConfig({ OM_VEC_DIM: '256', ...options.settings, OM_DB_PATH: file });
+  // A tenant in PostgreSQL must have no file.
+  if (config.OM_DATABASE_URL === undefined) copyBlankFiles(config);
   const engine = await openEngine({ config, clock, writer: 'inline' });
   const parts = openParts({ config, clock, metrics: createMetrics(), role: 'worker', onCall: () => {} });
   const common = {

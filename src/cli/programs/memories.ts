@@ -1,6 +1,6 @@
 import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
-import { FEEDBACK_VERDICTS, FORMATS } from '../../engine/index.ts';
+import { FEEDBACK_VERDICTS, FORMATS } from '../../engine/for-options.ts';
 import type { FederatedQueryOptions } from '../commands/federation.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { LearnOptions } from '../commands/learn.ts';

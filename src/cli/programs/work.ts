@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { JOB_STATES } from '../../engine/index.ts';
+import { JOB_STATES } from '../../engine/for-options.ts';
 import { integer, overHttp } from '../options.ts';
 import { addFederationCommands } from './federation.ts';
 import { addConsolidationCommands } from './consolidations.ts';

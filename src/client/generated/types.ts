@@ -1229,7 +1229,7 @@ export type FederationMember = {
   readonly tenant: string | null;
   /** Name of the server; null for this one. */
   readonly server: string | null;
-  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read. */
+  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, or answers of other servers leave no room for this one. */
   readonly outcome: 'answered' | 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed';
   /** Why there is no answer; null for an answer. */
   readonly detail: string | null;

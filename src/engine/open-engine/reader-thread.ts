@@ -6,6 +6,7 @@ import { useMasterKey } from '../control/data-keys.ts';
 import { placeOf } from '../control/place-of.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
+import { giveWay, NICENESS } from '../give-way.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
@@ -27,6 +28,7 @@ const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
 
+giveWay(NICENESS.questions);
 releaseMemoryAfterStart();
 useMasterKey(config);
 const logger = forwardingLogger();

@@ -30,12 +30,10 @@ export interface RerankFeatures extends TextMatch {
 /**
  * The weight of each feature in the factor on the raw score, and the neutral value at which it changes nothing. The
  * values were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or tells, brings
- * most, since the word index cannot see it. Coverage and proximity weigh little, since BM25 covers them already: higher
- * weights made abstracts worse, as long questions are not about the order of their words.
+ * most, since the word index cannot see it. How many of the query's words a text has, and whether they stand together,
+ * are no features: BM25 covers the first, and both helped on one set and harmed on another.
  */
 const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; readonly neutral: number }>> = {
-  coverage: { weight: 0.03, neutral: 0 },
-  proximity: { weight: 0.05, neutral: 0 },
   phrases: { weight: 0.1, neutral: 0 },
   identifiers: { weight: 0.05, neutral: 0 },
   fields: { weight: 0.05, neutral: 0 },
@@ -47,10 +45,6 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
 /** Bounds of the factor by which the reranker multiplies a raw score. */
 const MIN_FACTOR = 0.8;
 const MAX_FACTOR = 1.25;
-/**
- * Length of a query, in distinct words, up to which coverage and proximity count in full; beyond it they count less.
- */
-const SHORT_QUERY = 3;
 
 /** Number of candidates that are reranked: the first ones. */
 const MAX_RERANKED = 24;
@@ -105,7 +99,7 @@ function measure(candidates: readonly Candidate[], plans: readonly ComparedPlan[
     const part = candidate.fit.part ?? 0;
     const question = questions.get(part) ?? questionOf(plans[part]!, candidates, texts);
     questions.set(part, question);
-    return measureOne(candidate, texts[place]!, { question, place, isCut: texts[place]!.content.length >= characters });
+    return measureOne(candidate, texts[place]!, { question, place });
   });
 }
 
@@ -117,8 +111,6 @@ interface Question {
   readonly asksWhen: boolean;
   /** Time of the newest candidate's event, Unix ms; null where the question does not ask for the latest. */
   readonly newest: number | null;
-  /** Factors on the weights of features. */
-  readonly scale: Partial<Record<keyof RerankFeatures, number>>;
 }
 
 function questionOf(
@@ -126,49 +118,36 @@ function questionOf(
   candidates: readonly Candidate[],
   texts: readonly TextParts[],
 ): Question {
-  const matcher = matcherOf();
-  const short = Math.min(1, SHORT_QUERY / matcher.size);
   return {
-    matcher,
+    matcher: matcherOf(),
     speakers: speakersOf(texts, query),
     asksWhen: ASKS_WHEN.test(query),
     newest: ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null,
-    scale: { coverage: short, proximity: short },
   };
 }
 
 function measureOne(
   candidate: Candidate,
   text: TextParts,
-  { question, place, isCut }: { readonly question: Question; readonly place: number; readonly isCut: boolean },
+  { question, place }: { readonly question: Question; readonly place: number },
 ): Measured {
-  const { matcher, speakers, asksWhen, newest, scale } = question;
+  const { matcher, speakers, asksWhen, newest } = question;
   const age = newest === null ? null : (newest - candidate.row.eventTime) / DAY_MS;
-  const match = matcher.match(text);
   const features: RerankFeatures = {
-    ...match,
-    ...(isCut ? { coverage: Math.max(match.coverage, coverageByIndex(candidate)) } : {}),
+    ...matcher.match(text),
     speaker: speakers[place]!,
     statement: 1 - questionShare(text.said),
     dated: asksWhen && TIME.test(text.said) ? 1 : 0,
     recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-RECENCY_LAMBDA * age),
   };
-  return { features, factor: factorOf(features, scale) };
+  return { features, factor: factorOf(features) };
 }
 
-/**
- * The coverage that the index found, at most 1, for a text of which only the beginning is read. For a memory that
- * stands in for a superseded one it is 0, since the index found the text of the superseded memory.
- */
-function coverageByIndex({ fit, foundAs }: Candidate): number {
-  return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
-}
-
-function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFeatures, number>>): number {
+function factorOf(features: RerankFeatures): number {
   let factor = 1;
   for (const name of Object.keys(WEIGHTS) as (keyof RerankFeatures)[]) {
     const { weight, neutral } = WEIGHTS[name];
-    factor += weight * (scale[name] ?? 1) * (features[name] - neutral);
+    factor += weight * (features[name] - neutral);
   }
   return Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, factor));
 }

@@ -3,15 +3,8 @@ import { createStemFinder, stemOf } from '../text/stem-finder.ts';
 import { words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
-/** How a text matches a query, word by word, without the words of its neighbours. Each value is 0..1. */
+/** How a text matches what a query writes in a special way, and its titles and labels the query. Each value is 0..1. */
 export interface TextMatch {
-  /** The share of the query's words that stand in the text, each by its rarity. */
-  readonly coverage: number;
-  /**
-   * The share of the pairs of neighbouring words of the query that stand in the text in the same order and close
-   * together, by rarity; 0 for a query of one word.
-   */
-  readonly proximity: number;
   /** The share of the quoted phrases that stand in the text or in its title; 0 where the query has none. */
   readonly phrases: number;
   /**
@@ -34,21 +27,10 @@ interface MatchedText {
 
 /** A query made ready to be looked for in many texts. */
 export interface QueryMatcher {
-  /**
-   * Number of distinct stems of the query's words that texts are matched with. Stop words do not count unless the query
-   * has no other words, nor do the joined forms of identifiers; in scripts without spaces, pairs of characters count.
-   */
-  readonly size: number;
   match(text: MatchedText): TextMatch;
-  /** The coverage that `match` gives for a content, in half the time. */
+  /** The share of the query's words that stand in a content, each by its rarity. */
   coverageOf(content: string): number;
 }
-
-/**
- * Greatest distance of neighbours, in words: up to two other words may stand between them. In CJK, where each pair of
- * characters takes two places, none may.
- */
-const CLOSE = 3;
 
 /**
  * Makes the terms of a query ready to be looked for in texts.
@@ -68,15 +50,10 @@ export function createQueryMatcher(
   const phraseStems = phrases.map((phrase) => phrase.map(stemOf));
 
   return {
-    size: rarity.length,
     coverageOf,
     match({ content, title, labels }) {
-      const positions = rarity.map((): number[] => []);
-      eachIn(content, (place, position) => positions[place]!.push(position));
       const titleWords = title === '' ? [] : words(title);
       return {
-        coverage: shareOf(positions.map((at) => at.length > 0)),
-        proximity: proximityOf(positions),
         phrases:
           phraseStems.length === 0
             ? 0
@@ -101,26 +78,6 @@ export function createQueryMatcher(
     const places = new Set(found.map(placeOf));
     return shareOf(rarity.map((_, place) => places.has(place)));
   }
-
-  function proximityOf(positions: readonly (readonly number[])[]): number {
-    let [near, all] = [0, 0];
-    for (let place = 0; place + 1 < rarity.length; place += 1) {
-      const worth = Math.min(rarity[place]!, rarity[place + 1]!);
-      all += worth;
-      if (followsClosely(positions[place]!, positions[place + 1]!)) near += worth;
-    }
-    return all === 0 ? 0 : near / all;
-  }
-}
-
-/** True if a position of `second` is 1 to `CLOSE` after one of `first`; both lists ascend. */
-function followsClosely(first: readonly number[], second: readonly number[]): boolean {
-  let next = 0;
-  for (const position of first) {
-    while (next < second.length && second[next]! <= position) next += 1;
-    if (next < second.length && second[next]! - position <= CLOSE) return true;
-  }
-  return false;
 }
 
 function inOneOf(texts: readonly (readonly string[])[]): (phrase: readonly string[]) => boolean {

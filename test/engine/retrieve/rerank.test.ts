@@ -72,50 +72,6 @@ const order = (ranked: readonly Reranked[]) => ranked.map(({ content }) => conte
 const of = (ranked: readonly Reranked[], content: string) => ranked.find((found) => found.content === content)!;
 
 describe('the words of the text itself', () => {
-  test('count by rarity and by their stems, as in the index', async () => {
-    const [both, one, none] = ['The ferries stop for repairs', 'A ferry was painted', 'The harbour is calm'];
-    const ranked = await rank('ferry repair', [none, one, both]);
-    // "ferries" and "repairs" have the stems of the query's words; the second text has only one of them.
-    expect(order(ranked)).toEqual([both, one, none]);
-    expect(of(ranked, both).features.coverage).toBe(1);
-    expect(of(ranked, one).features.coverage).toBeGreaterThan(0);
-    // Two texts hold "ferry", one holds "repair": the rarer word is more than half of the query.
-    expect(of(ranked, one).features.coverage).toBeLessThan(0.5);
-    expect(of(ranked, none)).toMatchObject({ factor: 1, features: { coverage: 0, proximity: 0 } });
-  });
-
-  test('count for more where they stand together in the order of the query', async () => {
-    const [apart, together] = [
-      'The retry of a job that failed at night waits for a policy',
-      'Policy: retry policy for jobs at night',
-    ];
-    const ranked = await rank('retry policy', [apart, together]);
-    expect(order(ranked)).toEqual([together, apart]);
-    expect(of(ranked, together).features.proximity).toBe(1);
-    expect(of(ranked, apart).features.proximity).toBe(0);
-  });
-
-  test('count by the index where they stand behind what is read of a long text', async () => {
-    const long = `${'The harbour is calm. '.repeat(1_000)} The ferry was repaired.`;
-    const short = 'The harbour is calm.';
-    const coverageOf = async (content: string, found: Partial<Candidate>) =>
-      (await rank('ferry repair', [content], found))[0]!.features.coverage;
-    const fit = { coverage: 0.75, cosine: null };
-    expect(await coverageOf(long, { fit })).toBe(0.75);
-    expect(await coverageOf(`ferry repair ${long}`, { fit })).toBe(1);
-    expect(await coverageOf(long, { fit: { coverage: 1.2, cosine: null } })).toBe(1);
-    expect(await coverageOf(short, { fit })).toBe(0);
-    expect(await coverageOf(long, { fit, foundAs: 7 })).toBe(0);
-  });
-
-  test('are pairs of characters in Chinese', async () => {
-    const [wanted, other] = ['我在东京大学读书', '我在京都吃饭'];
-    const ranked = await rank('东京大学', [other, wanted]);
-    expect(order(ranked)).toEqual([wanted, other]);
-    expect(of(ranked, wanted).features).toMatchObject({ coverage: 1, proximity: 1 });
-    expect(of(ranked, other).features.coverage).toBe(0);
-  });
-
   test('are identifiers as they are written', async () => {
     const [whole, parts] = ['call parseHeader before the body', 'the header is what you parse first'];
     const ranked = await rank('parseHeader', [parts, whole]);
