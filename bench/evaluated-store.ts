@@ -20,6 +20,7 @@ import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-t
 import type { MemoryQuery, NewMemory, QueryResult } from '../src/engine/types.ts';
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet, EvaluationUser } from './datasets.ts';
 import { newMemory } from '../test/support/new-memory.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 /** A set in its own file, as a server has it once all jobs have ended, and the same texts in plain FTS5. */
 export interface EvaluatedStore extends AsyncDisposable {
@@ -103,7 +104,7 @@ export async function openEvaluatedStore(
     await tenant.supersedeMemory({ oldId: idOf(userId, memory.supersedes), newId: idOf(userId, memory.key) });
   }
   await fitToTexts(context, () => Promise.resolve());
-  prepare?.(parts.pool.get(file).store);
+  prepare?.(sqliteOf(parts.pool.get(file).store));
 
   return {
     tenant,

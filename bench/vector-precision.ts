@@ -23,6 +23,7 @@ import { newMemory } from '../test/support/new-memory.ts';
 import { createTexts } from './load.ts';
 import { report } from './report.ts';
 import { createShapedVectors } from './shaped-vectors.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const DIMENSIONS = Number(process.argv[3] ?? 1_536);
@@ -150,7 +151,7 @@ async function run(precision: VectorPrecision, url: string, folder: string): Pro
     }
     const { user, system } = process.cpuUsage(begun);
     report('query_cpu_ms', (user + system) / 1_000 / QUESTIONS, { precision });
-    reportBytes(store, precision);
+    reportBytes(sqliteOf(store), precision);
     const links = store
       .prepare(`SELECT src, dst, similarity FROM edges WHERE type = 'waypoint' AND automatic = 1`)
       .all() as { src: number; dst: number; similarity: number }[];

@@ -9,6 +9,7 @@ export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
+export { mayHoldRows } from './control/place-of.ts';
 export { openRateLimits } from './control/rate-limits.ts';
 export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { openParts } from './parts/engine-parts.ts';

@@ -1,7 +1,7 @@
-import fs from 'node:fs';
 import {
   createTenantGuards,
   createTenantShares,
+  mayHoldRows,
   openControlDatabase,
   openParts,
   openRateLimits,
@@ -67,7 +67,7 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
     control
       .listTenants()
       .flatMap(({ id }) => control.findTenantPath(id) ?? [])
-      .filter((file) => fs.existsSync(file));
+      .filter((file) => mayHoldRows(config, file));
   const guardOf = createTenantGuards({ config, clock, metrics, control });
   const rates = openRateLimits(config.paths.rates, clock);
   const shareOf = createTenantShares(control, rates);

@@ -3,6 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { useMasterKey } from '../control/data-keys.ts';
+import { placeOf } from '../control/place-of.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
 import { giveWay, NICENESS } from '../give-way.ts';
@@ -34,6 +35,7 @@ const logger = forwardingLogger();
 const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
   openTenant(path, {
+    place: placeOf(config, path),
     role: 'reader',
     identity,
     now: systemClock.now(),

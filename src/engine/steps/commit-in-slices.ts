@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { othersVersion, type Store } from '../store/open-store.ts';
+import type { Store } from '../store/open-store.ts';
 
 /** The time that a slice holds the write lock, and the time that the lock is free afterwards (ms). */
 interface Pace {
@@ -18,6 +18,9 @@ const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
  * The pace while nobody else commits. A writer that comes then waits for one slice, and the next slice is a short one.
  */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
+
+/** The pace in PostgreSQL, where a transaction alone takes as long as a slice of a file. */
+const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 
 interface Slice {
   /** Version of the file when the slice began, which others' commits change: see `othersVersion`. */
@@ -58,11 +61,12 @@ export async function commitInSlices<T>(
     if (pauseMs > 0) await pause(pauseMs);
     const store = open();
     next = store.write(() => {
-      const version = othersVersion(store);
+      const version = store.othersVersion();
       const begunAt = performance.now();
       const last = lastSlices.get(store);
-      const [pace, versionSince] =
-        last?.version === version ? [ALONE, last.versionSince] : ([AMONG_OTHERS, begunAt] as const);
+      const isSame = last?.version === version;
+      const pace = store.words !== null ? IN_DATABASE : isSame ? ALONE : AMONG_OTHERS;
+      const versionSince = isSame ? last.versionSince : begunAt;
       const deadline = begunAt + Math.max(sliceMs, pace.sliceMs);
       let position = next;
       do write(store, items[position++] as T);
@@ -81,7 +85,7 @@ export async function commitInSlices<T>(
 export function isAlone(store: Store): boolean {
   const last = lastSlices.get(store);
   if (last === undefined || performance.now() - last.versionSince < QUIET_MS) return false;
-  return last.version === othersVersion(store);
+  return last.version === store.othersVersion();
 }
 
 function leftOfPause(store: Store): number {

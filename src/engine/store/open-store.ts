@@ -12,6 +12,7 @@ import { damageError, isBusy, pathError, sqliteCode, storageError } from './stor
 import { createStatements } from './prepared-statements.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
+import type { WordTable } from './word-table.ts';
 
 /**
  * One tenant's database on one connection. The files beside this one hold the statements, mostly one file for each
@@ -48,6 +49,10 @@ export interface Store {
    * made again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
+  /** Reads a number that changes whenever another connection has committed to the tenant. */
+  othersVersion(): number;
+  /** The words of a tenant in PostgreSQL; null for a file, where FTS5 holds them. */
+  readonly words: WordTable | null;
   /** Whether `close` has not been called. */
   readonly isOpen: boolean;
   close(): void;
@@ -254,7 +259,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
           db.pragma(`cache_size = -${cacheKbWanted}`);
           cacheKb = cacheKbWanted;
         }
-        const version = othersVersion(store);
+        const version = store.othersVersion();
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
@@ -263,6 +268,8 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
         // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
+    othersVersion: () => store.prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
+    words: null,
     get isOpen() {
       return db.open;
     },
@@ -319,12 +326,6 @@ export function retryWhileBusy<T>(attempt: () => T): T {
       sleep(RETRY_PAUSE_MS);
     }
   }
-}
-
-/** Reads a number that changes whenever another connection has committed to the file. */
-export function othersVersion(store: Store): number {
-  const row = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as { version: number };
-  return row.version;
 }
 
 /** Total cost of waiting for other connections since this thread began. */

@@ -1,5 +1,5 @@
-import fs from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
+import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { judge, type Judged, scoresOf } from '../evals/measure.ts';
@@ -71,7 +71,7 @@ async function runDue(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const { OM_EVAL_EVERY: everyMs } = config;
-  if (everyMs === undefined || !fs.existsSync(path)) return 0;
+  if (everyMs === undefined || !mayHoldRows(config, path)) return 0;
   const schedule = { name: 'eval', everyMs, waitsAPeriod: false, backsOff: true };
   const claim = { schedule, owner: uuidv7(), leaseMs: LEASE_MS };
   const sets = listEvals(open().store);

@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { serialiseError } from '../errors.ts';
 import { hasNeighbours } from '../readers/standing.ts';
@@ -65,7 +65,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     retryDeliveries: (id) => writer.write(path, 'retryDeliveries', { id }),
 
     async tendStanding(signal) {
-      if (!fs.existsSync(path) || !hasStanding(store())) return 'absent';
+      if (!mayHoldRows(config, path) || !hasStanding(store())) return 'absent';
       const compared = await compareDue();
       const handed =
         hasEventsToHand(store()) && (await writer.write(path, 'handEvents', { limit: HANDED_AT_ONCE })) > 0;
