@@ -158,7 +158,7 @@ export function spawnService({
     async request(method, route, { body: content, headers = {} } = {}) {
       const response = await fetch((await ready.promise) + route, {
         method,
-        // A kept connection may be closed by the server at the moment of the next request, and a POST is not sent twice.
+        // A kept connection may be closed by the server at the moment of the next request; a POST is not sent twice.
         headers: {
           connection: 'close',
           ...(content === undefined ? {} : { 'content-type': 'application/json' }),

@@ -159,8 +159,8 @@ const member = z
       .enum(MEMBER_OUTCOMES)
       .describe(
         '`answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the ' +
-          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, or ' +
-          'answers of other servers leave no room for this one.',
+          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, ' +
+          'or answers of other servers leave no room for this one.',
       ),
     detail: z.string().nullable().describe('Why there is no answer; null for an answer.'),
     matches: count.describe('Matches that it answered with, of which those that are among the best are returned.'),

@@ -1,7 +1,7 @@
 /**
  * Embedding models that suit Cairn, for those who look for one. All of it is taken from the models' own pages. The
- * figures of retrieval are those of the tables on the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5, which
- * compare models with each other by one measure.
+ * figures of retrieval are those of the tables on the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5,
+ * which compare models with each other by one measure.
  */
 
 /** A model that can be used by a provider of `OM_EMBEDDINGS` on one's own machine. */

@@ -43,7 +43,8 @@ const SERVER_SETTINGS = {
     'How long a client may read nothing of a reply before its connection is cut (ms).',
   ),
   OM_MAX_CONNECTIONS: integer(10_000, 2, 1_000_000).describe(
-    'Most connections of HTTP clients, in all of OM_API_PROCESSES. One address (of IPv6 one /64) may have half of them.',
+    'Most connections of HTTP clients, in all of OM_API_PROCESSES. One address (of IPv6 one /64) may have half of ' +
+      'them.',
   ),
 };
 
