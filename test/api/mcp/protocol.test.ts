@@ -115,7 +115,7 @@ function requireProtocol({ status, text }: { readonly status: number; readonly t
     expect(jsonrpc).toBe('2.0');
     if (error === undefined) expect(result).toBeTypeOf('object');
     else expect(error.code).toBeLessThan(0);
-    expect(error?.message ?? '').not.toMatch(/ at |\/src\/|node_modules|\(reading/);
+    expect(error?.message ?? '').not.toMatch(/^\s*at |\/src\/|node_modules|\(reading/m);
   }
 }
 
