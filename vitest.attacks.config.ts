@@ -10,6 +10,7 @@ export default defineConfig({
     env: { CAIRN_ATTACKS: 'full' },
     testTimeout: 600_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     maxWorkers: 1,
   },
 });

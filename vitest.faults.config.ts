@@ -7,7 +7,7 @@ const SHORT =
   process.env.CAIRN_FAULTS === 'short'
     ? {
         include: [
-          'test/faults/{kill,documents,import,primitives,reembed,queues,standing,federation,consolidation}.test.ts',
+          'test/faults/{kill,documents,import,primitives,reembed,queues,standing,federation,consolidation,learned,records,schedules}.test.ts',
         ],
         testNamePattern: /\d kills? /,
       }
@@ -23,6 +23,7 @@ export default defineConfig({
     include: ['test/faults/**/*.test.ts'],
     testTimeout: 600_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // One at a time: each measures what a crash does to processes of its own.
     maxWorkers: 1,
     ...SHORT,

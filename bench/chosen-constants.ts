@@ -45,6 +45,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/parts', 'NOISE', -1_000, [0.04, 0.12]],
     ['retrieve/parts', 'ONE_QUESTION', undefined, [0.14, 0.3]],
     ['retrieve/parts', 'LEAST_OF_TWO', 0, [0.7]],
+    ['retrieve/parts', 'UNASKED', 0, [1]],
   ]),
   ...chosenBy('order', [
     ['retrieve/score', 'ANSWER_WEIGHT', 0, [0.3, 0.7]],
@@ -81,6 +82,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/calibrate', 'CALIBRATIONS.vectors.voice', 0, []],
     ['retrieve/calibrate', 'CHANCE_RISE', 0, [0.2]],
     ['retrieve/calibrate', 'GUESSED_FORMS', 1, []],
+    ['retrieve/calibrate', 'PAIRS', 1, [0.7]],
     ['retrieve/calibrate', 'RISE', 1, []],
     ['retrieve/calibrate', 'MIN_SHARE', 0, []],
     ['retrieve/evidence-meter', 'FORM_SHARE', 0, [1]],

@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     const strangers = others.flatMap(({ questions }) => questions);
     const measured = await evaluate(set, rows, {
       foreign: foreignQuestions(set, strangers),
-      others: otherUsersQuestions(set, FOREIGN_QUESTIONS),
+      others: otherUsersQuestions(set, set.questions.length),
       variants: values.variant as Variant[],
       varied: (questions, variant) =>
         questionsOf({ ...set, questions }, variant, others.flatMap(({ users }) => users).flatMap(contentsOf)),

@@ -12,13 +12,15 @@ import { runNextQuestions } from '../src/engine/batches/reason.ts';
 import { fitToTexts } from '../src/engine/upkeep/fit-to-texts.ts';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openEngine, openParts } from '../src/engine/open-engine.ts';
+import { openEngine } from '../src/engine/open-engine.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { silentLogger, type Clock } from '../src/engine/ports.ts';
 import type { SqliteStore } from '../src/engine/store/open-store.ts';
 import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import type { MemoryQuery, NewMemory, QueryResult } from '../src/engine/types.ts';
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet, EvaluationUser } from './datasets.ts';
 import { newMemory } from '../test/support/new-memory.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 /** A set in its own file, as a server has it once all jobs have ended, and the same texts in plain FTS5. */
 export interface EvaluatedStore extends AsyncDisposable {
@@ -102,7 +104,7 @@ export async function openEvaluatedStore(
     await tenant.supersedeMemory({ oldId: idOf(userId, memory.supersedes), newId: idOf(userId, memory.key) });
   }
   await fitToTexts(context, () => Promise.resolve());
-  prepare?.(parts.pool.get(file).store);
+  prepare?.(sqliteOf(parts.pool.get(file).store));
 
   return {
     tenant,

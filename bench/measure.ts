@@ -27,6 +27,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 2,
   },
+  turns: {
+    usage: '[MEMORIES] [SECONDS]',
+    about: 'CPU time of each turn of the event loop beside long questions, adds and health probes',
+    accepts: NUMBER,
+    most: 2,
+  },
   queues: {
     usage: '[MEMORIES] [CONNECTIONS]',
     about: 'the same for an API, two workers and a Redis',

@@ -18,6 +18,7 @@ import { insertJob } from '../src/engine/store/jobs.ts';
 import { seedMemories } from '../test/support/seed-store.ts';
 import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 const MEMORIES = Number(process.argv[2] ?? 100_000);
 const ROUNDS = 60;
@@ -64,7 +65,7 @@ async function seed(): Promise<void> {
       }
     });
   }
-  store.db.pragma('wal_checkpoint(TRUNCATE)');
+  sqliteOf(store).db.pragma('wal_checkpoint(TRUNCATE)');
   close();
   await engine.close();
 }

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { readConfig } from '../src/engine/config.ts';
 import { isEngineError } from '../src/engine/errors.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openParts } from '../src/engine/open-engine.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { systemClock } from '../src/engine/ports.ts';
 import { startFakeProvider } from '../test/support/fake-provider.ts';
 import { report } from './report.ts';

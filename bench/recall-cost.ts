@@ -1,15 +1,20 @@
 /**
- * Cost of the recall log: `npm run measure -- recall-cost [MEMORIES]`. Two engines over files with the same memories,
- * one of which keeps no recalls, answer the same questions in turn. It reports the time to the answer and the CPU time
- * of all threads, the writes of the log included, of the engine with the log against the one without. Prints one JSON
- * line per figure.
+ * Cost of the recall log: `npm run measure -- recall-cost [MEMORIES]`. Two engines over copies of a file, whose
+ * memories have vectors as by default, one of which keeps no recalls, answer the same questions in turn. It reports the
+ * time to the answer and the CPU time of all threads, the writes of the log included, of the engine with the log
+ * against the one without. Prints one JSON line per figure.
  */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { readConfig } from '../src/engine/config.ts';
+import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
+import { silentLogger, systemClock } from '../src/engine/ports.ts';
 import { newMemory } from '../test/support/new-memory.ts';
 import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
@@ -22,6 +27,8 @@ const ADDED_AT_ONCE = 1_000;
 const WRITTEN_MS = 400;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
+await fill(path.join(folder, 'off.sqlite'));
+fs.copyFileSync(path.join(folder, 'off.sqlite'), path.join(folder, 'on.sqlite'));
 const engines = { off: await start('off', '0'), on: await start('on', '7') };
 try {
   const waits: Record<keyof typeof engines, number[]> = { off: [], on: [] };
@@ -47,16 +54,28 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-async function start(name: string, days: string) {
-  const engine = await openEngine({
-    config: readConfig({ OM_DB_PATH: path.join(folder, `${name}.sqlite`), OM_RECALL_DAYS: days }),
-  });
+/** Stores the memories and works on them until all have vectors and links. */
+async function fill(file: string): Promise<void> {
+  const config = readConfig({ OM_DB_PATH: file });
+  const engine = await openEngine({ config, writer: 'inline' });
   const tenant = await engine.tenant('default');
+  const surroundings = { config, clock: systemClock, metrics: createMetrics(), logger: silentLogger };
+  const parts = openParts({ ...surroundings, role: 'worker', onCall: () => {} });
+  const worker = { ...surroundings, ...parts, open: () => parts.pool.get(file), newId: uuidv7, owner: 'bench' };
   const texts = createTexts(MEMORIES);
   for (let at = 0; at < MEMORIES; at += ADDED_AT_ONCE) {
     await tenant.addMemories(texts.slice(at, at + ADDED_AT_ONCE).map((content) => newMemory({ content })));
+    while ((await runBatch(worker, 256)).claimed > 0);
   }
-  return engine;
+  await engine.close();
+  await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+  parts.pool.close();
+}
+
+/** Opens the copy of a name, whose log of recalls is kept for so many days. */
+function start(name: string, days: string) {
+  const file = path.join(folder, `${name}.sqlite`);
+  return openEngine({ config: readConfig({ OM_DB_PATH: file, OM_RECALL_DAYS: days }) });
 }
 
 /** Asks the questions one after the other. @returns the time to each answer, ms */

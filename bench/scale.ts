@@ -25,7 +25,8 @@ import { calibrateScores } from '../src/engine/upkeep/calibrate-scores.ts';
 import { checkpoint, decayMemories } from '../src/engine/upkeep/maintain.ts';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openEngine, openParts } from '../src/engine/open-engine.ts';
+import { openEngine } from '../src/engine/open-engine.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { silentLogger, systemClock } from '../src/engine/ports.ts';
 import { createRandom } from '../src/engine/random.ts';
 import { signBits } from '../src/engine/store/vector-encoding.ts';
@@ -36,6 +37,7 @@ import { anonymousMb, askQuestions, createQuestions, reportLatencies, residentMb
 import { createTextSource } from './natural-text.ts';
 import { readArguments } from './read-arguments.ts';
 import { report } from './report.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 const USER = 'bench';
 const SMALL_USERS = 100;
@@ -192,7 +194,7 @@ async function openWork(settings: Settings) {
     },
     calibrate: () => calibrateScores(context),
     async close(): Promise<void> {
-      context.open().store.db.pragma('wal_checkpoint(TRUNCATE)');
+      sqliteOf(context.open().store).db.pragma('wal_checkpoint(TRUNCATE)');
       await engine.close();
       parts.pool.close();
       parts.budget.close();
@@ -283,7 +285,7 @@ async function measureInProcess(settings: Settings, size: number): Promise<void>
   const begun = performance.now();
   const changed = await decayMemories(context);
   report('decay_ms', performance.now() - begun, { size, changed });
-  const bytes = bytesBeyondText(settings, context.open().store.db);
+  const bytes = bytesBeyondText(settings, sqliteOf(context.open().store).db);
   report('bytes_beyond_text_per_memory', bytes.all, { size });
   report('bytes_settled_per_memory', bytes.settled, { size });
   floor.close();
@@ -341,9 +343,8 @@ async function measureTwoWorkers(settings: Settings, size: number): Promise<void
   const work = await openWork(settings);
   const items = textsFrom(work.count(), SHARED_WORK).map((item) => ({ ...item, userId: USER }));
   for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
-  const waiting = work.context
-    .open()
-    .store.db.prepare(`SELECT count(*) FROM jobs WHERE state IN ('queued', 'active', 'failed')`)
+  const waiting = sqliteOf(work.context.open().store)
+    .db.prepare(`SELECT count(*) FROM jobs WHERE state IN ('queued', 'active', 'failed')`)
     .pluck();
   const workers = await Promise.all([1, 2].map(() => startProcess('worker', { ...settings, REDIS_URL: redis.url })));
   try {

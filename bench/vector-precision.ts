@@ -13,7 +13,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { readConfig } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openParts } from '../src/engine/open-engine/engine-parts.ts';
+import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { silentLogger, systemClock, VECTOR_PRECISIONS, type VectorPrecision } from '../src/engine/ports.ts';
 import type { SqliteStore } from '../src/engine/store/open-store.ts';
@@ -23,6 +23,7 @@ import { newMemory } from '../test/support/new-memory.ts';
 import { createTexts } from './load.ts';
 import { report } from './report.ts';
 import { createShapedVectors } from './shaped-vectors.ts';
+import { sqliteOf } from '../test/support/sqlite-of.ts';
 
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const DIMENSIONS = Number(process.argv[3] ?? 1_536);
@@ -150,7 +151,7 @@ async function run(precision: VectorPrecision, url: string, folder: string): Pro
     }
     const { user, system } = process.cpuUsage(begun);
     report('query_cpu_ms', (user + system) / 1_000 / QUESTIONS, { precision });
-    reportBytes(store, precision);
+    reportBytes(sqliteOf(store), precision);
     const links = store
       .prepare(`SELECT src, dst, similarity FROM edges WHERE type = 'waypoint' AND automatic = 1`)
       .all() as { src: number; dst: number; similarity: number }[];

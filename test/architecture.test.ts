@@ -137,7 +137,7 @@ store                 –
 
 below all             types.ts
 `);
-    expect(drawStoreys(rooms)).toBe('2  src/main.ts\n1  src/api\n0  store\n');
+    expect(drawStoreys(rooms)).toBe('2: src/main.ts | 1: src/api | 0: store\n');
   });
 });
 
@@ -212,12 +212,18 @@ function houseOf(rooms: Imports): House {
   return { importsOf, height, isBelowAll, inOrder };
 }
 
-/** A line for each storey, from the top: its rooms import none but rooms of the storeys below. */
+/** The storeys from the top, as many on a line as fit: rooms of one import none but rooms of those below. */
 function drawStoreys(rooms: Imports): string {
   const { height, isBelowAll, inOrder } = houseOf(rooms);
   const drawn = inOrder(rooms.keys()).filter((room) => !isBelowAll(room));
-  const storeys = Map.groupBy(drawn, height);
-  return [...storeys].map(([storey, names]) => line(String(storey), names, 2, 112)).join('');
+  const storeys = [...Map.groupBy(drawn, height)].map(([storey, names]) => `${storey}: ${names.join(', ')}`);
+  const lines: string[] = [];
+  for (const storey of storeys) {
+    const longer = `${lines.at(-1)} | ${storey}`;
+    if (lines.length > 0 && longer.length <= 118) lines[lines.length - 1] = longer;
+    else lines.push(storey);
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /**
@@ -237,9 +243,9 @@ function drawRooms(rooms: Imports): string {
 }
 
 /** A name and, beside it, the names that belong to it, over as many lines as they need. */
-function line(name: string, names: readonly string[], column = 21, width = 98): string {
-  return wrap(names.length === 0 ? '–' : names.join(', '), width)
-    .map((part, at) => `${(at === 0 ? name : '').padEnd(column)} ${part}\n`)
+function line(name: string, names: readonly string[]): string {
+  return wrap(names.length === 0 ? '–' : names.join(', '), 98)
+    .map((part, at) => `${(at === 0 ? name : '').padEnd(21)} ${part}\n`)
     .join('');
 }
 
@@ -255,7 +261,7 @@ describe('layers', () => {
   test('everybody else imports the engine by its front door, and by the doors made for them', () => {
     const doors: Record<string, RegExp> = {
       'src/workers': /^src\/engine\/((adapters\/)?index|for-workers|for-queues)\.ts$/,
-      'src/cli': /^src\/engine\/((adapters\/)?index|for-admin)\.ts$/,
+      'src/cli': /^src\/engine\/((adapters\/)?index|for-admin|for-options)\.ts$/,
     };
     const frontDoor = /^src\/engine\/(adapters\/)?index\.ts$/;
     const outside = modules.filter(({ file }) => !file.startsWith('src/engine/'));
@@ -294,9 +300,9 @@ describe('layers', () => {
     expect(violations(inFolder('src/workers/'), (name) => name.startsWith('src/api/'))).toEqual([]);
   });
 
-  test('inside the engine only open-engine.ts, tenant-file, adapters and the door of commands name an adapter', () => {
+  test('inside the engine only open-engine.ts, parts, tenant-file, adapters and the door of commands name an adapter', () => {
     const mayName = (file: string) =>
-      /^src\/engine\/(open-engine(\/[\w-]+)?|for-admin|tenant-file\/[\w-]+)\.ts$/.test(file) ||
+      /^src\/engine\/(open-engine(\/[\w-]+)?|for-admin|(parts|tenant-file)\/[\w-]+)\.ts$/.test(file) ||
       file.startsWith('src/engine/adapters/');
     expect(violations(engine, (name, { file }) => name.startsWith('src/engine/adapters/') && !mayName(file))).toEqual(
       [],

@@ -14,53 +14,7 @@ import openmemory from 'openmemory-js';
 const server = { url: process.env.CAIRN_URL ?? 'http://127.0.0.1:8080', apiKey: process.env.CAIRN_KEY };
 const say = (what) => console.log(`ok: ${what}`);
 
-// ── A graph whose nodes keep things in the store ──────────────────────────────────────────────────────────────────────
-
-const store = new CairnStore({ ...server, userId: 'ana' });
-const graph = new StateGraph(Annotation.Root({ asked: Annotation(), found: Annotation() }))
-  .addNode('remember', async ({ asked }, { store }) => {
-    await store.put(['notes', 'ana'], 'latest', { text: asked, kind: 'note' });
-    return {};
-  })
-  .addNode('look', async (_, { store }) => {
-    const items = await store.search(['notes'], { query: 'Who waters the ferns?', filter: { kind: 'note' } });
-    return { found: items.map(({ value }) => value.text) };
-  })
-  .addEdge(START, 'remember')
-  .addEdge('remember', 'look')
-  .addEdge('look', END)
-  .compile({ store });
-const { found } = await graph.invoke({ asked: 'Ana waters the ferns on Fridays.' });
-assert.deepEqual(found, ['Ana waters the ferns on Fridays.']);
-say('graph with a store');
-
-// ── A retriever ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const documents = await new CairnRetriever({ ...server, userId: 'ana', k: 3 }).invoke('Who waters the ferns?');
-assert.match(documents[0].pageContent, /Ana waters the ferns/);
-assert.ok(documents[0].metadata.score > 0);
-say('retriever');
-
-// ── A chat history ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const history = new CairnChatHistory({ ...server, userId: 'ana', sessionId: 'support:7.1' });
-await history.clear();
-await history.addMessages([new HumanMessage('Where is my parcel?'), new AIMessage('In Oslo.')]);
-await history.addMessage(new HumanMessage('Thanks.'));
-const said = await new CairnChatHistory({ ...server, userId: 'ana', sessionId: 'support:7.1' }).getMessages();
-assert.deepEqual(
-  said.map((message) => [message.type, message.text]),
-  [
-    ['human', 'Where is my parcel?'],
-    ['ai', 'In Oslo.'],
-    ['human', 'Thanks.'],
-  ],
-);
-await history.clear();
-assert.deepEqual(await history.getMessages(), []);
-say('chat history');
-
-// ── An agent that remembers ───────────────────────────────────────────────────────────────────────────────────────────
+// ── A graph with all four: nodes with a store, a retriever and a history, and an agent that remembers by itself ────────
 
 const instructions = [];
 const watch = createMiddleware({
@@ -70,18 +24,67 @@ const watch = createMiddleware({
     return handler(request);
   },
 });
-const memory = cairnMemory({ ...server, userId: 'ben', onError: (error) => assert.fail(error) });
+const store = new CairnStore({ ...server, userId: 'ana' });
+const retriever = new CairnRetriever({ ...server, userId: 'ana', k: 3 });
+const historyOf = (sessionId) => new CairnChatHistory({ ...server, userId: 'ana', sessionId });
+const memory = cairnMemory({ ...server, userId: 'ana', onError: (error) => assert.fail(error) });
 const agent = createAgent({
-  model: new FakeListChatModel({ responses: ['Noted.', 'Teal.'] }),
+  model: new FakeListChatModel({ responses: ['Noted.'] }),
   tools: [],
   systemPrompt: 'You are helpful.',
   middleware: [createMiddleware(memory), watch],
 });
-await agent.invoke({ messages: [new HumanMessage('The colour of my bicycle is teal.')] });
-assert.equal(instructions[0], 'You are helpful.');
-await agent.invoke({ messages: [new HumanMessage('What is the colour of my bicycle?')] });
+
+const State = Annotation.Root({
+  asked: Annotation(),
+  session: Annotation(),
+  answer: Annotation(),
+  found: Annotation(),
+});
+const graph = new StateGraph(State)
+  .addNode('note', async ({ asked }, { store }) => {
+    await store.put(['notes', 'ana'], 'latest', { text: asked, kind: 'note' });
+    return {};
+  })
+  .addNode('look', async ({ asked }, { store }) => {
+    const notes = await store.search(['notes'], { query: asked, filter: { kind: 'note' } });
+    const documents = await retriever.invoke(asked);
+    return { found: [notes[0].value.text, documents[0].pageContent] };
+  })
+  .addNode('reply', async ({ asked, session }) => {
+    const history = historyOf(session);
+    const asking = new HumanMessage(asked);
+    const { messages } = await agent.invoke({ messages: [...(await history.getMessages()), asking] });
+    await history.addMessages([asking, new AIMessage(messages.at(-1).text)]);
+    return { answer: messages.at(-1).text };
+  })
+  .addEdge(START, 'note')
+  .addEdge('note', 'look')
+  .addEdge('look', 'reply')
+  .addEdge('reply', END)
+  .compile({ store });
+
+const told = 'The colour of my bicycle is teal.';
+const first = await graph.invoke({ asked: told, session: 'support:7.1' });
+assert.equal(first.answer, 'Noted.');
+assert.equal(first.found[0], told);
+assert.match(first.found[1], /bicycle is teal/);
+assert.equal(instructions[0].startsWith('You are helpful.'), true);
+// Another conversation: what was said in the first is recalled, and its messages are not there.
+await graph.invoke({ asked: 'What is the colour of my bicycle?', session: 'support:7.2' });
 assert.match(instructions[1], /^You are helpful\.[\s\S]*colour of my bicycle is teal/);
-say('agent with recall and capture');
+const said = async (session) => (await historyOf(session).getMessages()).map((message) => [message.type, message.text]);
+assert.deepEqual(await said('support:7.1'), [
+  ['human', told],
+  ['ai', 'Noted.'],
+]);
+assert.deepEqual(await said('support:7.2'), [
+  ['human', 'What is the colour of my bicycle?'],
+  ['ai', 'Noted.'],
+]);
+await historyOf('support:7.1').clear();
+assert.deepEqual(await said('support:7.1'), []);
+say('a graph with store, retriever, history and middleware');
 
 // ── LangGraph's own client of a store ─────────────────────────────────────────────────────────────────────────────────
 
@@ -102,7 +105,14 @@ say("LangGraph's SDK");
 
 // ── OpenMemory's client, call by call ─────────────────────────────────────────────────────────────────────────────────
 
-const open = new openmemory.OpenMemory({ baseUrl: server.url, apiKey: server.apiKey });
+const calls = Object.getOwnPropertyNames(openmemory.OpenMemory.prototype);
+const left = new Set(calls.filter((name) => name !== 'constructor' && name !== 'request'));
+const open = new Proxy(new openmemory.OpenMemory({ baseUrl: server.url, apiKey: server.apiKey }), {
+  get(client, name) {
+    left.delete(name);
+    return client[name].bind(client);
+  },
+});
 assert.equal((await open.health()).ok, true);
 assert.equal((await open.getSectors()).sectors.length, 5);
 const added = await open.add('Cleo plays the cello.', { user_id: 'cleo', tags: ['music'], metadata: { level: 3 } });
@@ -125,4 +135,10 @@ assert.match((await open.lgmGetContext({ node_id: 'observe', namespace: 'demo' }
 const reflected = await open.lgmCreateReflection({ node_id: 'reflect', content: 'Lamps age.', namespace: 'demo' });
 assert.equal(reflected.memory.primary_sector, 'reflective');
 assert.equal((await open.delete(added.id)).ok, true);
+// Its calls for editors and for compression have no counterpart, and say so.
+for (const name of [...left]) {
+  assert.match(name, /^ide[A-Z]|compress/i);
+  await assert.rejects(open[name]('x'), /404/);
+}
+assert.equal(left.size, 0);
 say('openmemory-js');

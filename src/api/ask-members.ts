@@ -1,5 +1,5 @@
 /** Asks the members of a federated question: tenants of this server, and other servers. */
-import { createFederationClient } from '../engine/adapters/index.ts';
+import { createFederationClient, type FederationClient } from '../engine/adapters/index.ts';
 import {
   EngineError,
   type FederationAccess,
@@ -9,6 +9,7 @@ import {
   type MemberOutcome,
   serialiseError,
 } from '../engine/index.ts';
+import { openAnswerRoom } from './answer-room.ts';
 import { isWithinRate } from './rate-limits.ts';
 import { parseJson } from './read-body.ts';
 import type { TenantCall } from './route.ts';
@@ -71,14 +72,16 @@ export async function askMembers(
 ): Promise<{ readonly answer: FederatedAnswerItem; readonly bytes: number }> {
   const question = { ...body, k: body.k ?? DEFAULT_K, reinforce: false } as const;
   const signal = AbortSignal.any([clientGone(call.response), call.api.stop]);
+  const room = openAnswerRoom(`${call.principal.tenantId} ${call.principal.keyId}`);
+  const limits = { maxBytes: answerBytes(question.k), room, signal };
   const asked = await Promise.all([
     ...tenantIds.map((tenantId) =>
       timed({ tenant: tenantId, server: null }, () => askTenant(call, question, { tenantId, signal })),
     ),
     ...servers.map((server) =>
-      timed({ tenant: server.remoteTenant, server: server.name }, () => askServer(call, question, { server, signal })),
+      timed({ tenant: server.remoteTenant, server: server.name }, () => askServer(call, question, { server, limits })),
     ),
-  ]);
+  ]).finally(room.leave);
   for (const { origin, answer } of asked)
     call.api.engine.metrics.federationMembers.inc({
       member: origin.server === null ? 'tenant' : 'server',
@@ -159,10 +162,9 @@ async function askTenant(
 async function askServer(
   { api }: TenantCall,
   question: Question,
-  { server, signal }: { readonly server: FederationAccess; readonly signal: AbortSignal },
+  { server, limits }: { readonly server: FederationAccess; readonly limits: Parameters<FederationClient['ask']>[2] },
 ): Promise<Answer> {
-  const maxBytes = answerBytes(question.k);
-  const reply = await createFederationClient(api.engine.config).ask(server, question, { maxBytes, signal });
+  const reply = await createFederationClient(api.engine.config).ask(server, question, limits);
   if (reply.outcome !== 'answered') return without(reply.outcome, reply.detail);
   // Many servers may answer at once: each of them holds the event loop for itself.
   await nextTurn();

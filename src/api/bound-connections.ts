@@ -12,7 +12,7 @@ const LOOK_MS = 250;
 
 /** What bounds the connections of a server. */
 export interface ConnectionBounds {
-  /** Most connections; further ones are closed at once. */
+  /** Most connections, those that another process accepted included; further ones are closed at once. */
   readonly most: number;
   /** Time after which a connection is cut whose client reads nothing of what waits for it (ms). */
   readonly readerTimeoutMs: number;
@@ -27,7 +27,6 @@ export interface ConnectionBounds {
  * the most of it are cut, the largest first.
  */
 export function boundConnections(server: Server, { most, readerTimeoutMs, isProxy }: ConnectionBounds): void {
-  server.maxConnections = most;
   const mostOfAddress = Math.max(1, Math.floor(most * SHARE_OF_ADDRESS));
   const countOf = new Map<string, number>();
   const unread = new Map<Socket, { sent: number; since: number }>();
@@ -36,7 +35,8 @@ export function boundConnections(server: Server, { most, readerTimeoutMs, isProx
     const { remoteAddress: address = '' } = socket;
     const network = networkOf(address);
     const count = countOf.get(network) ?? 0;
-    if (count >= mostOfAddress && !isProxy(address)) return void socket.destroy();
+    const isOneTooMany = sockets.size >= most || (count >= mostOfAddress && !isProxy(address));
+    if (isOneTooMany) return void socket.destroy();
     countOf.set(network, count + 1);
     sockets.add(socket);
     socket.once('close', () => {

@@ -18,7 +18,7 @@ const TURN_MS = 2;
 /** Memory that a reply of unknown length holds: a slice of its list, an item as JSON, and what is on its way. */
 const STREAM_BYTES = 2 * 1024 * 1024;
 
-/** What was sent of a list. */
+/** How much of a list a reply holds. */
 export interface SentList<Item> {
   readonly sent: number;
   /** Last item that was sent; undefined if there was none. */
@@ -29,7 +29,7 @@ export interface SentList<Item> {
   readonly isCut: boolean;
 }
 
-/** Options of a list in a reply. */
+/** How the items of a list become JSON, and how many of them are sent. */
 export interface ListOptions<Item> {
   /** Makes the JSON value of an item. */
   readonly toJson: (item: Item) => unknown;
@@ -56,7 +56,11 @@ export async function sendInPieces(
   }
 }
 
-/** A JSON reply under way. */
+/**
+ * The JSON of one reply, which is sent while it is added piece by piece (see `sendInPieces`). `end` must come last.
+ * It waits for a client that reads slowly; a client that left, or reads nothing for OM_READER_TIMEOUT_MS, makes the
+ * adding methods throw EngineError `unavailable`.
+ */
 export class JsonReply {
   readonly #call: TenantCall;
   readonly #heldBytes: number;

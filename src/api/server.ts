@@ -126,7 +126,9 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
   });
-  const { OM_MAX_CONNECTIONS: most, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
+  const { OM_MAX_CONNECTIONS, OM_API_PROCESSES, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
+  // Connections are handed out to the processes in turn.
+  const most = Math.ceil(OM_MAX_CONNECTIONS / OM_API_PROCESSES);
   boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {

@@ -20,8 +20,8 @@ export interface DataFolder {
    */
   pathOf(tenantId: string | undefined): string;
   /**
-   * Path of a tenant's file, by default of the default tenant. Throws CliError for an unknown tenant, and if the file
-   * does not exist.
+   * Path of a tenant's file, by default of the default tenant. Throws CliError for an unknown tenant, if the file does
+   * not exist, and where tenants live in PostgreSQL.
    */
   fileOf(tenantId: string | undefined): string;
 }
@@ -37,6 +37,7 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
     return path;
   };
   const fileOf = (tenantId?: string) => {
+    requireFiles(config);
     const path = pathOf(tenantId);
     if (!fs.existsSync(path))
       throw new CliError(`nothing is stored at ${path} yet: is OM_DB_PATH what the server uses?`);
@@ -47,6 +48,12 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
   } finally {
     control.close();
   }
+}
+
+/** Refuses a command that works on files where tenants live in PostgreSQL. */
+export function requireFiles(config: Config): void {
+  if (config.OM_DATABASE_URL !== undefined)
+    throw new CliError('this command works on files, but OM_DATABASE_URL keeps tenants in PostgreSQL');
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The command line. The code of each command is loaded when it is called, so that help is shown at once. */
 import { Command, CommanderError } from 'commander';
-import { VERSION } from '../engine/index.ts';
+import { VERSION } from '../engine/for-options.ts';
 import { addAccessCommands } from './programs/access.ts';
 import { addFileCommands } from './programs/files.ts';
 import { addMemoryCommands } from './programs/memories.ts';

@@ -9,7 +9,7 @@ import {
   type QueueName,
   SECTORS,
   SIMILARITIES,
-} from '../engine/index.ts';
+} from '../engine/for-options.ts';
 
 /** Declares a command that talks to a running server. */
 export function overHttp(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {

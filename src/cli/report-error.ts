@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { EngineError } from '../engine/index.ts';
+import { EngineError } from '../engine/for-options.ts';
 import { CliError } from './cli-error.ts';
 import { oneLine } from './terminal.ts';
 

@@ -13,6 +13,7 @@ export interface Sending {
   readonly signal: AbortSignal | undefined;
 }
 
+/** A request of the client before it is sent: what goes over the wire, and whether it may go twice. */
 export interface Outgoing {
   readonly method: string;
   readonly url: string;

@@ -4,6 +4,7 @@
  */
 import { computed, signal } from '@preact/signals';
 
+/** The view that the console shows, as the part of its address behind `#/` says it. */
 export interface Address {
   /** First segment of the path, such as `ask`. */
   readonly page: string;
@@ -12,8 +13,10 @@ export interface Address {
   readonly params: URLSearchParams;
 }
 
+/** Parameters of an address, behind `?`. Those that are undefined, null or empty are left out of it. */
 export type Params = Readonly<Record<string, string | number | undefined | null>>;
 
+/** The present address of the console; it changes with that of the browser. */
 export const address = signal(readAddress());
 addEventListener('hashchange', () => (address.value = readAddress()));
 /** The tenant that requests are about; undefined for the first of the key. It is shared with the address. */

@@ -40,7 +40,7 @@ function chooseTheme(next: string): void {
   applyTheme();
 }
 
-/** The page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
+/** Shows the page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
 export function Frame({ children }: { children: ComponentChildren }) {
   return (
     <div class="shell">
@@ -55,7 +55,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** The frame around every page: where one can go, who one is, and whether the service answers. */
+/** Shows the frame around every page: where one can go, who one is, and whether the service answers. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const { page, params } = address.value;
   const user = params.get('user_id');

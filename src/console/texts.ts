@@ -15,6 +15,7 @@ import { fields, shell, signIn } from './texts/shell.ts';
 import { standing } from './texts/standing.ts';
 import { work } from './texts/work.ts';
 
+/** All words that the console shows, by page. Functions put a number, a name or a time into a sentence. */
 export const texts = {
   loading: 'Loading …',
   tryAgain: 'Try again',

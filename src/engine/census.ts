@@ -8,7 +8,7 @@ import { serialiseError } from './errors.ts';
 import type { Clock, Logger } from './ports.ts';
 import { countFile, emptyTally, LEDGER_STATES, type FileCensus, type LedgerState } from './store/census.ts';
 import { stampOf } from './store/file-on-disk.ts';
-import { openForLook } from './store/open-store.ts';
+import { openForLook, type Store } from './store/open-store.ts';
 import {
   JOB_STEPS,
   MEMORY_STATES,
@@ -75,6 +75,8 @@ export interface CensusOptions {
   readonly schedules: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Opens a tenant for a look; by default its file. */
+  readonly look?: (file: string) => Store | undefined;
   /** Called with the time that each census kept the thread busy (ms). */
   readonly onTaken?: (busyMs: number) => void;
 }
@@ -102,7 +104,8 @@ interface Counted {
  * and for at most a twentieth of the time. A file is not opened again if neither it nor its log has changed since it
  * was counted.
  */
-export function createCensusTaker({ control, schedules, clock, logger, onTaken }: CensusOptions): CensusTaker {
+export function createCensusTaker(options: CensusOptions): CensusTaker {
+  const { control, schedules, clock, logger, look = openForLook, onTaken } = options;
   const counted = new Map<string, Counted>();
   let latest: Census | undefined;
   let running: Promise<void> | undefined;
@@ -150,14 +153,14 @@ export function createCensusTaker({ control, schedules, clock, logger, onTaken }
   async function count(file: string, yieldTurn: () => Promise<void>): Promise<FileCensus | null | undefined> {
     const { stamp, isSettled } = stampOf(file);
     const last = counted.get(file);
-    if (last !== undefined && last.stamp === stamp) return last.census;
+    if (stamp !== '' && last?.stamp === stamp) return last.census;
     try {
-      const store = openForLook(file);
+      const store = look(file);
       if (store === undefined) return null;
       try {
         const census = await countFile(store, { schedules, yieldTurn });
         // A file that may change again within the resolution of its times is counted again.
-        if (isSettled) counted.set(file, { stamp, census });
+        if (isSettled && stamp !== '') counted.set(file, { stamp, census });
         else counted.delete(file);
         return census;
       } finally {

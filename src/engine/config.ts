@@ -1,23 +1,18 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { crossChecks } from './config/checks.ts';
-import {
-  EMBEDDED_HERE,
-  fallbacksOf,
-  sectorModelsOf,
-  type Fallback,
-  type NamedModel,
-} from './config/embedding-models.ts';
+import { EMBEDDED_HERE, fallbacksOf, sectorModelsOf, type Fallback } from './config/embedding-models.ts';
 import { foreignSettings } from './config/foreign-settings.ts';
 import { readMasterKey } from './config/master-key.ts';
 import { listOf } from './config/setting-kinds.ts';
 import { parseNetworks, type Network } from './config/networks.ts';
 import { settingsSchema, type Settings } from './config/settings.ts';
-import { builtInMode, parseEntityMode, type EntityMode } from './entities/modes.ts';
+import { builtInMode, type EntityMode } from './entities/modes.ts';
+import { parseEntityMode } from './entities/parse-mode.ts';
 import { EngineError } from './errors.ts';
+import type { NamedModel } from './named-model.ts';
 import { parsePrices, type Prices } from './prices.ts';
 
-export { withModel, type NamedModel } from './config/embedding-models.ts';
 export { readKeyFile } from './config/master-key.ts';
 export type { Network } from './config/networks.ts';
 export { isLoopback, isTamperProofUrl } from './config/hosts.ts';

@@ -10,7 +10,7 @@ export { readRedis } from './adapters/read-redis.ts';
 export { openErasureSearch, type Searched } from './admin/verify-erasure.ts';
 export { CATALOGUE } from './adapters/model-catalogue.ts';
 export { readKeyFile } from './config.ts';
-export { exportWrappedKey, importWrappedKey } from './control/data-keys.ts';
+export { exportWrappedKey, importWrappedKey } from './control/key-file.ts';
 export { fingerprintOf } from './control/wrapped-key.ts';
 export { keyOfFile, type FileKey } from './file-keys.ts';
 export { exportAuditLog, verifyAuditLog } from './admin/audit-log.ts';

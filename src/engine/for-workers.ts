@@ -3,13 +3,18 @@
  * package, and are apart from index.ts because they load everything that a step needs.
  */
 
+export { giveWay, NICENESS } from './give-way.ts';
 export { runNamedQuestions, runNextQuestions } from './batches/reason.ts';
 export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
+export { mayHoldRows } from './control/place-of.ts';
 export { openRateLimits } from './control/rate-limits.ts';
-export { createTenantGuards, createTenantShares, openParts } from './open-engine.ts';
+export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
+export { openParts } from './parts/engine-parts.ts';
+export { createTenantGuards } from './parts/tenant-guards.ts';
+export { createTenantShares } from './parts/tenant-shares.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';
 export type { StepContext } from './steps/step-context.ts';
 export { appendEmbedLog } from './store/embeddings.ts';

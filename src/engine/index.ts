@@ -64,8 +64,10 @@ export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 
-export { QUEUE_NAMES, stepPayloadSchema, TICK } from './jobs.ts';
-export type { QueuedStep, QueueName, StepPayload } from './jobs.ts';
+export { stepPayloadSchema } from './job-payloads.ts';
+export type { StepPayload } from './job-payloads.ts';
+export { QUEUE_NAMES, TICK } from './jobs.ts';
+export type { QueuedStep, QueueName } from './jobs.ts';
 export { silentLogger, systemClock } from './ports.ts';
 export type { Clock, JobDispatcher, Logger, QueueState } from './ports.ts';
 export type { Attributes, Span, SpanOptions, Tracing } from './tracing.ts';

@@ -3,8 +3,6 @@
  * queue, so that Redis holds none of them.
  */
 
-import { z } from 'zod';
-
 /** The steps of the ledger that have a queue each. The queue has the name of its step. */
 export const QUEUED_STEPS = ['ingest', 'encode', 'link', 'reason'] as const;
 export type QueuedStep = (typeof QUEUED_STEPS)[number];
@@ -17,21 +15,6 @@ export type QueueName = (typeof QUEUE_NAMES)[number];
 export const MAX_JOB_IDS = 64;
 /** Most ledger rows that a job of the queue `reason` carries: twice the number of questions that are asked at once. */
 export const MAX_QUESTIONS = 8;
-
-const tenantId = z.string().min(1).max(64);
-
-/** Checks a job of a step's queue: rows of one tenant's ledger whose next step is that of the queue. */
-export const stepPayloadSchema = z.strictObject({
-  /** Id of the tenant, and the numbers of the rows in its ledger. */
-  tenant: tenantId,
-  jobNos: z.array(z.int().positive()).min(1).max(MAX_JOB_IDS),
-  /**
-   * Whether these rows were in flight at a crash. Nothing else then runs in the worker beside them, so that another
-   * crash can only be caused by them.
-   */
-  alone: z.boolean(),
-});
-export type StepPayload = z.output<typeof stepPayloadSchema>;
 
 /**
  * The tick that the queue `maintain` carries every `everyMs`, without a payload. A job scheduler of BullMQ, named

@@ -6,18 +6,21 @@ import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
+import { placeOf } from './control/place-of.ts';
 import { queuePrefix } from './dispatch/ledgers.ts';
 import type { Engine } from './engine.ts';
 import type { Lead } from './lead.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { openParts, type EngineParts } from './open-engine/engine-parts.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { createQuestioners } from './open-engine/questioners.ts';
 import { createTenants } from './open-engine/tenants.ts';
+import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
 import { createInlineReaders, type Readers } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
+import type { Store } from './store/open-store.ts';
+import { lookIntoTenant } from './store/postgres/tenant-database.ts';
 import { countLacking } from './store/reembed.ts';
 import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
@@ -32,10 +35,6 @@ import { scheduleNames } from './upkeep/maintain.ts';
 import { createGroupingWriter, type GroupTransport } from './writer/grouping-writer.ts';
 import { createInlineTransport } from './writer/inline-transport.ts';
 import { startWriterThread } from './writer/thread-transport.ts';
-
-export { openParts } from './open-engine/engine-parts.ts';
-export { createTenantGuards } from './open-engine/tenant-guards.ts';
-export { createTenantShares } from './open-engine/tenant-shares.ts';
 
 /** The settings of an engine, and what tests and servers replace in it. */
 export interface OpenEngineOptions {
@@ -194,7 +193,13 @@ function openTransport(
 ): GroupTransport {
   if (kind === 'thread') return startWriterThread({ config, identity, metrics });
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role: 'acknowledger', identity, now: clock.now(), events: config.OM_EVENTS }),
+    openTenant(path, {
+      place: placeOf(config, path),
+      role: 'acknowledger',
+      identity,
+      now: clock.now(),
+      events: config.OM_EVENTS,
+    }),
   );
   return createInlineTransport({ pool, config, clock });
 }
@@ -206,10 +211,16 @@ function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }
     clock,
     logger,
     schedules: scheduleNames(config),
+    ...(config.OM_DATABASE_URL === undefined ? {} : { look: lookIntoDatabase(config) }),
     onTaken: (busyMs) => metrics.censusDurations.observe(busyMs / 1000),
   });
   metrics.watchFiles(path.dirname(config.paths.defaultTenant), () => census.read());
   return census;
+}
+
+/** Makes the function that opens a tenant in PostgreSQL for a look. */
+function lookIntoDatabase(config: Config): (path: string) => Store | undefined {
+  return (path) => lookIntoTenant({ ...placeOf(config, path)!, path });
 }
 
 /**

@@ -13,7 +13,13 @@ import {
   runNextDocument,
   runNextQuestions,
 } from '../engine/for-workers.ts';
-import { type EmbedLogEntry, EngineError, type Logger, serialiseError } from '../engine/index.ts';
+import {
+  type EmbedLogEntry,
+  EngineError,
+  type Logger,
+  type RetrievalOptions,
+  serialiseError,
+} from '../engine/index.ts';
 import { createGate } from './gate.ts';
 import { DUE_STEPS, type DueWork, type NamedWork, type RunWork } from './job-source.ts';
 import { createProviderPauses } from './provider-pauses.ts';
@@ -37,6 +43,8 @@ export interface Executor {
 }
 
 export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'guard'> {
+  /** Reads the defaults for queries of the tenant whose file is at a path; left out where there are none. */
+  readonly defaultsOf?: (path: string) => RetrievalOptions;
   /** Returns what screens the texts of the tenant whose file is at a path; left out, nothing is screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
   /** Returns the share in parsers and fetches of the tenant whose file is at a path; left out, nothing is limited. */
@@ -130,9 +138,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
 }
 
 /** Makes the context of the steps on one file. */
-function contextOf({ guardOf, shareOf, ...options }: ExecutorOptions, path: string): StepContext & { logger: Logger } {
+function contextOf(
+  { guardOf, shareOf, defaultsOf, ...options }: ExecutorOptions,
+  path: string,
+): Omit<BatchContext, 'owner'> {
   const open = () => options.pool.get(path);
-  return { ...options, open, guard: guardOf?.(path), share: shareOf?.(path), newId: uuidv7 };
+  const defaults = defaultsOf && (() => defaultsOf(path));
+  return { ...options, open, guard: guardOf?.(path), share: shareOf?.(path), defaults, newId: uuidv7 };
 }
 
 type Files = Pick<ExecutorOptions, 'pool' | 'clock'>;

@@ -18,7 +18,7 @@ export interface LedgerSourceOptions {
   readonly pool: TenantPool;
   /** Lists the file of every tenant that has one. */
   readonly listPaths: () => readonly string[];
-  /** Number of documents that are read at once. */
+  /** Documents of one tenant that are read at once; there is one place more for those of another. */
   readonly readers: number;
 }
 
@@ -28,10 +28,10 @@ const LEDGER_LOOK_MS = 1_000;
 export function createLedgerSource({ clock, logger, pool, listPaths, readers }: LedgerSourceOptions): LedgerSource {
   const stop = new AbortController();
   const { signal } = stop;
-  const hints = { ingest: createHints(), encode: createHints(), reason: createHints() };
   // One batch of memories at a time, as its steps compute. Documents are read by children, and a language model takes
   // seconds to answer.
-  const slots = { ingest: readers, encode: 1, reason: 1 };
+  const slots = { ingest: readers + 1, encode: 1, reason: 1 };
+  const hints = { ingest: createHints(readers), encode: createHints(1), reason: createHints(1) };
   let loops: Promise<void>[] = [];
 
   return {
@@ -57,6 +57,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
       if (path === undefined) return;
       // The executor has logged what went wrong. The next look finds what is still due.
       const claimed = await run({ kind: 'due', path, step }, () => hints[step].hint(path)).catch(() => 0);
+      hints[step].end(path);
       if (claimed > 0) guarded(() => hint(path));
     }
   }
@@ -109,20 +110,37 @@ async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<
 /**
  * Keeps the files that may have work of one kind. Each hint hands its file to one taker; hints for a file that is not
  * taken yet count as one.
+ * @param most takers that a file may have at once
  */
-function createHints() {
+function createHints(most: number) {
   const hinted = new Set<string>();
+  const takers = new Map<string, number>();
   const waiting = new Set<() => void>();
+  const change = (path: string, by: 1 | -1) => {
+    const count = (takers.get(path) ?? 0) + by;
+    if (count === 0) takers.delete(path);
+    else takers.set(path, count);
+  };
+  const wakeAll = () => {
+    for (const wake of waiting) wake();
+  };
   return {
     hint(path: string): void {
       hinted.add(path);
-      for (const wake of waiting) wake();
+      wakeAll();
     },
-    /** Hands out files in the order of their hints. @returns undefined once `signal` aborts */
+    /** Says that a taker of a file has ended. */
+    end(path: string): void {
+      change(path, -1);
+      if (hinted.has(path)) wakeAll();
+    },
+    /** Hands out files in the order of their hints, until `end` is called. @returns undefined once `signal` aborts */
     async next(signal: AbortSignal): Promise<string | undefined> {
       while (!signal.aborted) {
         for (const path of hinted) {
+          if ((takers.get(path) ?? 0) >= most) continue;
           hinted.delete(path);
+          change(path, 1);
           return path;
         }
         await new Promise<void>((resolve) => {

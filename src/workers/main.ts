@@ -1,9 +1,9 @@
 import { createTracing } from '../engine/adapters/index.ts';
+import { giveWay, NICENESS } from '../engine/for-workers.ts';
 import { type QueueName, VERSION, createMetrics, readConfig, shareInstanceLock } from '../engine/index.ts';
 import { createMetricsJoiner } from '../join-metrics.ts';
 import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts';
-import { giveWayToRequests } from './give-way.ts';
 import { startQueuedWork } from './queued.ts';
 import { startEmbeddedWorker } from './embedded.ts';
 
@@ -23,7 +23,7 @@ export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,
   { queues, concurrency }: WorkerProcessOptions = {},
 ): Promise<void> {
-  giveWayToRequests();
+  giveWay(NICENESS.background);
   const config = readConfig(environment);
   const logger = createLogger(config);
   warnOfReadableEnvFile(environment, logger);

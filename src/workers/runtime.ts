@@ -1,10 +1,11 @@
-import fs from 'node:fs';
 import {
   createTenantGuards,
   createTenantShares,
+  mayHoldRows,
   openControlDatabase,
   openParts,
   openRateLimits,
+  readRetrievalDefaultsOf,
 } from '../engine/for-workers.ts';
 import {
   type Config,
@@ -39,6 +40,7 @@ export interface ReadsLedgers {
   readonly alone: boolean;
 }
 
+/** What a runtime of a worker is made of. */
 export interface RuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
@@ -50,8 +52,9 @@ export interface RuntimeOptions {
 }
 
 /**
- * Opens the files and providers of a runtime. With `ledgers` it first takes back the jobs of workers that died, and
- * then works; without, it works when `run` is called.
+ * Opens the files and providers of a worker's runtime. If `options.ledgers` is given, the runtime takes back the jobs
+ * of workers that died and then looks for work in the ledgers by itself. If it is null, it only does the work with
+ * which `run` is called. `drain` closes everything.
  */
 export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
   const clock = systemClock;
@@ -64,13 +67,15 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
     control
       .listTenants()
       .flatMap(({ id }) => control.findTenantPath(id) ?? [])
-      .filter((file) => fs.existsSync(file));
+      .filter((file) => mayHoldRows(config, file));
   const guardOf = createTenantGuards({ config, clock, metrics, control });
   const rates = openRateLimits(config.paths.rates, clock);
   const shareOf = createTenantShares(control, rates);
   const common = { config, clock, logger, listPaths };
   const takeCalls = () => calls.splice(0);
-  const executor = createExecutor({ ...common, ...parts, metrics, tracing, guardOf, shareOf, takeCalls });
+  const defaultsOf = (file: string) => readRetrievalDefaultsOf(control, file);
+  const own = { guardOf, shareOf, defaultsOf, takeCalls };
+  const executor = createExecutor({ ...common, ...parts, metrics, tracing, ...own });
   const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
   const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
   return {

@@ -8,8 +8,8 @@ import {
   releaseMemoryAfterStart,
   serialiseError,
 } from '../engine/index.ts';
+import { giveWay, NICENESS } from '../engine/for-workers.ts';
 import { createLogger } from '../process.ts';
-import { giveWayToRequests } from './give-way.ts';
 import { startBeating, type Heart } from './heart.ts';
 import type { Work } from './job-source.ts';
 import { openRuntime, type ReadsLedgers } from './runtime.ts';
@@ -38,7 +38,7 @@ export type ThreadReply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly error: SerialisedError };
 
-giveWayToRequests();
+giveWay(NICENESS.background);
 releaseMemoryAfterStart();
 const { config, heart, ledgers } = workerData as ThreadData;
 const port = parentPort;

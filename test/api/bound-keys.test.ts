@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askForForeignThings, boundRoutes, type ForeignThings, refusingRoutes } from '../support/attacks/bound-keys.ts';
 import { guessKeys } from '../support/attacks/guess-keys.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -333,16 +334,18 @@ describe('keys', () => {
 
   test('that are revoked or expire lose their open streams', async () => {
     // No worker runs, so the job stays queued and only the keys can end its streams.
-    await using idle = await startApi({ folder: tempFolder() });
+    const clock = createManualClock(Date.now());
+    await using idle = await startApi({ folder: tempFolder(), clock });
     const { control } = idle.engine;
     const { job_id } = await idle.add({ content: 'Waits for a worker.' });
     const revoked = control.createKey({ tenantId: 'default', role: 'read' });
-    const expiring = control.createKey({ tenantId: 'default', role: 'read', expiresAt: Date.now() + 1_500 });
+    const expiring = control.createKey({ tenantId: 'default', role: 'read', expiresAt: clock.now() + 60_000 });
     const open = ({ secret }: { readonly secret: string }) =>
       fetch(`${idle.url}/jobs/${job_id}/events`, { headers: { authorization: `Bearer ${secret}` } });
     const streams = await Promise.all([open(revoked), open(expiring)]);
     expect(streams.map(({ status }) => status)).toEqual([200, 200]);
     control.revokeKey(revoked.record.id);
+    clock.advance(60_000);
     for (const stream of streams)
       expect(await stream.text()).toContain('event: gone\ndata: {"reason":"unauthenticated"}');
     expect((await open(expiring)).status).toBe(401);

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 async function finish(content: string): Promise<void> {
   const { token } = await api.add({ content });
-  await (await api.engine.tenant('default')).waitFor(token, 30_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
 }
 
 interface Calls {
@@ -82,11 +82,11 @@ test('calls are listed newest first with what they cost, and those that failed b
 test('a text that is known costs nothing, which the sums of the day show', async () => {
   await api
     .add({ content: 'The ferry leaves at noon', session_id: 'one' })
-    .then(async ({ token }) => (await api.engine.tenant('default')).waitFor(token, 30_000));
+    .then(async ({ token }) => (await api.engine.tenant('default')).waitFor(token, 120_000));
   const calls = provider.calls.length;
   await api
     .add({ content: 'The ferry leaves at noon', session_id: 'two' })
-    .then(async ({ token }) => (await api.engine.tenant('default')).waitFor(token, 30_000));
+    .then(async ({ token }) => (await api.engine.tenant('default')).waitFor(token, 120_000));
   expect(provider.calls).toHaveLength(calls);
   await callsOnceThereAre(2, '&state=completed');
   const { body } = await api.request('GET', '/embeddings/stats');

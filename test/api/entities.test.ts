@@ -17,7 +17,7 @@ beforeAll(async () => {
   await vi.waitFor(async () => {
     const states = await Promise.all(ids.map(async (id) => (await api.request('GET', `/memory/${id}`)).body.state));
     expect(states).toEqual(ids.map(() => 'ready'));
-  }, 10_000);
+  }, 120_000);
   await api.request('PATCH', `/memory/${ids[3]!}`, { body: { status: 'archived' } });
 });
 afterAll(() => api.stop());

@@ -136,9 +136,7 @@ test('metrics show the lowest scores of all sets, and no name', async () => {
   const { recall } = await run('travel');
   const metrics = () => api.engine.metrics.registry.metrics();
   // Files are counted now and then.
-  await expect
-    .poll(metrics, { timeout: 30_000 })
-    .toContain(`cairn_eval_score{measure="recall"} ${Math.min(recall, 1)}`);
+  await expect.poll(metrics).toContain(`cairn_eval_score{measure="recall"} ${Math.min(recall, 1)}`);
   const text = await metrics();
   expect(text).toMatch(/cairn_eval_p95_seconds \d/);
   expect(text).not.toContain('travel');

@@ -26,7 +26,7 @@ const kindsOf = (events: readonly Event[], id: string) =>
   events.filter((event) => event.id === id).map(({ kind }) => kind);
 const addReady = async (item: object) => {
   const { id, token } = await api.add(item);
-  await (await api.engine.tenant('default')).waitFor(token, 20_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
 const keyOf = (key: object) =>
@@ -97,7 +97,7 @@ test('an erasure is told, takes the earlier events of the memory along, and leav
   );
 });
 
-test('documents and items have their events, and chunks none of their own', { timeout: 120_000 }, async () => {
+test('documents and items have their events, and chunks none of their own', async () => {
   const from = await latest();
   const made = await api.request('POST', '/memory/ingest', {
     body: { content_type: 'md', text: '# Ferry\n\nIt leaves at noon.', user_id: 'doc' },
@@ -105,7 +105,7 @@ test('documents and items have their events, and chunks none of their own', { ti
   const documentId = made.body['document_id'] as string;
   const item = await api.request('PUT', '/items', { body: { user_id: 'doc', key: 'k', value: 'v' } });
   await expect
-    .poll(async () => kindsOf(await eventsOf({ cursor: from }), documentId), { timeout: 90_000 })
+    .poll(async () => kindsOf(await eventsOf({ cursor: from }), documentId))
     .toEqual(['document.stored', 'document.ready']);
   await api.request('DELETE', `/documents/${documentId}`);
   const events = await eventsOf({ cursor: from, user_id: 'doc' });

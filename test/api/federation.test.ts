@@ -326,6 +326,26 @@ describe('servers that lie', () => {
     expect(answer.truncated).toBe(true);
   });
 
+  test('so are the bytes of all answers that are read at once for a key, which costs members and nothing else', async () => {
+    await using server = await startFakeServer(
+      (response) => void response.writeHead(200).end(JSON.stringify(GOOD) + ' '.repeat(8 * 1024 * 1024)),
+    );
+    const names = Array.from({ length: 6 }, (_, place) => `padded-${place}`);
+    for (const name of names) await register(name, server.url);
+    for (let again = 0; again < 2; again += 1) {
+      const answer = await ask({ servers: names, k: 100 });
+      const count = (outcome: string) => answer.members.filter((member) => member.outcome === outcome).length;
+      expect(count('failed')).toBeGreaterThan(0);
+      expect(count('answered') + count('failed')).toBe(answer.members.length);
+      expect(answer.members.find(({ outcome }) => outcome === 'failed')?.detail).toMatch(/no room/);
+      expect(berths(answer)).toEqual(expect.arrayContaining(['4', '5', '6']));
+    }
+    expect(outcomes(await ask({ tenants: [], servers: names.slice(0, 1), k: 100 }))).toEqual({
+      'padded-0': 'answered',
+    });
+    for (const name of names) await here.request('DELETE', `/federation/servers/${name}`);
+  });
+
   test('a redirect is not followed, to whichever address it leads', async () => {
     await using secret = await startFakeServer(json(GOOD));
     for (const [name, location] of [

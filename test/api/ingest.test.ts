@@ -341,7 +341,7 @@ describe('a caller that waits', () => {
       user_id: 'tom',
       file_name: 'harbour.md',
     });
-    await (await working.engine.tenant('default')).waitFor(added.token, 60_000);
+    await (await working.engine.tenant('default')).waitFor(added.token, 120_000);
     const find = (filters: object) =>
       working.request('POST', '/memory/query', {
         body: { query: 'when does the lighthouse open?', user_id: 'tom', filters, token: added.token, min_score: 0 },

@@ -66,7 +66,7 @@ test('queries find an item by the text of its value, and one with an empty text 
   await put({ user_id: 'wal', key: 'seen', value });
   await put({ user_id: 'wal', key: 'hidden', value, content: '' });
   await expect
-    .poll(async () => (await api.request('GET', at({ user_id: 'wal', key: 'hidden' }))).body.state, { timeout: 20_000 })
+    .poll(async () => (await api.request('GET', at({ user_id: 'wal', key: 'hidden' }))).body.state)
     .toBe('ready');
   const { matches } = (
     await api.request('POST', '/memory/query', { body: { query: 'walrus on the pier', user_id: 'wal', min_score: 0 } })

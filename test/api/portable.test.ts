@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { tendStandingUntil } from '../../src/api/run-standing.ts';
 import { jsonLines } from '../support/portable.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -176,20 +177,142 @@ test.each([
   expect((await api.request('GET', '/memory/all')).body.items).toEqual([]);
 });
 
+const FILLED = [
+  ['POST', '/sessions/s1/log', { user_id: 'ana', items: [{ role: 'user' }, { role: 'assistant', content: 'Noon.' }] }],
+  [
+    'POST',
+    '/standing',
+    { query: 'Where does Ana work?', user_id: 'ana', filters: { types: ['fact'] }, min_score: 0.4 },
+  ],
+  ['POST', '/standing', { query: 'What is due?', filters: { event_time: { from: '2026-01-05T00:00:00Z' } } }],
+  [
+    'POST',
+    '/evals',
+    { name: 'first', guard: true, items: [{ query: 'When?', user_id: 'ana', k: 3, expected: ['noon'] }] },
+  ],
+  ['PUT', '/settings/retrieval', { max_hops: 1 }],
+] as const;
+
+async function fillWithAll(api: TestApi): Promise<void> {
+  for (const [method, path, body] of FILLED) {
+    const reply = await api.request(method, path, { body });
+    if (reply.status >= 300) throw new Error(reply.text);
+  }
+}
+
+test('session logs, standing queries and evaluation sets come back, and are passed over at a second import', async () => {
+  const [from, to] = [await start(), await start()];
+  await fillWithAll(from);
+  const text = (await from.request('GET', '/export')).text.trimEnd();
+  const counts = { session_item: 2, standing_query: 2, eval_set: 1, setting: 1 };
+  expect(jsonLines(text).at(-1)).toMatchObject({ counts });
+  const dry = await post(to, [text], '?dry_run=true');
+  expect(jsonLines(dry.text).at(-1)).toMatchObject({ stored: counts, refused: {}, unknown_fields: {} });
+  const stored = await post(to, [text]);
+  expect(jsonLines(stored.text).at(-1)).toMatchObject({ stored: counts, refused: {}, unknown_fields: {} });
+  const read = async (api: TestApi) =>
+    Promise.all(
+      ['/sessions/s1/log?user_id=ana', '/standing', '/evals/first', '/settings/retrieval'].map(async (path) =>
+        (await api.request('GET', path)).text.replaceAll(/"written_by":(null|"\w+")/g, ''),
+      ),
+    );
+  expect(await read(to)).toEqual(await read(from));
+  const bodyOf = (lines: string) =>
+    lines
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.replaceAll(/"written_by":"\w+"/g, ''));
+  expect(bodyOf((await to.request('GET', '/export')).text.trimEnd())).toEqual(bodyOf(text));
+  const again = await post(to, [text]);
+  expect(jsonLines(again.text).at(-1)).toMatchObject({ stored: {}, known: counts, kept: {}, refused: {} });
+
+  await to.request('POST', '/sessions/s1/log/pop', { body: { user_id: 'ana' } });
+  await to.request('POST', '/sessions/s1/log', { body: { user_id: 'ana', items: ['other'] } });
+  await to.request('POST', '/evals', { body: { name: 'first', items: [{ query: 'Who?', expected: [] }] } });
+  const later = await post(to, [text]);
+  expect(jsonLines(later.text).at(-1)).toMatchObject({
+    stored: {},
+    kept: { session_item: 1, eval_set: 1 },
+    refused: {},
+  });
+});
+
+test('users of session logs, standing queries and evaluation sets are mapped, and filters select what is theirs', async () => {
+  const [from, to] = [await start(), await start()];
+  await fillWithAll(from);
+  const { text } = await from.request('GET', '/export?user_id=ana');
+  expect(jsonLines(text).at(-1)).toMatchObject({
+    counts: { session_item: 2, standing_query: 1, eval_set: 0, setting: 0 },
+  });
+  expect((await from.request('GET', '/export?user_id=ben')).text).not.toContain('Noon');
+  expect(jsonLines((await from.request('GET', '/export?user_id=ana&tags=x')).text)).toHaveLength(2);
+  await post(to, [(await from.request('GET', '/export')).text.trimEnd()], '?map_user=ana=anna');
+  expect((await to.request('GET', '/sessions/s1/log?user_id=anna')).body.items).toHaveLength(2);
+  expect((await to.request('GET', '/standing?user_id=anna')).body.items).toHaveLength(1);
+  expect((await to.request('GET', '/evals/first')).body.items).toMatchObject([{ user_id: 'anna' }]);
+});
+
+test('standing queries find answers among what an import brings', async () => {
+  const from = await start();
+  const to = await startApi({ folder: tempFolder(), workers: true });
+  const stop = new AbortController();
+  const tending = tendStandingUntil(stop.signal, to.engine);
+  onTestFinished(async () => {
+    stop.abort();
+    await tending;
+    await to.stop();
+  });
+  await from.request('POST', '/standing', { body: { query: 'Where does Ana work?' } });
+  await from.add({ content: 'Ana works at the lighthouse.' });
+  await post(to, [(await from.request('GET', '/export')).text.trimEnd()]);
+  const { items } = (await to.request('GET', '/standing')).body;
+  await expect
+    .poll(async () => (await to.request('GET', `/standing/${items[0]!.id}/answers`)).body.total, { timeout: 20_000 })
+    .toBe(1);
+});
+
 test('an export counts what is not in it', async () => {
-  const api = await start();
-  const [item, set] = [
-    { items: [{ role: 'user' }, { role: 'assistant' }] },
-    { items: [{ query: 'When?', expected: [] }] },
-  ];
-  const answers = [
-    await api.request('POST', '/sessions/s1/log', { body: item }),
-    await api.request('POST', '/standing', { body: { query: 'Where does Ana work?' } }),
-    await api.request('POST', '/evals', { body: { name: 'first', ...set } }),
-  ];
-  expect(answers.map(({ status, text }) => (status < 300 ? '' : text))).toEqual(['', '', '']);
-  const end = jsonLines((await api.request('GET', '/export')).text).at(-1);
-  expect(end).toMatchObject({ left_out: { session_log_items: 2, evaluation_questions: 1, standing_queries: 1 } });
+  const api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  onTestFinished(() => api.stop());
+  const made = await api.request('POST', '/webhooks', { body: { url: 'https://example.com/hooks' } });
+  expect([made.status, made.text]).toEqual([201, expect.anything()]);
+  const { text } = await api.request('GET', '/export');
+  expect(jsonLines(text).at(-1)).toMatchObject({ left_out: { webhooks: 1 } });
+  expect(text).not.toContain('example.com');
+});
+
+test('without a key in the settings this machine exports and imports without one', async () => {
+  const api = await startApi({ folder: tempFolder(), settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' } });
+  onTestFinished(() => api.stop());
+  const { text } = await post(api, [{ type: 'memory', id: ID, content: 'Kept.' }, { type: 'end' }]);
+  expect(jsonLines(text).at(-1)).toMatchObject({ stored: { memory: 1 }, complete: true });
+  const exported = await api.request('GET', '/export', { key: null });
+  expect([exported.status, jsonLines(exported.text).at(-1)]).toMatchObject([200, { counts: { memory: 1 } }]);
+  const headers = { ...NDJSON, origin: 'https://example.com' };
+  const foreign = await api.request('POST', '/import', { key: null, headers, body: '{"type":"end"}\n' });
+  expect(foreign.status).toBe(403);
+});
+
+test('links of parts that a new reading of a document took away are kept away, too', async () => {
+  const api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, workers: true });
+  onTestFinished(() => api.stop());
+  const read = async (keeper: string) => {
+    const data = `# Zoo\n\n${`The ${keeper} writes down what the bison eats each day. `.repeat(20)}\n`;
+    const body = { content_type: 'text/markdown', data, user_id: 'ana', external_id: 'zoo' };
+    const { text } = await api.request('POST', '/memory/ingest?wait=20000', { body });
+    return text;
+  };
+  await read('keeper');
+  const before = (await api.request('GET', '/export')).text.trimEnd();
+  expect(await read('director')).toContain('ready');
+  for (const query of ['?dry_run=true', '']) {
+    const again = await post(api, [before], query);
+    expect(jsonLines(again.text).at(-1)).toMatchObject({
+      stored: {},
+      kept: { document: 1, memory: 2, link: 1 },
+      refused: {},
+    });
+  }
 });
 
 test('an export is compressed for a client that takes gzip', async () => {

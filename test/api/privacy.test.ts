@@ -114,7 +114,7 @@ describe('a document', () => {
     const { body } = await api.request('POST', '/memory/ingest', { body: { text, title: `of ${MAIL}` } });
     const id = body['document_id'] as string;
     await vi.waitFor(async () => expect((await api.request('GET', `/documents/${id}`)).body.state).toBe('ready'), {
-      timeout: 30_000,
+      timeout: 120_000,
     });
     const content = (await api.request('GET', `/documents/${id}/content`)).text;
     expect(content).toContain('[REDACTED:private_key]');
@@ -137,7 +137,7 @@ describe('a document', () => {
         const { body: shown } = await api.request('GET', `/documents/${body['document_id'] as string}`);
         expect(shown['error']).toMatchObject({ code: 'refused_content' });
       },
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     );
   });
 });
@@ -179,5 +179,39 @@ describe('the analyzer of OM_PII_URL', () => {
     expect((await storing.request('GET', `/memory/${kept.id}`)).body['content']).toBe(
       'Ana Silva reads [REDACTED:email]',
     );
+  });
+
+  test('keeps the lines of an import in their order, however long it looks at some of them', async () => {
+    const server = http.createServer((request, response) => {
+      request.toArray().then(
+        (parts) => {
+          const isSlow = Buffer.concat(parts).toString().includes('quince');
+          setTimeout(() => response.end('[]'), isSlow ? 150 : 0);
+          response.setHeader('content-type', 'application/json');
+        },
+        () => response.destroy(),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+    const api = await startApi({ folder: tempFolder(), settings });
+    onTestFinished(() => api.stop());
+    const idOf = (no: number) => `01a1fe30-e25b-7576-a0c2-${String(no).padStart(12, '0')}`;
+    const numbers = Array.from({ length: 130 }, (_, no) => no);
+    const lines = [
+      // More than one commit takes; all but the last group take no time.
+      ...numbers.map((no) => ({ type: 'memory', id: idOf(no), content: no === 127 ? 'A quince.' : '1' })),
+      ...numbers.slice(1).map((no) => ({ type: 'link', src: idOf(no), dst: idOf(no - 1), link_type: 'supports' })),
+    ];
+    const { text } = await api.request('POST', '/import', {
+      body: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+      headers: { 'content-type': 'application/x-ndjson' },
+    });
+    expect(JSON.parse(text.trim().split('\n').at(-1)!)).toMatchObject({
+      stored: { memory: 130, link: 129 },
+      refused: {},
+    });
   });
 });

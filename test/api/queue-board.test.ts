@@ -17,7 +17,7 @@ async function startWithRedis(
   const redis = (await startRedisServer())!;
   onTestFinished(() => redis.stop());
   const api = await start({ REDIS_URL: redis.url, ...settings });
-  await expect.poll(() => api.engine.queueState(), { timeout: 30_000 }).toEqual({ mode: 'redis', isUp: true });
+  await expect.poll(() => api.engine.queueState()).toEqual({ mode: 'redis', isUp: true });
   return { api, redis };
 }
 
@@ -139,7 +139,7 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
     expect(body.detail).toContain('GET /jobs');
     await api.add({ content: 'accepted all the same' });
     await redis.restart({ keepData: true });
-    await expect.poll(async () => (await read()).status, { timeout: 30_000 }).toBe(200);
+    await expect.poll(async () => (await read()).status).toBe(200);
   });
 
   test('a Redis that takes a command and never answers holds up no page for long', async () => {
@@ -149,7 +149,7 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
     redis.signal('SIGSTOP');
     expect((await read()).status).toBe(503);
     redis.signal('SIGCONT');
-    await expect.poll(async () => (await read()).status, { timeout: 30_000 }).toBe(200);
+    await expect.poll(async () => (await read()).status).toBe(200);
   });
 });
 

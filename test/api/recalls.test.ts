@@ -119,7 +119,7 @@ test('a replay of then holds for parts of a document, until the document is repl
   const { body } = await send('POST', '/memory/ingest', { text: text.join('\n\n'), title: 'Timetable' });
   const id = body['document_id'] as string;
   await vi.waitFor(async () => expect((await send('GET', `/documents/${id}`)).body.state).toBe('ready'), {
-    timeout: 30_000,
+    timeout: 120_000,
   });
   const asked = await send('POST', '/memory/query', { query: 'harbour ferry chapter', k: 5 });
   expect(asked.body.matches.length).toBeGreaterThan(0);

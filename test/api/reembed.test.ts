@@ -12,7 +12,7 @@ async function startChanged(): Promise<TestApi> {
   {
     await using before = await startApi({ folder, settings: { OM_VEC_DIM: '256' }, workers: true });
     const { token } = await before.add({ content: 'The ferry to Oslo leaves at noon' });
-    await (await before.engine.tenant('default')).waitFor(token, 30_000);
+    await (await before.engine.tenant('default')).waitFor(token, 120_000);
   }
   return startApi({ folder, settings: { OM_VEC_DIM: '512' } });
 }
@@ -51,7 +51,7 @@ test('memories without vectors of the live model are said to need them', async (
   {
     await using words = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' }, workers: true });
     const { token } = await words.add({ content: 'The ferry to Oslo leaves at noon' });
-    await (await words.engine.tenant('default')).waitFor(token, 30_000);
+    await (await words.engine.tenant('default')).waitFor(token, 120_000);
   }
   await using api = await startApi({ folder, settings: { OM_VEC_DIM: '256' } });
   expect((await api.request('GET', '/admin/reembed')).body).toMatchObject({

@@ -40,7 +40,7 @@ test('a reflection is asked for and waited for, and leads to its sources', async
   const jobs = await api.request('GET', '/jobs?kind=reflection');
   expect(jobs.body).toMatchObject({ total: 1, items: [{ id: body.job_id, step: 'done', memory_id: null }] });
   await expect
-    .poll(async () => (await api.request('GET', '/embeddings/log')).body.items, { timeout: 30_000 })
+    .poll(async () => (await api.request('GET', '/embeddings/log')).body.items)
     .toMatchObject([{ purpose: 'reflection', texts: 1 }]);
   expect((await api.request('GET', '/embeddings/stats')).body.items).toMatchObject([
     { purpose: 'reflection', calls: 1 },

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -36,11 +36,12 @@ describe('a tenant’s defaults for its queries', () => {
     return match!.explain;
   };
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     api = await startApi({ folder: tempFolder() });
-    onTestFinished(() => api[Symbol.asyncDispose]());
     await api.add({ content: 'an otter swims in the river' });
   });
+  beforeEach(async () => void (await put({})));
+  afterAll(() => api.stop());
 
   test('are empty at first, come back as they were put, and can be put back as they came', async () => {
     expect(await get()).toEqual({});

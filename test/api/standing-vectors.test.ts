@@ -50,7 +50,7 @@ const ask = async (query: string, userId: string) =>
   (await api.request('POST', '/standing', { body: { query, user_id: userId } })).body.id;
 const addReady = async (content: string, userId: string) => {
   const { id, token } = await api.add({ content, user_id: userId });
-  await (await api.engine.tenant('default')).waitFor(token, 60_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
 const answersOf = async (id: string) =>
@@ -68,7 +68,7 @@ test('a memory that shares no word with a question answers it where their vector
   ];
   await addReady('The harbour is closed on Sundays.', 'zoe');
   const memory = await addReady(text, 'zoe');
-  await expect.poll(() => answersOf(own), { timeout: 60_000, interval: 50 }).not.toEqual([]);
+  await expect.poll(() => answersOf(own), { interval: 50 }).not.toEqual([]);
   const answers = await answersOf(own);
   expect(answers).toMatchObject([{ memory_id: memory }]);
   const asked = { query: question, filters: { user_id: 'zoe' }, reinforce: false };

@@ -36,7 +36,7 @@ const post = async (path: string, body: object, key?: string) =>
   api.request('POST', path, { body, ...(key === undefined ? {} : { key }) });
 const addReady = async (item: object) => {
   const { id, token } = await api.add(item);
-  await (await api.engine.tenant('default')).waitFor(token, 20_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
 const answersOf = async (id: string) =>
@@ -46,7 +46,7 @@ const untilTended = async () => {
   const tenant = await api.engine.tenant('default');
   const waiting = async () =>
     (await tenant.stats()).jobs.queued + ((await tenant.tendStanding(stop.signal)) === 'busy' ? 1 : 0);
-  await expect.poll(waiting, { timeout: 20_000, interval: 50 }).toBe(0);
+  await expect.poll(waiting, { interval: 50 }).toBe(0);
 };
 const keyOf = (key: object) =>
   api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
@@ -120,7 +120,7 @@ describe('a standing query', () => {
         user_id: 'eve',
       })
     ).body as unknown as { document_id: string };
-    await expect.poll(() => answersOf(id).then((list) => list.length), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => answersOf(id).then((list) => list.length)).toBe(1);
     expect(await answersOf(id)).toMatchObject([{ document_id: documentId }]);
     await untilTended();
     expect(await answersOf(filtered)).toEqual([]);
@@ -171,7 +171,7 @@ describe('a webhook', () => {
     const memory = await addReady({ content: 'Hal bought a lamp.', user_id: 'hal' });
     await receiver.untilReceived(1);
     await expect
-      .poll(async () => (await api.request('GET', `/webhooks/${id}/deliveries`)).body.items, { timeout: 10_000 })
+      .poll(async () => (await api.request('GET', `/webhooks/${id}/deliveries`)).body.items)
       .toMatchObject([{ state: 'pending', attempts: 1, last_status: 503, event_id: memory, type: 'memory.ready' }]);
     // Two pauses pass; a redirect is no success and is not followed.
     const store = new Database(api.engine.config.paths.defaultTenant);
@@ -183,7 +183,7 @@ describe('a webhook', () => {
     store.close();
     expect(new Set(receiver.messages.map((message) => message.id)).size).toBe(1);
     await expect
-      .poll(async () => (await api.request('GET', `/webhooks/${id}`)).body['deliveries'], { timeout: 10_000 })
+      .poll(async () => (await api.request('GET', `/webhooks/${id}`)).body['deliveries'])
       .toEqual({ pending: 0, delivered: 1, dead: 0 });
     expect(JSON.stringify((await api.request('GET', `/webhooks/${id}`)).body)).not.toContain('whsec_');
     await api.request('DELETE', `/webhooks/${id}`);
@@ -194,9 +194,7 @@ describe('a webhook', () => {
     receiver.answers.push(410);
     await addReady({ content: 'Ivy planted ivy.', user_id: 'ivy' });
     await expect
-      .poll(async () => (await api.request('GET', `/webhooks/${id}/deliveries?state=dead`)).body.total, {
-        timeout: 10_000,
-      })
+      .poll(async () => (await api.request('GET', `/webhooks/${id}/deliveries?state=dead`)).body.total)
       .toBe(1);
     expect((await api.request('POST', `/webhooks/${id}/retry`)).body).toEqual({ retried: 1 });
     await receiver.untilReceived(2);

@@ -221,9 +221,9 @@ describe('a form', () => {
     const socket = net.connect(api.port, '127.0.0.1');
     socket.write(head({ 'content-type': FORM_TYPE, 'content-length': '100000' }));
     socket.write(multipart([file({ content: letters(50_000) })], { end: '' }));
-    await vi.waitFor(() => expect(listUploads().length).toBe(before.length + 1));
+    await expect.poll(() => listUploads().length).toBe(before.length + 1);
     socket.destroy();
-    await vi.waitFor(() => expect(listUploads()).toEqual(before));
+    await expect.poll(() => listUploads()).toEqual(before);
   });
 });
 
@@ -301,9 +301,9 @@ describe('forms that arrive at once', () => {
     );
     socket.write(multipart([file({ content: letters(1_000) })], { end: '' }));
     const send = () => full.request('POST', '/memory/ingest', { body: { text: freshText() } });
-    await expect.poll(async () => (await send()).status, { timeout: 30_000 }).toBe(503);
+    await expect.poll(async () => (await send()).status).toBe(503);
     socket.destroy();
-    await expect.poll(async () => (await send()).status, { timeout: 30_000 }).toBe(202);
+    await expect.poll(async () => (await send()).status).toBe(202);
   });
 });
 

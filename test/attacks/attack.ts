@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
 import { expect } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
 import { chooseSeed } from '../support/add-checker.ts';
@@ -25,6 +26,15 @@ export function chance(name: string): Chance {
   const random = createRandom(seed);
   const below = (most: number) => Math.floor(random() * most);
   return { below, of: (values) => values[below(values.length)]! };
+}
+
+/** Attacks that are under way at once, most of which wait for a connection to be closed. */
+const AT_ONCE = 100;
+
+/** Runs an attack as often as `full` says, many at once. */
+export async function inParallel(full: number, attack: () => Promise<void>): Promise<void> {
+  const limit = pLimit(AT_ONCE);
+  await Promise.all(Array.from({ length: inputs(full) }, () => limit(attack)));
 }
 
 /** Checks that the service is alive and well after an attack. */

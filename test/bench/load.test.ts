@@ -10,7 +10,7 @@ import { KINDS, parseOptions } from '../../bench/load-generator/options.ts';
 import { createOutcomes } from '../../bench/load-generator/outcomes.ts';
 import { createRequests } from '../../bench/load-generator/requests.ts';
 import { runLoad } from '../../bench/load-generator/run-load.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
 import { startServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -39,7 +39,7 @@ function countsOf(stdout: string): Record<string, number> {
   return Object.fromEntries(counted) as Record<string, number>;
 }
 
-describe('npm run load', { timeout: 180_000 }, () => {
+describe('npm run load', () => {
   test('sends all kinds to a service of its own, says how it went, and ends with 0', async () => {
     const mix = 'add:1,batch:1,query:1,document:1,read:1';
     const { code, stdout, stderr } = await endOf(
@@ -83,7 +83,7 @@ describe('npm run load', { timeout: 180_000 }, () => {
     const child = startLoad(['--minutes', '10', '--rate', '20']);
     const [first] = (await once(child.stdout!, 'data')) as [Buffer];
     const [url] = /http:\/\/[\d.:]+\d/.exec(first.toString())!;
-    await pause(500);
+    await pause(2_000); // Forty requests fall into this time.
     child.kill('SIGINT');
     const { code, stdout } = await endOf(child);
     expect(code, stdout).toBe(0);

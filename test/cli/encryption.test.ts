@@ -151,6 +151,28 @@ test('a backup of an encrypted tenant is encrypted, and is restored where only t
   expect(namesWithText(stranger.folder)).toEqual([]);
 }, 60_000);
 
+test('a tenant that was erased is unreadable in every copy of its file', async () => {
+  const place = makeFolder();
+  const { folder, run, withEngine } = place;
+  const key = newKey();
+  await fill(place, key);
+  const file = filesOf(folder).find(({ name }) => path.basename(name) === 'acme.sqlite')!.name;
+  const copy = path.join(tempFolder(), 'acme.sqlite');
+  fs.copyFileSync(path.join(folder, file), copy);
+  expect(await run(['restore', copy, '--tenant', 'acme', '--yes'], key)).toMatchObject({ code: 0 });
+
+  expect(await run(['tenants', 'erase', 'acme', '--yes'], key)).toMatchObject({ code: 0 });
+  await withEngine(key, async (engine) => void engine.control.createTenant('acme'));
+  const refused = await run(['restore', copy, '--tenant', 'acme', '--yes'], key);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/key/) });
+  // Put in the place of the file it is refused, too, whatever else the folder and the master key open.
+  fs.mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+  fs.copyFileSync(copy, path.join(folder, file));
+  await withEngine(key, async (engine) => {
+    await expect(engine.tenant('acme').then((tenant) => tenant.stats())).rejects.toThrow(/encryption key/);
+  });
+}, 60_000);
+
 test('keys come from a private file or a command, and no message shows what they printed', async () => {
   const { run, folder } = makeFolder();
   const key = newKey();

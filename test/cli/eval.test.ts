@@ -34,3 +34,39 @@ test('a set is stored from a file and run; the next run is compared with it, and
     stderr: expect.stringContaining('no evaluation set') as string,
   });
 });
+
+test('a set is run on a copy of a backup by other settings, which are refused where it falls', async () => {
+  const folder = tempFolder();
+  const settings = { OM_EMBEDDINGS: 'none' };
+  const api = await startApi({ folder, settings });
+  onTestFinished(() => api.stop());
+  const database = path.join(folder, 'cairn.sqlite');
+  const reach = { ...settings, CAIRN_URL: api.url, CAIRN_API_KEY: ADMIN_KEY, OM_DB_PATH: database };
+  const cairn = (args: readonly string[], other: Readonly<Record<string, string>> = {}) =>
+    runCairn(args, { settings: { ...reach, ...other } });
+  await api.add({ content: 'The ferry leaves at noon.', user_id: 'ana' });
+  await api.add({ content: 'Ferries have bars, and a deck for cars, bicycles and dogs on leads.', user_id: 'ana' });
+  const items = [{ query: 'When does a boat or ferry go?', user_id: 'ana', expected: ['leaves at noon'] }];
+  await api.request('POST', '/evals', { body: { name: 'trips', items } });
+  await api.request('PUT', '/settings/retrieval', { body: { relative_floor: 0.1 } });
+  expect((await cairn(['eval'])).stdout).toMatch(/recall +1\.000/);
+  const backup = path.join(folder, 'before.sqlite');
+  expect((await cairn(['backup', backup])).code).toBe(0);
+  const bytes = fs.readFileSync(backup);
+
+  const same = await cairn(['eval', '--copy', backup]);
+  expect([same.code, same.stderr]).toEqual([0, '']);
+  expect(same.stdout).toMatch(/recall +1\.000 +1\.000/);
+  expect(same.stdout).not.toContain('changed since');
+  const stricter = await cairn(['eval', '--copy', backup], { OM_MIN_SCORE: '0.99' });
+  expect(stricter).toMatchObject({ code: 1, stderr: expect.stringContaining('lower than in the run before: trips') });
+  expect(stricter.stdout).toMatch(/recall +0\.000 +1\.000/);
+  expect(stricter.stdout).toContain('changed since the run before: settings');
+
+  expect(fs.readFileSync(backup)).toEqual(bytes);
+  expect((await api.request('GET', '/evals/trips/runs')).body.items).toHaveLength(1);
+  expect(await cairn(['eval', '--copy', path.join(folder, 'none.sqlite')])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('expected a backup in clear'),
+  });
+});

@@ -99,17 +99,31 @@ test('a later file has users, projects and facts with their time of validity', a
        VALUES ('n1', 'pia', 'roof', 'The ladder is short.', 'procedural', '[]', '{}', ?, 0.4)`,
     ).run(at);
     const fact = db.prepare(
-      `INSERT INTO temporal_facts VALUES (?, 'pia', NULL, 'Pia', 'lives in', ?, ?, ?, 0.9, 1, '{"by":"hand"}')`,
+      `INSERT INTO temporal_facts VALUES (?, 'pia', 'moves', 'Pia', 'lives in', ?, ?, ?, 0.9, 1, '{"by":"hand"}')`,
     );
     fact.run('f1', 'Rome', at, at + 86_400_000);
     fact.run('f2', 'Turin', at + 86_400_000, null);
-    db.prepare("INSERT INTO users VALUES ('pia', 'A summary.', 1, 1, 1)").run();
+    db.exec(`
+      INSERT INTO openmemory_vectors VALUES ('n1', 'roof', 'procedural', 'pia', x'00', 1);
+      INSERT INTO waypoints VALUES ('n1', 'n1', 'pia', 'roof', 1, 1, 1);
+      INSERT INTO embed_logs VALUES ('l1', 'synthetic', 'completed', 1, NULL), ('l2', 'synthetic', 'failed', 2, 'x');
+      INSERT INTO users VALUES ('pia', 'A summary.', 1, 1, 1);
+      INSERT INTO stats (type, ts) VALUES ('add', 1);
+      INSERT INTO temporal_edges VALUES ('e1', 'f1', 'f2', 'before', 1, NULL, 0.5, NULL);
+    `);
   });
   const { code, stdout } = await cairn('import', 'openmemory', file);
   expect([code, stdout]).toEqual([0, expect.stringContaining('3 accepted, 0 known already, 0 rejected')]);
   expect(stdout).toContain('1 memory and 2 facts');
+  expect(stdout).toContain('1 waypoint, 1 vector, 1 summary\nleft out: 1 relation between facts, 3 rows of logs');
   expect(await itemsOf('pia')).toMatchObject([
-    { content: 'Pia lives in Turin', type: 'fact', confidence: 0.9, valid_to: null, metadata: { by: 'hand' } },
+    {
+      content: 'Pia lives in Turin',
+      type: 'fact',
+      confidence: 0.9,
+      valid_to: null,
+      metadata: { by: 'hand', project_id: 'moves' },
+    },
     { content: 'The ladder is short.', metadata: { project_id: 'roof', sector: 'procedural' } },
   ]);
   const before = await api.request('POST', '/memory/query', {

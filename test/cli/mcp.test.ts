@@ -31,7 +31,7 @@ test.each(ERAS)(
     expect(stderr.join('')).toContain(`"url":"${address}"`);
     expect((await fetch(`${address}/health`)).status).toBe(200);
     await client.close();
-    await vi.waitFor(() => expect(fetch(`${address}/health`)).rejects.toThrow(), { timeout: 20_000 });
+    await vi.waitFor(() => expect(fetch(`${address}/health`)).rejects.toThrow(), { timeout: 120_000 });
   },
   90_000,
 );

@@ -230,13 +230,13 @@ describe('stats and jobs', () => {
     const there = (args: string[]) => runCairn(args, { settings: { CAIRN_URL: own.url, OM_API_KEY: ADMIN_KEY } });
 
     const { job_id: id, token } = await own.add({ content: 'poison for the model' });
-    await (await own.engine.tenant('default')).waitFor(token, 30_000);
+    await (await own.engine.tenant('default')).waitFor(token, 120_000);
     expect((await there(['jobs'])).stdout).toMatch(/^1 dead letter: cairn jobs --state dead /m);
     const dead = await there(['jobs', '--state', 'dead']);
     expect(dead.stdout).toMatch(new RegExp(`^dead 1\\n\\njob .*\\n${id}  dead  .*\\n  invalid: `));
 
     expect((await there(['jobs', 'retry', id])).stdout).toBe(`${id}  queued again at encode\n`);
-    await (await own.engine.tenant('default')).waitFor(token, 30_000);
+    await (await own.engine.tenant('default')).waitFor(token, 120_000);
     expect((await there(['jobs', 'discard', id])).stdout).toBe(`${id}  discarded\n`);
     expect((await there(['jobs'])).stdout).toBe('No jobs.\n');
     const gone = await there(['jobs', 'retry', id]);
@@ -253,13 +253,13 @@ describe('stats and jobs', () => {
     const there = (args: string[]) => runCairn(args, { settings: { CAIRN_URL: own.url, OM_API_KEY: ADMIN_KEY } });
     const added = [];
     for (let i = 0; i < 10; i++) added.push(await own.add({ content: `poison for the model, number ${i}` }));
-    for (const { token } of added) await tenant.waitFor(token, 30_000);
+    for (const { token } of added) await tenant.waitFor(token, 120_000);
     expect(await tenant.countJobs()).toMatchObject({ dead: 10 });
 
     provider.setMode('ok');
     await tenant.deleteMemory(added[0]!.id);
     expect((await there(['jobs', 'retry', '--state', 'dead'])).stdout).toBe('9 jobs started again, 1 cannot be\n');
-    for (const { token } of added.slice(1)) await tenant.waitFor(token, 30_000);
+    for (const { token } of added.slice(1)) await tenant.waitFor(token, 120_000);
     expect(await tenant.countJobs()).toMatchObject({ dead: 1, done: 9 });
     for (const args of [[], [added[1]!.job_id, '--state', 'dead'], ['--state', 'done']]) {
       expect(await there(['jobs', 'retry', ...args])).toMatchObject({ code: 2, stdout: '' });

@@ -44,8 +44,9 @@ const digest = () =>
 test('lists models with what one chooses them by', async () => {
   const { code, stdout } = await cairn();
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^multilingual-e5-small +470 MB +384 +about 100 +MIT +huggingface\.co\/\S+$/m);
-  expect(stdout).toMatch(/^nomic-embed-text +274 MB +768 +English +Apache-2\.0 +ollama pull nomic-embed-text$/m);
+  expect(stdout).toMatch(/^multilingual-e5-small +470 MB +384 +– +about 100 +MIT +huggingface\.co\/\S+$/m);
+  expect(stdout).toMatch(/^bge-small-en-v1\.5 +133 MB +384 +51\.7 +English +MIT +huggingface\.co\/\S+$/m);
+  expect(stdout).toMatch(/^nomic-embed-text +274 MB +768 +– +English +Apache-2\.0 +ollama pull nomic-embed-text$/m);
 });
 
 test('installs a downloaded folder and prints the settings that work', async () => {

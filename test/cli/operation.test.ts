@@ -22,7 +22,7 @@ async function remember(contents: readonly string[]): Promise<void> {
   await using api = await startApi({ folder, workers: true });
   for (const content of contents) {
     const { token } = await api.add({ content });
-    await (await api.engine.tenant('default')).waitFor(token, 30_000);
+    await (await api.engine.tenant('default')).waitFor(token, 120_000);
   }
 }
 
@@ -113,7 +113,7 @@ describe('backup and restore', () => {
     {
       await using api = await startApi({ folder, workers: true });
       const { token } = await api.add({ content: 'the lighthouse keeper paints at dawn' });
-      await (await api.engine.tenant('default')).waitFor(token, 30_000);
+      await (await api.engine.tenant('default')).waitFor(token, 120_000);
       expect(await cairn(['backup', backup])).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/monday\.sqlite: 1 memory, [\d.]+ [kM]B, checked from end to end\n$/) as string,

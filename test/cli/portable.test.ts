@@ -48,7 +48,9 @@ test('an export that is compressed and encrypted is imported with its passphrase
   const refused = await cairn(['export', '--markdown', notes], { CAIRN_PASSPHRASE: 'seven quinces' });
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be encrypted') as string });
   expect(fs.existsSync(notes)).toBe(false);
-  expect((await cairn(['export', '--markdown', notes])).code).toBe(0);
+  await api.request('POST', '/sessions/s1/log', { body: { items: ['a', 'b'] } });
+  const written = await cairn(['export', '--markdown', notes]);
+  expect([written.code, written.stdout]).toEqual([0, 'memory: 2, notes: 2\nleft out: 2 items of session logs\n']);
   const [note] = fs.readdirSync(path.join(notes, 'memories')).sort();
   expect(fs.readFileSync(path.join(notes, 'memories', note!), 'utf8')).toMatch(
     /^---\ntitle: "The quince.*\n---\n\nThe/s,
@@ -167,4 +169,4 @@ test('a sealed file opens only whole', async () => {
   await expect(text(unseal(pieces([sealed.subarray(0, 2 * (65_536 + 16) + 100)]), 'secret'))).rejects.toThrow(
     'cut or changed',
   );
-}, 30_000);
+});

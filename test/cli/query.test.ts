@@ -23,7 +23,7 @@ beforeAll(async () => {
     ids.push(added.id);
     ({ token } = added);
   }
-  await (await api.engine.tenant('default')).waitFor(token, 30_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
 });
 afterAll(() => api.stop());
 

@@ -17,5 +17,11 @@ test('recall shows an answer, and asks it again of then and of now', async () =>
   expect(await cairn(recallId, '--replay')).toContain('Nothing differs');
   const added = await api.add({ content: 'The harbour ferry has a bar.' });
   expect(await cairn(recallId, '--replay', 'now')).toMatch(new RegExp(`${added.id} +– → \\d +added`));
+  expect(await cairn(recallId, '--feedback', 'used', '--memory', id)).toBe(`${id}  used\n`);
+  expect((await api.request('GET', `/recalls/${recallId}`)).body['feedback']).toMatchObject([{ verdict: 'used' }]);
+  expect(await cairn(recallId)).toMatch(new RegExp(`${id} .*used`));
+  const settings = { CAIRN_URL: api.url, CAIRN_API_KEY: ADMIN_KEY };
+  const alone = await runCairn(['recall', recallId, '--feedback', 'wrong'], { settings });
+  expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--memory')]);
   expect(JSON.parse(await cairn(recallId, '--json'))).toMatchObject({ recall_id: recallId });
 });

@@ -67,7 +67,7 @@ test('recalls and erasures list what was asked and what was forgotten', async ()
   const id = await remember('The boat is painted red.');
   const asked = await api.request('POST', '/memory/query', { body: { query: 'boat painted', user_id: 'fox' } });
   const recall = String(asked.body['recall_id']);
-  await expect.poll(async () => (await cairn('recalls', '--memory', id)).stdout, { timeout: 60_000 }).toContain(recall);
+  await expect.poll(async () => (await cairn('recalls', '--memory', id)).stdout).toContain(recall);
   expect((await cairn('recalls', '--user', 'nobody')).stdout).toBe('No answer is kept.\n');
   const { body } = await api.request('DELETE', `/memory/${id}`);
   const [receipt] = String(body['erasure']).split('.');

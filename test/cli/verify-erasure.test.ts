@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
@@ -25,15 +26,13 @@ afterEach(() => api.stop());
 
 const addReady = async (content: string) => {
   const { id, token } = await api.add({ content, user_id: 'ana' });
-  await (await api.engine.tenant('default')).waitFor(token, 20_000);
+  await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
 /** Erases a memory and waits until its words have left the pages of the file and of its log. */
 const erase = async (id: string) => {
   const { body } = await api.request('DELETE', `/memory/${id}`);
-  await expect
-    .poll(() => search([String(body['erasure'])]).then((found) => found.remains), { timeout: 20_000 })
-    .toEqual([]);
+  await expect.poll(() => search([String(body['erasure'])]).then((found) => found.remains)).toEqual([]);
   return String(body['erasure']);
 };
 const search = async (args: readonly string[], settings: Readonly<Record<string, string>> = {}) => {
@@ -138,6 +137,41 @@ describe('remains are found', () => {
     fs.writeFileSync(upload, `%PDF ${RARE}`);
     expect((await search([receipt])).remains).toEqual([upload]);
     fs.rmSync(upload);
+  });
+
+  test.each([
+    'cairn.control.sqlite',
+    'cairn.rates.sqlite',
+    'cairn.budget-0123456789ab.sqlite',
+    'cairn.llm-budget-0123456789ab.sqlite',
+  ])('in %s of the service, and in its log', async (name) => {
+    const receipt = await erase(await addReady(RARE));
+    await api.stop();
+    const file = path.join(folder, name);
+    const db = new Database(file);
+    db.pragma('journal_mode = WAL');
+    db.pragma('wal_autocheckpoint = 0');
+    db.exec('CREATE TABLE planted (text TEXT)');
+    db.prepare('INSERT INTO planted VALUES (?)').run(RARE);
+    expect((await search([receipt])).remains).toEqual([`${file}-wal`]);
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    db.close();
+    expect(await search([receipt])).toMatchObject({ code: 1, remains: [file] });
+    api = await startApi({ folder: tempFolder() });
+  });
+
+  test('in the folder of backups, packed or not', async () => {
+    const receipt = await erase(await addReady(RARE));
+    const backups = tempFolder();
+    const settings = { OM_BACKUP_FOLDER: backups, OM_BACKUP_EVERY: '24h' };
+    fs.writeFileSync(path.join(backups, 'old.sqlite'), `SQLite ${RARE}`);
+    fs.mkdirSync(path.join(backups, 'older'));
+    fs.writeFileSync(path.join(backups, 'older', 'export.jsonl.gz'), gzipSync(JSON.stringify({ content: RARE })));
+    const { remains } = await search([receipt], settings);
+    expect(remains.toSorted()).toEqual([
+      path.join(backups, 'old.sqlite'),
+      path.join(backups, 'older', 'export.jsonl.gz'),
+    ]);
   });
 
   test('in the word index, whose pages hold words in pieces', async () => {

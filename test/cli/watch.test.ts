@@ -99,7 +99,7 @@ describe('while it runs', () => {
     expect(watched.output().match(/ (new|changed|renamed|removed|failed) /g)).toHaveLength(5);
     expect((await catchUp(folder, 'ann')).stdout).toMatch(/ 0 new, 0 changed, .* 2 known already\n$/);
     await expect
-      .poll(() => found('When do the ferns want water?', 'ann'), { timeout: 60_000 })
+      .poll(() => found('When do the ferns want water?', 'ann'))
       .toEqual(['The ferns want water on Mondays.']);
     expect(await found('Who holds hands?', 'ann')).not.toContain('Otters hold hands.');
   });

@@ -4,7 +4,9 @@ import { readConfig, type Config } from '../../src/engine/config.ts';
 import { createDocumentShares } from '../../src/engine/control/document-shares.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { createTenantShares, openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
+import { createTenantShares } from '../../src/engine/parts/tenant-shares.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import type { TenantPool } from '../../src/engine/tenant-file/tenant-pool.ts';
@@ -31,7 +33,7 @@ export interface SourceKind {
 }
 
 const PARSERS = 2;
-const PATIENCE = { timeout: 30_000, interval: 20 };
+const PATIENCE = { timeout: 120_000, interval: 20 };
 
 /**
  * Checks what every source of work owes the executor, on real ledgers and with the real executor. Nobody is told of

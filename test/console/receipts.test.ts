@@ -80,12 +80,12 @@ browserTest('a sector is corrected, and the statement is kept and taken back', a
   };
   await state('reflective');
   const stored = async () => (await api.request('GET', `/memory/${id}`)).body;
-  await expect.poll(async () => (await stored()).primary_sector, { timeout: 60_000 }).toBe('reflective');
+  await expect.poll(async () => (await stored()).primary_sector).toBe('reflective');
   expect((await stored()).metadata).toEqual({ sector: 'reflective' });
   await show(page, api.url, `memory/${id}`);
   await page.locator('.of-reflective').first().waitFor();
   await state('');
-  await expect.poll(async () => (await stored()).metadata, { timeout: 60_000 }).toEqual({});
+  await expect.poll(async () => (await stored()).metadata).toEqual({});
 });
 
 browserTest('without feedback nothing is proposed, and the page says what is missing', async () => {

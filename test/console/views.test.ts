@@ -6,7 +6,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 /** Views of what was asked, what fades, what wants deciding, and of the service, in a real Chromium. */
 
 /** How long a document may take to be read (ms). */
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 120_000 };
 
 let api: TestApi;
 useBrowser();

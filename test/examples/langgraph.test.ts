@@ -5,10 +5,7 @@ test.skipIf(isAbsent('langgraph'))(
   'a graph, an agent and the clients of LangGraph and OpenMemory run against a server, unchanged',
   async () => {
     expect(await runExample('langgraph', { OM_MODE: 'langgraph' })).toEqual([
-      'ok: graph with a store',
-      'ok: retriever',
-      'ok: chat history',
-      'ok: agent with recall and capture',
+      'ok: a graph with store, retriever, history and middleware',
       "ok: LangGraph's SDK",
       'ok: openmemory-js',
     ]);

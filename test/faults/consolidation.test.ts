@@ -10,6 +10,8 @@ import { tempFolder } from '../support/temp-folder.ts';
 const TOPICS = 16;
 /** A life lasts at most this long after it was asked to gather. */
 const MOMENT_MS = 150;
+/** The same, after the undoing was asked for. */
+const UNDO_MS = 30;
 
 interface Made {
   readonly id: string;
@@ -57,6 +59,48 @@ test(`${inForm(20)} kills while memories are gathered: nothing twice, nothing lo
   console.log(
     `seed ${seed}: gathered at the next start after each kill: ${gatheredBefore.join(', ')} of ${TOPICS} each`,
   );
+});
+
+test(`${inForm(20)} kills while gathered memories are undone: all of them go, and no source with them`, async () => {
+  const seed = chooseSeed();
+  const random = createRandom(seed);
+  const folder = tempFolder();
+  const settings = { OM_LEASE_MS: '500', OM_VEC_DIM: '256' };
+  const added: string[][] = [];
+  const runs: string[] = [];
+  const left: number[] = [];
+  for (let life = 0; life <= inForm(20); life++) {
+    const service = spawnService({ folder, settings });
+    await service.ready;
+    if (life > 0) {
+      const before = await listAll(service, `user-${life - 1}`);
+      left.push(before.filter(({ memory_id: id }) => id !== null).length);
+      // What is undone is undone once: the call is repeated, and ends what the kill broke off.
+      const { status, body, text } = await service.request('POST', `/consolidations/${runs.at(-1)}/undo`);
+      expect([status, body['undone']], text).toEqual([200, left.at(-1)]);
+    }
+    if (life === inForm(20)) {
+      await service.idle();
+      for (const [user, ids] of added.entries()) {
+        const made = await listAll(service, `user-${user}`);
+        expect(made.map(({ memory_id: id }) => id)).toEqual(Array.from({ length: TOPICS }, () => null));
+        const { body } = await service.request('GET', `/memory/all?user_id=user-${user}&l=1000`);
+        expect(body.items.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+      }
+      await service.end('SIGTERM');
+      break;
+    }
+    added.push(await addTopics(service, `user-${life}`));
+    await service.idle();
+    const asked = await service.request('POST', '/consolidations?wait=30000', { body: { user_id: `user-${life}` } });
+    expect(asked.body, asked.text).toMatchObject({ state: 'done' });
+    runs.push(asked.body.job_id);
+    const undoing = service.request('POST', `/consolidations/${asked.body.job_id}/undo`).catch(() => undefined);
+    await pause(random() * UNDO_MS);
+    await service.end('SIGKILL');
+    await undoing;
+  }
+  console.log(`seed ${seed}: gathered memories that each kill left: ${left.join(', ')} of ${TOPICS} each`);
 });
 
 async function addTopics(service: ServiceProcess, user: string): Promise<string[]> {

@@ -10,6 +10,7 @@ import { canStartRedis } from '../support/redis.ts';
 import { spawnService, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
+const SETTINGS = { OM_MODE: 'langgraph' };
 /** One life in eight ends while the service still starts. */
 const EARLY_SHARE = 1 / 8;
 const EARLY_MS = 600;
@@ -19,14 +20,14 @@ const ANSWERS = 200;
 const VICTIMS = ['api', 'api', 'worker', 'redis'] as const;
 const REDIS_DOWN_MS = 500;
 
-test(`${inForm(30)} kills during puts, logs, moves and deletes lose and double nothing, and the feed has all once`, async () => {
+test(`${inForm(30)} kills during puts, logs, batches, moves and deletes lose and double nothing, told of once each`, async () => {
   const seed = chooseSeed();
   const random = createRandom(seed);
   const folder = tempFolder();
   let up = Promise.withResolvers<ServiceProcess>();
   const load = startPrimitiveLoad({ seed, service: () => up.promise });
   for (let life = 0; life < inForm(30); life += 1) {
-    const service = spawnService({ folder });
+    const service = spawnService({ folder, settings: SETTINGS });
     if (random() < EARLY_SHARE) {
       await pause(random() * EARLY_MS);
     } else {
@@ -37,7 +38,7 @@ test(`${inForm(30)} kills during puts, logs, moves and deletes lose and double n
     }
     await service.end('SIGKILL');
   }
-  const service = spawnService({ folder });
+  const service = spawnService({ folder, settings: SETTINGS });
   await service.ready;
   up.resolve(service);
   await load.proceed(ANSWERS);
@@ -54,7 +55,7 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
   test(`${inForm(20)} kills of API, workers and Redis during the same cost nothing either`, async () => {
     const seed = chooseSeed();
     const random = createRandom(seed);
-    const fleet = await startFleet({ settings: { OM_LEASE_MS: '2000' }, workers: 2 });
+    const fleet = await startFleet({ settings: { ...SETTINGS, OM_LEASE_MS: '2000' }, workers: 2 });
     let up = Promise.withResolvers<ServiceProcess>();
     up.resolve(fleet.api);
     const load = startPrimitiveLoad({ seed, service: () => up.promise });

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
@@ -87,6 +87,25 @@ test('limits are counted once for all processes', async () => {
   const service = await startServiceProcess({ folder: tempFolder(), command: 'api', settings });
   const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => addTo(service, `barrel ${index}`)));
   expect(Object.groupBy(replies, ({ status }) => status)).toMatchObject({ 202: { length: 10 }, 503: { length: 30 } });
+});
+
+test('so are connections, of which each process has its part', async () => {
+  const settings = { ...SETTINGS, OM_MAX_CONNECTIONS: '12' };
+  const service = await startServiceProcess({ folder: tempFolder(), settings });
+  const port = Number(new URL(await service.ready).port);
+  let [open, closed] = [0, 0];
+  const held = Array.from({ length: 30 }, () => net.connect({ port, host: '127.0.0.1' }));
+  for (const socket of held) {
+    socket.on('connect', () => void (open += 1)).on('error', () => {});
+    socket.resume().on('close', () => void (closed += 1));
+  }
+  // One address has half of them.
+  await until(() => open === 30 && closed === 24);
+  for (const socket of held) socket.destroy();
+  await until(() => closed === 30);
+  // The other end may not know yet that they are closed.
+  while ((await service.request('GET', '/health', alone).catch(() => undefined))?.status !== 200);
+  expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
 test('a key that is revoked is refused by every process within a second', async () => {

@@ -7,7 +7,8 @@ import { canary, findCanaries } from '../support/canaries.ts';
 import { CANARY_KEY, createCanaryCaller, ECHOED, type CanaryCaller } from '../support/canary-traffic.ts';
 import { startFakeProvider, type FakeChatMode, type FakeMode, type FakeProvider } from '../support/fake-provider.ts';
 import { startOtlpReceiver, type OtlpReceiver } from '../support/otlp-receiver.ts';
-import { canStartRedis, freePort, startRedisServer } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
+import { canStartRedis, startRedisServer } from '../support/redis.ts';
 import {
   databaseFile,
   spawnService,

@@ -19,7 +19,7 @@ const CLEANED_MS = 60_000;
 /** Bytes of a vector that are looked for: enough that they stand nowhere by chance. */
 const VECTOR_BYTES = 16;
 
-test('no byte of an erased user is left in any file', { timeout: 180_000 }, async () => {
+test('no byte of an erased user is left in any file', async () => {
   const folder = tempFolder();
   const service = await startServiceProcess({ folder });
   const send = senderTo(service);

@@ -52,7 +52,7 @@ describe.skipIf(!canStartRedis())('with a Redis that is no more reliable than it
     const connection = redis.connect();
     const find = async (pattern: string) => (await connection.keys(pattern))[0];
     const lastDecay = () => withStore(folder, (store) => findInfo(store, 'last_decay'));
-    await expect.poll(lastDecay, { timeout: 30_000 }).toBeDefined();
+    await expect.poll(lastDecay).toBeDefined();
     await expect.poll(() => find('*:maintain:delayed')).toBeDefined();
     // As if the clock had been set back a day.
     const tomorrow = Date.now() + 86_400_000;

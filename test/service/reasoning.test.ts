@@ -63,7 +63,7 @@ function expectConcluded(folder: string): void {
 
 const FAULT = { NODE_ENV: 'test', CAIRN_FAILPOINT: 'before-reason-commit:kill:2' };
 
-test('one process, killed between an answer and its commit', { timeout: 120_000 }, async () => {
+test('one process, killed between an answer and its commit', async () => {
   const { settings, folder } = await prepare();
   const doomed = spawnService({ folder, settings: { ...settings, ...FAULT } });
   await doomed.ready;
@@ -78,7 +78,7 @@ test('one process, killed between an answer and its commit', { timeout: 120_000 
 });
 
 describe.skipIf(redisUrl === null)('with Redis', () => {
-  test('a worker that is killed so leaves its questions to another', { timeout: 120_000 }, async () => {
+  test('a worker that is killed so leaves its questions to another', async () => {
     const prepared = await prepare();
     const { folder } = prepared;
     const settings = { ...prepared.settings, REDIS_URL: redisUrl as string };

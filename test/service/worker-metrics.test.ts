@@ -1,21 +1,12 @@
-import { once } from 'node:events';
 import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { failAt } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const KEY = 'a-key-of-the-operators';
-
-async function freePort(): Promise<string> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return String(port);
-}
 
 /** `setHost: false`, so that a Host of one's own can be sent. */
 function get(port: string, path: string, headers: Readonly<Record<string, string>>): Promise<[number, string]> {
@@ -35,7 +26,7 @@ async function served(port: string, headers: Readonly<Record<string, string>>): 
     const [status, text] = await get(port, '/metrics', headers);
     expect(status).toBe(200);
     return text;
-  }, 30_000);
+  }, 120_000);
 }
 
 async function startWorker(folder: string, settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
@@ -46,7 +37,7 @@ async function startWorker(folder: string, settings: Readonly<Record<string, str
 
 describe('the metrics of a worker process', () => {
   test('are served to any key, where there are keys', async () => {
-    const port = await freePort();
+    const port = String(await freePort());
     await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port, OM_API_KEY: KEY });
     const host = { host: 'localhost' };
     expect((await get(port, '/metrics', host))[0]).toBe(401);
@@ -61,7 +52,7 @@ describe('the metrics of a worker process', () => {
   });
 
   test('are served to this machine under its own name, where there are none', async () => {
-    const port = await freePort();
+    const port = String(await freePort());
     await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port });
     await served(port, { host: `localhost:${port}` });
     expect((await get(port, '/metrics', { host: 'rebound.example' }))[0]).toBe(403);
@@ -69,7 +60,7 @@ describe('the metrics of a worker process', () => {
 
   test('need a port for each worker, which the second is told by the name of the setting', async () => {
     const folder = tempFolder();
-    const settings = { OM_WORKER_METRICS_PORT: await freePort() };
+    const settings = { OM_WORKER_METRICS_PORT: String(await freePort()) };
     await startWorker(folder, settings);
     const second = spawnService({ folder, settings, command: 'worker' });
     expect((await second.exited).code).toBe(1);
@@ -77,7 +68,7 @@ describe('the metrics of a worker process', () => {
   });
 
   test('are not served to others without a key', async () => {
-    const settings = { OM_WORKER_METRICS_PORT: await freePort(), OM_HOST: '0.0.0.0' };
+    const settings = { OM_WORKER_METRICS_PORT: String(await freePort()), OM_HOST: '0.0.0.0' };
     const worker = spawnService({ folder: tempFolder(), settings, command: 'worker' });
     expect((await worker.exited).code).not.toBe(0);
     expect(worker.obituary).toContain('OM_API_KEY');
@@ -91,7 +82,7 @@ test('what API and workers say of Redis: up while it is there, down and still re
   if (redis === undefined) return skip('redis-server is not on the PATH');
   onTestFinished(() => redis.stop());
   const folder = tempFolder();
-  const port = await freePort();
+  const port = String(await freePort());
   const settings = { REDIS_URL: redis.url };
   const api = await startServiceProcess({ folder, settings, command: 'api' });
   onTestFinished(async () => void (await api.end('SIGTERM')));
@@ -108,7 +99,7 @@ test('what API and workers say of Redis: up while it is there, down and still re
   ];
   await api.request('POST', '/memory/add', { body: { content: 'a lamp that is lit at dusk' } });
   await api.idle();
-  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'up' }), 30_000);
+  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'up' }), 120_000);
   const [ofApi, ofWorker] = await metricsOf();
   expect(ofApi).toMatch(/^cairn_redis_up 1$/m);
   expect(ofWorker).toMatch(/^cairn_redis_up 1$/m);
@@ -119,10 +110,10 @@ test('what API and workers say of Redis: up while it is there, down and still re
   expect(ofWorker).toMatch(/^cairn_jobs_finished_total\{state="done"\} 1$/m);
 
   await redis.kill();
-  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'down' }), 30_000);
+  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'down' }), 120_000);
   await vi.waitFor(async () => {
     for (const text of await metricsOf()) expect(text).toMatch(/^cairn_redis_up 0$/m);
-  }, 30_000);
+  }, 120_000);
 });
 
 test('a worker whose thread does not come back says that it is unwell, until the thread is replaced', async () => {
@@ -132,15 +123,15 @@ test('a worker whose thread does not come back says that it is unwell, until the
     202,
   );
   await api.end('SIGTERM');
-  const port = await freePort();
+  const port = String(await freePort());
   const settings = { ...failAt('before-embed:spin:1'), OM_LEASE_MS: '1000', OM_WORKER_METRICS_PORT: port };
   const worker = spawnService({ folder, settings, command: 'worker' });
   onTestFinished(async () => void (await worker.end('SIGKILL')));
   await worker.ready;
   const statusOf = async () => (await get(port, '/metrics', { host: 'localhost' }))[0];
-  await vi.waitFor(async () => expect(await statusOf()).toBe(503), 30_000);
+  await vi.waitFor(async () => expect(await statusOf()).toBe(503), 120_000);
   await worker.logged('worker_hung');
-  await vi.waitFor(async () => expect(await statusOf()).toBe(200), 30_000);
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200), 120_000);
 });
 
 test('a service in one process has no queues', async () => {

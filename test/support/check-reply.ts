@@ -35,11 +35,13 @@ export function problemOfReply(reply: SentReply): string | undefined {
 export function routeOf(method: string, target: string): Route | undefined {
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
   const path = target.split('?')[0]!;
-  return ROUTES.find((route) => {
-    const pattern = route.path.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.');
-    return route.method === wanted && new RegExp(`^${pattern}$`).test(path);
-  });
+  return PATTERNS.find(({ route, pattern }) => route.method === wanted && pattern.test(path))?.route;
 }
+
+const PATTERNS = ROUTES.map((route) => ({
+  route,
+  pattern: new RegExp(`^${route.path.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')}$`),
+}));
 
 function differenceOf({ method, status, contentType, text }: SentReply, route: Route | undefined): string | undefined {
   const [mediaType] = contentType.split(';');

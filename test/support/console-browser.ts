@@ -4,6 +4,8 @@ import axe from 'axe-core';
 
 const browserPath = inject('browserPath');
 let browser: Browser | undefined;
+/** Longest time that a page may take for anything: a bound on hanging, not a measure (ms). */
+const PATIENCE_MS = 120_000;
 
 /** A test that needs a Chromium; skipped where there is none. */
 export const browserTest = test.skipIf(browserPath === null);
@@ -25,6 +27,7 @@ export async function openPage(url: string): Promise<Page> {
   const context = await browser!.newContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(url);
   return page;
 }
@@ -60,7 +63,7 @@ export async function openConsole(url: string, view = '', options: OpenOptions =
     return route.abort();
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on('pageerror', (error) => problems.push(`threw ${error.stack ?? error.message}`));
   page.on('console', (message) => {
     // A refused request is reported by the browser itself; what the page makes of it is for the test to say.

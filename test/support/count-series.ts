@@ -93,7 +93,7 @@ export async function countSeries(tenants: number): Promise<SeriesCount> {
     const latest = await scrape();
     expect(latest).toMatch(new RegExp(`^cairn_tenants ${tenants + 1}$`, 'm'));
     return latest;
-  }, 60_000);
+  }, 120_000);
   return { few, many: countSamples(text), byMetric: countByMetric(text), canaries: findCanaries(text) };
 }
 

@@ -53,7 +53,7 @@ export async function ingestUnderKills({ seed, kills, sections }: DocumentKillPl
   expect(document).toMatchObject({ state: 'ready', error: null, progress: { failed: 0 } });
   expect(await readContent(service, document!.id)).toBe(versions.at(-1));
   // What was replaced is erased after it was hidden.
-  await expect.poll(() => countMemories(service), { timeout: 60_000 }).toBe(document!.chunks + 1);
+  await expect.poll(() => countMemories(service)).toBe(document!.chunks + 1);
   await service.end('SIGTERM');
   const stored = expectWhole(folder, versions);
   expect(stored).toBe(document!.chunks + 1);

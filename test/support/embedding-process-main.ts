@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/engine/config.ts';
 import { isEngineError } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openParts } from '../../src/engine/open-engine.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { systemClock, type EmbedOptions } from '../../src/engine/ports.ts';
 import type { EmbedReply } from './embedding-process.ts';
 

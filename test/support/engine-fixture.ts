@@ -10,12 +10,16 @@ import { runBatch } from '../../src/engine/batches/run-batch.ts';
 import type { BatchContext, BatchResult } from '../../src/engine/batches/batch-context.ts';
 import { runNextQuestions } from '../../src/engine/batches/reason.ts';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
+import { readRetrievalDefaults } from '../../src/engine/control/retrieval-defaults.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
+import { copyBlankFiles } from './blank-files.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
+import { sqliteOf } from './sqlite-of.ts';
 
 export { newMemory, type TestMemory };
 
@@ -38,7 +42,10 @@ export function createManualClock(now = START): ManualClock {
   };
 }
 
-/** A real engine on a file of its own, its clock moved by hand and its ledger worked off only when a test says so. */
+/**
+ * A real engine on a file of its own, or with `OM_DATABASE_URL` on none, its clock moved by hand and its ledger worked
+ * off only when a test says so.
+ */
 export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
   readonly tenant: Tenant;
@@ -82,6 +89,8 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   const clock = options.clock ?? createManualClock();
   const file = options.file ?? path.join(tempFolder(), 'cairn.sqlite');
   const config = readConfig({ OM_VEC_DIM: '256', ...options.settings, OM_DB_PATH: file });
+  // A tenant in PostgreSQL must have no file.
+  if (config.OM_DATABASE_URL === undefined) copyBlankFiles(config);
   const engine = await openEngine({ config, clock, writer: 'inline' });
   const parts = openParts({ config, clock, metrics: createMetrics(), role: 'worker', onCall: () => {} });
   const common = {
@@ -101,6 +110,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     pageFetcher: options.pageFetcher ?? parts.pageFetcher,
     newId: uuidv7,
     owner: 'test worker',
+    defaults: () => readRetrievalDefaults(engine.control, 'default'),
   };
   const tenant = await engine.tenant('default');
   const store = () => parts.pool.get(file).store;
@@ -119,7 +129,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     clock,
     file,
     get store() {
-      return store();
+      return sqliteOf(store());
     },
     batch,
     maintenance: common,
@@ -146,14 +156,14 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     },
     memoryNoOf,
     get: <T>(sql: string, ...parameters: unknown[]) => {
-      const row = store()
+      const row = sqliteOf(store())
         .db.prepare(sql)
         .get(...parameters) as Record<string, unknown>;
       const values = Object.values(row);
       return (values.length === 1 ? values[0] : row) as T;
     },
     all: <T>(sql: string, ...parameters: unknown[]) =>
-      store()
+      sqliteOf(store())
         .db.prepare(sql)
         .all(...parameters) as T[],
     close,

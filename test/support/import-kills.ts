@@ -93,7 +93,7 @@ function countStored(folder: string): number {
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Writes an export with earlier versions and links. @returns its lines but the first and the last */
+/** Writes an export with earlier versions, links and session logs. @returns its lines but the first and the last */
 function writeExport(file: string, memories: number): readonly Line[] {
   const idOf = (no: number) => uuidv5(String(no), '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10');
   const timeOf = (no: number) => new Date(Date.UTC(2025, 0, 1) + no * 60_000).toISOString();
@@ -129,15 +129,25 @@ function writeExport(file: string, memories: number): readonly Line[] {
     if (no % 20 === 4 && no + 4 < memories) return [{ ...link, src: idOf(no + 4), link_type: 'supersedes', weight: 1 }];
     return no % 20 === 6 ? [{ ...link, src: idOf(no - 1), link_type: 'supports', weight: 0.25 }] : [];
   });
-  const lines = [...ofMemories, ...links];
+  const items = numbers.flatMap((no): Line[] => {
+    const place = { user_id: `user-${no % 4}`, session_id: `talk-${no % 8}`, position: Math.floor(no / 40) };
+    const line = { type: 'session_item', ...place, item: { role: 'user', content: [no] }, created_at: timeOf(no) };
+    return no % 40 < 8 ? [line] : [];
+  });
+  const lines = [...ofMemories, ...links, ...items];
   const before = [{ type: 'cairn.export', version: 1 }, ...lines].map((line) => `${JSON.stringify(line)}\n`).join('');
   const sha256 = createHash('sha256').update(before).digest('hex');
   fs.writeFileSync(file, `${before}${JSON.stringify({ type: 'end', sha256 })}\n`);
   return lines;
 }
 
-const keyOf = ({ type, id, memory, version, src, dst, link_type: kind }: Line) =>
-  [type, ...(type === 'memory' ? [id] : type === 'revision' ? [memory, version] : [src, dst, kind])].join(' ');
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  memory: ['type', 'id'],
+  revision: ['type', 'memory', 'version'],
+  link: ['type', 'src', 'dst', 'link_type'],
+  session_item: ['type', 'user_id', 'session_id', 'position'],
+};
+const keyOf = (line: Line) => NAMES[String(line['type'])]!.map((name) => line[name]).join(' ');
 
 /** Compares what the service exports with the lines: each is there once, with all of its fields. */
 async function expectWhole(service: ServiceProcess, lines: readonly Line[]): Promise<void> {

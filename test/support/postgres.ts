@@ -4,11 +4,15 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { freePort } from './redis.ts';
+import { freePort } from './free-port.ts';
 
 /** A PostgreSQL of a test's own, with an empty schema that belongs to a role without privileges. */
 export interface PostgresServer {
   readonly url: string;
+  /** Makes another empty schema, which belongs to a role of its own. @returns its address */
+  createSchema(): Promise<string>;
+  /** Reads rows as the server's owner, who passes every wall, in the schema of an address. */
+  read(url: string, sql: string): Promise<unknown[]>;
   /** Ends all processes of the server at once, as a crash does, and starts it again. */
   restart(): void;
   stop(): void;
@@ -51,13 +55,25 @@ async function startServer(programs: string): Promise<PostgresServer> {
     run('pg_ctl', '-D', data, '-w', '-o', `-p ${port} -k ${folder} -h 127.0.0.1`, '-l', `${folder}/log`, 'start');
   run('initdb', '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
   start();
-  const role = `cairn_${randomBytes(4).toString('hex')}`;
-  const owners = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
-  await owners.connect();
-  await owners.query(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
-  await owners.end();
+  const asOwner = async (sql: string) => {
+    const client = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
+    await client.connect();
+    try {
+      const result: unknown = await client.query(sql);
+      return ([result].flat().at(-1) as pg.QueryResult).rows as unknown[];
+    } finally {
+      await client.end();
+    }
+  };
+  const createSchema = async () => {
+    const role = `cairn_${randomBytes(4).toString('hex')}`;
+    await asOwner(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+    return `postgres://${role}@127.0.0.1:${port}/postgres`;
+  };
   return {
-    url: `postgres://${role}@127.0.0.1:${port}/postgres`,
+    url: await createSchema(),
+    createSchema,
+    read: (url, sql) => asOwner(`SET search_path = ${new URL(url).username}; ${sql}`),
     restart() {
       run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       start();

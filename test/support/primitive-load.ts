@@ -82,6 +82,9 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     ...Array.from({ length: PUTTERS }, (_, n) => createPutter(`putter-${n}`, createRandom(seed + n))),
     ...Array.from({ length: LOGGERS }, (_, n) => createLogger(`logger-${n}`, createRandom(seed + 100 + n))),
     createKeeper(),
+    createMerger(),
+    createBatcher(),
+    createReflector(),
     createMover(),
     createEraser(),
   ];
@@ -214,6 +217,84 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
       },
       async check() {
         expect((await readAll()).filter(({ user_id }) => user_id === 'keeper')).toHaveLength(kept);
+      },
+    };
+  }
+
+  /** Says the same few sentences again and again, which are to be one memory each. */
+  function createMerger() {
+    const ids = new Map<string, string>();
+    let turns = 0;
+    return {
+      begin: undefined,
+      async turn() {
+        const content = `The lighthouse keeper counts ${turns % 7} ships.`;
+        const { body, isRepeated } = await ok('POST', '/memory/add', { content, user_id: 'merger' });
+        const known = ids.get(content);
+        if (known === undefined) run.created += 1;
+        else expect(body.id).toBe(known);
+        // The answer to the first add may be lost: then its repetition is told of the same memory.
+        if (!isRepeated) expect(body['deduplicated'] === true).toBe(known !== undefined);
+        ids.set(content, body.id);
+        turns += 1;
+        await pause(PAUSE_MS);
+      },
+      async check() {
+        const stored = (await readAll()).filter(({ user_id }) => user_id === 'merger').map(({ id }) => id);
+        expect(stored.sort()).toEqual([...ids.values()].sort());
+      },
+    };
+  }
+
+  /** Adds batches with memories that are new, known and bad, under keys that make each happen once. */
+  function createBatcher() {
+    const stored = new Set<string>();
+    let batches = 0;
+    return {
+      begin: undefined,
+      async turn() {
+        const items = [
+          ...Array.from({ length: 5 }, (_, n) => ({ content: `Batch ${batches} has part ${n}.`, user_id: 'batcher' })),
+          { content: 'Each batch says this.', user_id: 'batcher' },
+          { content: '', user_id: 'batcher' },
+        ];
+        const key = { 'idempotency-key': `${seed}-batch-${batches}` };
+        const { body } = await ok('POST', '/memory/add/batch', { items }, key);
+        const results = body['results'] as readonly { readonly id?: string; readonly error?: object }[];
+        expect(results.map(({ error }) => error !== undefined)).toEqual(items.map(({ content }) => content === ''));
+        for (const { id } of results) if (id !== undefined) stored.add(id);
+        run.created += batches === 0 ? 6 : 5;
+        batches += 1;
+        await pause(PAUSE_MS);
+      },
+      async check() {
+        const found = (await readAll()).filter(({ user_id }) => user_id === 'batcher').map(({ id }) => id);
+        expect(found).toHaveLength(batches === 0 ? 0 : 5 * batches + 1);
+        expect(new Set(found)).toEqual(stored);
+      },
+    };
+  }
+
+  /** Stores what nodes of a graph say, and each time a reflection on it, which must never be there without its link. */
+  function createReflector() {
+    return {
+      begin: undefined,
+      async turn() {
+        const body = { node: 'observe', content: 'The fog horn is broken.', user_id: 'reflector', reflective: true };
+        await ok('POST', '/lgm/store', body);
+        await pause(PAUSE_MS);
+      },
+      async check() {
+        const stored = (await readAll()).filter(({ user_id }) => user_id === 'reflector');
+        const linked: string[] = [];
+        for (const { id } of stored) {
+          const { items } = (await ok('GET', `/memory/${id}/links`)).body;
+          const links = items as unknown as readonly { readonly type: string; readonly id: string }[];
+          linked.push(...links.filter(({ type }) => type === 'derived_from').map((link) => link.id));
+        }
+        // Each has one link that leads from or to it. A store whose answer was lost was carried out twice.
+        expect(linked.sort()).toEqual(stored.map(({ id }) => id).sort());
+        run.created += stored.length;
       },
     };
   }

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
-import { freePort } from './redis.ts';
+import { freePort } from './free-port.ts';
 
 /** The folder of its configuration and rules. */
 export const PROMETHEUS_FOLDER = path.resolve(import.meta.dirname, '../../grafana/prometheus');

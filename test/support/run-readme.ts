@@ -1,10 +1,10 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
-import net, { type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
+import { freePort } from './free-port.ts';
 import { tempFolder } from './temp-folder.ts';
 
 /** Examples, run as the README of their folder says. */
@@ -103,13 +103,4 @@ async function isServing(port: number): Promise<boolean> {
 async function runCommands(commands: string, folder: string, environment: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await run('sh', ['-e', '-c', commands], { cwd: folder, env: environment });
   return stdout;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -158,7 +158,12 @@ export function spawnService({
     async request(method, route, { body: content, headers = {} } = {}) {
       const response = await fetch((await ready.promise) + route, {
         method,
-        headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        // A kept connection may be closed by the server at the moment of the next request; a POST is not sent twice.
+        headers: {
+          connection: 'close',
+          ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
         ...(content === undefined ? {} : { body: JSON.stringify(content) }),
       });
       const text = await response.text();

@@ -7,7 +7,8 @@ import { settingsSchema } from '../../src/engine/config.ts';
 import { PROFILES } from '../../src/engine/types.ts';
 import { startFakeProvider, type FakeProvider } from './fake-provider.ts';
 import { startPrometheus, type PrometheusServer } from './prometheus.ts';
-import { freePort, startRedisServer } from './redis.ts';
+import { freePort } from './free-port.ts';
+import { startRedisServer } from './redis.ts';
 
 const DIMENSIONS = 256;
 const ADDS_A_ROUND = 6;

@@ -45,7 +45,7 @@ export async function startReceiver(): Promise<WebhookReceiver> {
     messages,
     answers,
     async untilReceived(count) {
-      await expect.poll(() => messages.length, { timeout: 20_000, interval: 20 }).toBeGreaterThanOrEqual(count);
+      await expect.poll(() => messages.length, { interval: 20 }).toBeGreaterThanOrEqual(count);
       return messages;
     },
     async [Symbol.asyncDispose]() {

@@ -31,7 +31,7 @@ test('a step that never ends its await is given up: its jobs are taken back, and
   // As no other batch is renewed in its place, its leases lapse.
   while (!events.includes('run_given_up')) await new Promise((resolve) => setTimeout(resolve, 5));
   fixture.clock.advance(5_000);
-  expect(await fixture.tenant.waitFor(token!, 20_000)).toBe(true);
+  expect(await fixture.tenant.waitFor(token!, 120_000)).toBe(true);
   expect(await fixture.tenant.countJobs()).toMatchObject({ done: 3, dead: 0 });
   await worker.drain();
 });

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../../../test/support/redis.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import type { OpenSystem } from '../system.ts';
 
 const KEY = 'bench-of-peers';

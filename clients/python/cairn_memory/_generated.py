@@ -412,7 +412,7 @@ Explanation = TypedDict("Explanation", {
 
 
 ExportedLine = TypedDict("ExportedLine", {
-    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+    "type": "Literal['cairn.export', 'setting', 'eval_set', 'standing_query', 'document', 'document_text', 'memory', 'revision', 'link', 'session_item', 'end']",
 })
 
 
@@ -1113,7 +1113,7 @@ Origin = TypedDict("Origin", {
 
 
 PortableLine = TypedDict("PortableLine", {
-    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+    "type": "Literal['cairn.export', 'setting', 'eval_set', 'standing_query', 'document', 'document_text', 'memory', 'revision', 'link', 'session_item', 'end']",
 })
 
 
@@ -2052,10 +2052,10 @@ class Client(BaseClient):
         return self._call(OPERATIONS["store_graph_reflection"], {"node": node, "node_id": node_id, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "content": content, "context_ids": context_ids}, options)
 
     def export_data(self, *, user_id: Optional[str] = None, session_id: Optional[str] = None, tags: Optional[List[str]] = None, types: Optional[List[str]] = None, from_: Optional[Time] = None, to: Optional[Time] = None, vectors: Optional[bool] = None, **options: Any) -> str:
-        """Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`."""
+        """Exports everything but keys and logs of requests as lines of JSON, in plain text: `GET /export`."""
         return self._call(OPERATIONS["export_data"], {"user_id": user_id, "session_id": session_id, "tags": tags, "types": types, "from": from_, "to": to, "vectors": vectors}, options)
 
-    def import_data(self, *, type: Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end'], dry_run: Optional[bool] = None, from_line: Optional[int] = None, map_user: Optional[List[str]] = None, **options: Any) -> str:
+    def import_data(self, *, type: Literal['cairn.export', 'setting', 'eval_set', 'standing_query', 'document', 'document_text', 'memory', 'revision', 'link', 'session_item', 'end'], dry_run: Optional[bool] = None, from_line: Optional[int] = None, map_user: Optional[List[str]] = None, **options: Any) -> str:
         """Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`."""
         return self._call(OPERATIONS["import_data"], {"type": type, "dry_run": dry_run, "from_line": from_line, "map_user": map_user}, options)
 
@@ -2299,9 +2299,9 @@ class Client(BaseClient):
         """Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`."""
         return self._call(OPERATIONS["get_reembed_status"], {}, options)
 
-    def start_reembed(self, *, without_refused: Optional[Union[bool, None]] = None, **options: Any) -> ReembedStatus:
+    def start_reembed(self, *, without_refused: Optional[Union[bool, None]] = None, force: Optional[Union[bool, None]] = None, **options: Any) -> ReembedStatus:
         """Starts or resumes a change of the embedding model: `POST /admin/reembed`."""
-        return self._call(OPERATIONS["start_reembed"], {"without_refused": without_refused}, options)
+        return self._call(OPERATIONS["start_reembed"], {"without_refused": without_refused, "force": force}, options)
 
     def cancel_reembed(self, **options: Any) -> ReembedStatus:
         """Cancels a change of the embedding model; the old model stays live: `DELETE /admin/reembed`."""

@@ -20,8 +20,10 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
 /**
- * Answers a message of MCP in the caller's name. The server is loaded at the first message, as it takes 34 MB.
- * @param userId the user to whom the caller is bound by the address; undefined for whom its key reaches
+ * Answers the message of the Model Context Protocol in the body of a request, in the caller's name. A body that cannot
+ * be read is answered as an error of JSON-RPC. The MCP server is loaded at the first message, as it takes 34 MB.
+ * @param wanted extra tools that the address asks for, beside those of OM_MCP_FORGET and OM_MCP_SEARCH_FETCH
+ * @param userId user to whom the address `/mcp/users/:user_id` binds the call; undefined for all that the key reaches
  * @throws EngineError `forbidden` if the key is bound to another user
  */
 export async function answerMcp(call: TenantCall, wanted: readonly Extra[], userId?: string): Promise<void> {

@@ -2,10 +2,11 @@ import { mayDo } from '../doorkeeper.ts';
 import type { TenantCall } from '../route.ts';
 import type { Extra } from './extras.ts';
 import type { Tool } from './tool.ts';
+import { whatChanged } from './tools/changes.ts';
 import { findEntities } from './tools/entities.ts';
 import { ingest } from './tools/ingest.ts';
 import { fetchMemory, getMemory, listRecent } from './tools/memories.ts';
-import { explainRecall, recall, search } from './tools/recall.ts';
+import { explainRecall, ratedRecall, rateRecall, recall, search } from './tools/recall.ts';
 import { forget, remember, updateMemory } from './tools/remember.ts';
 
 /**
@@ -18,9 +19,11 @@ const TOOLS: readonly Tool[] = [
   getMemory,
   updateMemory,
   listRecent,
+  whatChanged,
   findEntities,
   ingest,
   explainRecall,
+  rateRecall,
   forget,
   search,
   fetchMemory,
@@ -28,5 +31,7 @@ const TOOLS: readonly Tool[] = [
 
 /** The tools that a caller gets: those that its role may use, and of the extra ones those that are asked for. */
 export function toolsFor({ principal }: TenantCall, extras: ReadonlySet<Extra>): readonly Tool[] {
-  return TOOLS.filter(({ needs, extra }) => mayDo(principal.role, needs) && (extra === undefined || extras.has(extra)));
+  return TOOLS.filter(
+    ({ needs, extra }) => mayDo(principal.role, needs) && (extra === undefined || extras.has(extra)),
+  ).map((tool) => (tool === recall && extras.has('feedback') ? ratedRecall : tool));
 }

@@ -4,6 +4,7 @@ import { SHOWN_AS } from '../schemas/values.ts';
 /** A schema of OpenAPI 3.1, which is JSON Schema 2020-12. */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
+/** JSON Schemas that `translateSchemas` made of zod schemas. */
 export interface TranslatedSchemas {
   /** The translated schemas, under the names that were given. */
   readonly schemas: Readonly<Record<string, JsonSchema>>;

@@ -79,6 +79,8 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   const closed = openStream(call);
   try {
     for (;;) {
+      // Its key may have been revoked, or the server may stop, while the events were read.
+      if (response.writableEnded) return;
       const text = page.events.map(toText).join('');
       if (text !== '' && !response.write(text)) await once(response, 'drain', { signal: closed });
       wanted = { ...wanted, cursor: page.cursor };

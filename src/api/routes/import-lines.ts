@@ -1,14 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import {
-  EngineError,
-  isEngineError,
-  type ImportOutcome,
-  PORTABLE_VERSION,
-  type PortableLine,
-  type PortableSetting,
-} from '../../engine/index.ts';
+import { EngineError, type ImportOutcome, PORTABLE_VERSION, type PortableLine } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { IDLE_MS, streamedResults } from '../line-results.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
@@ -18,8 +11,8 @@ import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
 import { endLine, headLine, LINE_SCHEMAS } from '../schemas/portable.ts';
-import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 import { type ItemError, isItemError, itemError, orItemError } from './batch-items.ts';
+import { importConfiguration, isConfiguration } from './configuration-lines.ts';
 
 /** Longest line: a memory with its value and its vectors. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -29,6 +22,8 @@ const LINE_BOUNDS = { values: 1_000_000, names: 500_000 };
 const GROUP_LINES = 128;
 /** Groups on their way to the disk: while one is stored, two more are parsed, and then share a transaction. */
 const GROUPS_UNDER_WAY = 3;
+/** Most ids that are remembered of memories which stayed as they are; each takes some 100 bytes. */
+const MAX_KEPT = 200_000;
 /** Most names of unknown fields that are kept, and most characters of each. */
 const MAX_NAMES = 100;
 const NAME_CHARACTERS = 64;
@@ -98,6 +93,8 @@ class ImportSession {
     refused: new Counter(),
     unknown: new Counter(),
   };
+  /** Ids of memories that were kept as they are here, some of which are here no more. */
+  readonly #keptIds = new Set<string>();
   #isComplete = false;
   #checksum: 'match' | 'differs' | 'absent' = 'absent';
 
@@ -183,34 +180,45 @@ class ImportSession {
   }
 
   #owned(line: PortableLine): PortableLine {
-    if (line.type !== 'memory' && line.type !== 'document') return line;
-    const owner = this.#asked.users.get(line.user_id);
-    return owner === undefined ? line : { ...line, user_id: owner };
+    const { users } = this.#asked;
+    const ownerOf = (userId: string) => users.get(userId) ?? userId;
+    switch (line.type) {
+      case 'memory':
+      case 'document':
+      case 'session_item':
+        return { ...line, user_id: ownerOf(line.user_id) };
+      case 'standing_query':
+        return { ...line, user_id: line.user_id === null ? null : ownerOf(line.user_id) };
+      case 'eval_set': {
+        const items = line.items.map((item) =>
+          item.user_id === undefined ? item : { ...item, user_id: ownerOf(item.user_id) },
+        );
+        return { ...line, items };
+      }
+      default:
+        return line;
+    }
   }
 
   async #import(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     if (lines.length === 0) return [];
-    const outcomes = await this.#target.importLines(lines);
+    const imported = await this.#target.importLines(lines);
+    const outcomes = imported.map((outcome, at) => this.#kept(lines[at]!, outcome));
     for (const [at, line] of lines.entries()) {
-      if (line.type === 'setting') outcomes[at] = await this.#putSetting(line);
+      if (isConfiguration(line)) outcomes[at] = await importConfiguration(this.#call.tenant, line, this.#asked.dryRun);
     }
     return outcomes;
   }
 
-  /** Takes over defaults of queries where the tenant has none of its own. */
-  async #putSetting({ value }: PortableSetting): Promise<ImportOutcome> {
-    const { tenant } = this.#call;
-    const wanted = toRetrievalOptions(value);
-    const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));
-    if (present === JSON.stringify(retrievalItem(wanted))) return { kind: 'known' };
-    if (present !== '{}') return { kind: 'kept' };
-    try {
-      if (!this.#asked.dryRun) await tenant.putRetrievalDefaults(wanted);
-      return { kind: 'stored' };
-    } catch (error) {
-      if (!isEngineError(error, 'invalid')) throw error;
-      return { kind: 'refused', error: { code: error.code, message: error.message } };
-    }
+  /**
+   * Judges a line anew that misses a memory which this import did not bring back, as a new reading of its document took
+   * it away: then the line is kept away, too.
+   */
+  #kept(line: PortableLine, outcome: ImportOutcome): ImportOutcome {
+    if (line.type === 'memory' && outcome.kind === 'kept' && this.#keptIds.size < MAX_KEPT) this.#keptIds.add(line.id);
+    if (outcome.kind !== 'refused' || outcome.error.code !== 'not_found') return outcome;
+    const ends = line.type === 'link' ? [line.src, line.dst] : line.type === 'revision' ? [line.memory] : [];
+    return ends.some((id) => this.#keptIds.has(id)) ? { kind: 'kept' } : outcome;
   }
 }
 

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../engine/index.ts';
+import {
+  type AddOutcome,
+  type DerivedItem,
+  EngineError,
+  type Memory,
+  type NewMemory,
+  type Tenant,
+} from '../../engine/index.ts';
 import { mayDo } from '../doorkeeper.ts';
 import { isErrorCode } from '../http-errors.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
@@ -100,8 +107,7 @@ export const lgmRoutes: readonly Route[] = [
       const reflection = { ...place, node: 'reflect', content: `[${node}] ${excerpt}`, tags: tags ?? [], metadata: {} };
       const memories = [toMemoryOfNode(stored, newExternalId())];
       if (isReflective) memories.push(toMemoryOfNode(reflection, newExternalId(), { reflects_on: node }));
-      const [memory, reflected] = await store(call.tenant, memories);
-      if (reflected !== undefined) await linkToSources(call.tenant, reflected.id, [memory!.id]);
+      const [memory, reflected] = await store(call.tenant, memories, [{ item: 1, from: [0] }]);
       call.send(200, { memory: memory!, reflection: reflected ?? null });
     },
   }),
@@ -226,8 +232,8 @@ export const lgmRoutes: readonly Route[] = [
       const node = body.node ?? body.node_id ?? 'reflect';
       const memory = { ...place, node: node.toLowerCase(), content, tags: [], metadata: { sector: 'reflective' } };
       const contextIds = sources.map(({ id }) => id);
-      const [reflection] = await store(tenant, [toMemoryOfNode(memory, newExternalId(), { context_ids: contextIds })]);
-      await linkToSources(tenant, reflection!.id, contextIds);
+      const noted = toMemoryOfNode(memory, newExternalId(), { context_ids: contextIds });
+      const [reflection] = await store(tenant, [noted], [{ item: 0, from: contextIds }]);
       send(200, { memory: reflection!, reflection: null });
     },
   }),
@@ -297,9 +303,12 @@ async function newest(
 
 const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});
 
-/** Stores memories in one commit and says what a reply says of them. @throws EngineError for one that was refused */
-async function store(tenant: Tenant, memories: readonly NewMemory[]) {
-  const { outcomes } = await tenant.addMemories(memories);
+/**
+ * Stores memories, and what they rest on, in one commit, and says what a reply says of them.
+ * @throws EngineError for one that was refused
+ */
+async function store(tenant: Tenant, memories: readonly NewMemory[], derived: readonly DerivedItem[]) {
+  const { outcomes } = await tenant.addMemories(memories, { derived });
   return outcomes.map((outcome, index) => storedNodeItem(memories[index]!, acceptedOf(outcome)));
 }
 
@@ -308,11 +317,6 @@ function acceptedOf(outcome: AddOutcome): Extract<AddOutcome, { kind: 'accepted'
   if (outcome.kind === 'duplicate') throw new EngineError('internal', 'a memory with a new external id is none');
   const { code, message } = outcome.error;
   throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
-}
-
-async function linkToSources(tenant: Tenant, reflectionId: string, sourceIds: readonly string[]): Promise<void> {
-  for (const dst of sourceIds)
-    await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from', isReflection: true });
 }
 
 const newExternalId = () => `lgm:${randomUUID()}`;

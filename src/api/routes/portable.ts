@@ -1,26 +1,13 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import {
-  EngineError,
-  type ExportOptions,
-  type MemoryFilter,
-  type Metadata,
-  type PortableSetting,
-} from '../../engine/index.ts';
+import { EngineError, type ExportOptions, type MemoryFilter, type Metadata } from '../../engine/index.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
 import { roomIn } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
-import {
-  exportedLine,
-  exportQuery,
-  type ExportQuery,
-  importQuery,
-  importReply,
-  namesOf,
-  portableLine,
-} from '../schemas/portable.ts';
-import { retrievalItem } from '../wire/query.ts';
+import { exportedLine, importReply, portableLine } from '../schemas/portable.ts';
+import { exportQuery, type ExportQuery, importQuery, namesOf } from '../schemas/portable-queries.ts';
+import { configurationOf } from './configuration-lines.ts';
 import { importLines } from './import-lines.ts';
 
 const NDJSON = 'application/x-ndjson';
@@ -43,19 +30,20 @@ export const portableRoutes: readonly Route[] = [
     path: '/export',
     name: 'exportData',
     access: 'admin',
-    summary: 'Exports memories, documents, links and earlier versions as lines of JSON, in plain text',
+    summary: 'Exports everything but keys and logs of requests as lines of JSON, in plain text',
     description:
       'The first line has the type `cairn.export`, the last `end`, with counts and the SHA-256 of all lines before: ' +
-      'an export without it was cut. Keys, jobs and logs are never in it. Memories are as they were when the export ' +
-      'began; what is erased meanwhile is left out. The last line counts what else is not in it: documents that were ' +
-      'not read yet, items of session logs, questions of evaluation sets, standing queries. With `Accept-Encoding: ' +
-      'gzip` the reply is compressed. The filters select memories of any status; parts of a document are selected ' +
-      'with its root memory, and links with both of their memories.',
+      'an export without it was cut. Keys, jobs and logs of requests are never in it. Memories are as they were when ' +
+      'the export began; what is erased meanwhile is left out. The last line counts what else is not in it: ' +
+      'documents that were not read yet, webhooks, gathered memories. With `Accept-Encoding: gzip` the reply is ' +
+      'compressed. The filters select memories of any status; parts of a document are selected with its root ' +
+      'memory, and links with both of their memories. `user_id` and `session_id` select session logs, `user_id` ' +
+      'alone standing queries; other filters leave both out.',
     query: exportQuery,
     replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: exportedLine, example: EXAMPLE }] } },
     async handle(call) {
       const { tenant, query } = call;
-      const options = await exportOptions(call);
+      const options = exportOptions(call);
       await tenant.recordAction('export', { ...(query.vectors ? { vectors: 1 } : {}), by: Object.keys(options.asked) });
       await sendLines(call, tenant.exportLines(options));
     },
@@ -72,7 +60,8 @@ export const portableRoutes: readonly Route[] = [
       'over, so an import that was broken off can be sent again. What was changed here since is kept, and counted. ' +
       'A line with the id of something else that is stored is refused as a `conflict`. Nothing that is there is ' +
       'changed. A memory needs only `id` and `content`; one without `state` is classified and linked as a new one. ' +
-      'Settings are taken over only where the tenant has none.',
+      'Settings and evaluation sets are taken over only where the tenant has none of the name. Items of a session ' +
+      'log go behind those that it has.',
     query: importQuery,
     body: {
       json: portableLine,
@@ -116,7 +105,7 @@ export const portableRoutes: readonly Route[] = [
   }),
 ];
 
-async function exportOptions({ tenant, query }: { tenant: TenantCall['tenant']; query: ExportQuery }) {
+function exportOptions({ tenant, query }: { tenant: TenantCall['tenant']; query: ExportQuery }) {
   const { vectors, ...asked } = query;
   const filter: MemoryFilter = {
     userIds: asked.user_id === undefined ? undefined : [asked.user_id],
@@ -127,11 +116,11 @@ async function exportOptions({ tenant, query }: { tenant: TenantCall['tenant']; 
     eventTo: asked.to,
   };
   const shown = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Metadata;
-  const defaults = retrievalItem(await tenant.retrievalDefaults());
-  const hasDefaults = Object.values(defaults).some((value) => value !== undefined);
-  const setting = { type: 'setting', name: 'retrieval', value: defaults } as PortableSetting;
+  const { user_id: userId, ...others } = shown;
   const isWhole = Object.keys(shown).length === 0;
-  return { filter, vectors, asked: shown, settings: isWhole && hasDefaults ? [setting] : [] } satisfies ExportOptions;
+  const configuration =
+    Object.keys(others).length > 0 ? undefined : configurationOf(tenant, { isWhole, userId: userId as string });
+  return { filter, vectors, asked: shown, configuration } satisfies ExportOptions;
 }
 
 /** Sends lines as they are made, compressed if the client takes that. A client that stops reading is cut off. */

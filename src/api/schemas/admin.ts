@@ -13,17 +13,24 @@ export const namedTenant = z
 
 // ── Tenants ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Schema of the JSON body of `POST /tenants`, which creates a tenant. */
 export const newTenant = z.strictObject(
   { id: givenId.describe('1 to 64 of a-z, 0-9, - and _, starting with a letter or digit.') },
   BODY_EXPECTED,
 );
 
+/** Schema of the reply 201 to `POST /tenants`, which creates a tenant. */
 export const tenantReply = z
   .strictObject({ id: z.string(), created_at: timestamp })
   .meta({ id: 'Tenant', examples: [{ id: 'acme', created_at: 1795265978965 }] });
 
+/**
+ * Schema of the reply 200 to `DELETE /tenants/:id`, which says how to erase a tenant, which only the command line can
+ * do.
+ */
 export const tenantGone = z.strictObject({ exists: z.literal(false) });
 
+/** Schema of the reply 200 to `GET /tenants`, which lists the tenants of the service, oldest first. */
 export const tenantPage = z.strictObject({
   items: z.array(
     z
@@ -42,6 +49,10 @@ export const tenantPage = z.strictObject({
 
 const rate = numberUpTo(10);
 
+/**
+ * Schema of the JSON body of `POST /admin/decay/preview`, which shows how memories will have faded at a date, under the
+ * rates of decay that are set or under others.
+ */
 export const decayAssumptions = z.strictObject(
   {
     at: time.describe('The date to look at, which is still to come.'),
@@ -68,6 +79,10 @@ const fall = z
   .strictObject({ id: uuid, gist: z.string(), sector: z.enum(SECTORS), salience_from: unit, salience_to: unit })
   .meta({ id: 'SalienceFall' });
 
+/**
+ * Schema of the reply 200 to `POST /admin/decay/preview`, which shows how memories will have faded at a date, under the
+ * rates of decay that are set or under others.
+ */
 export const decayReply = z.strictObject({
   at: timestamp,
   sectors: z
@@ -82,11 +97,19 @@ export type DecayItem = Wire<typeof decayReply>;
 
 // ── Backups ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Schema of the query string of `GET /admin/backups`, which lists the scheduled backups of a tenant, and the state of
+ * their schedule.
+ */
 export const backupQuery = z.strictObject({
   ...page,
   tenant: namedTenant.optional().describe('The tenant; by default that of your key.'),
 });
 
+/**
+ * Schema of the JSON body of `POST /admin/backups`, which starts a backup of a tenant into the folder of scheduled
+ * backups.
+ */
 export const backupRequest = z.strictObject(
   { tenant: namedTenant.optional().describe('The tenant to back up; by default that of your key.') },
   BODY_EXPECTED,
@@ -109,6 +132,10 @@ const backupSchedule = z.strictObject({
   failed_at: timestamp.nullable(),
 });
 
+/**
+ * Schema of the reply 200 to `GET /admin/backups`, which lists the scheduled backups of a tenant, and the state of
+ * their schedule.
+ */
 export const backupsReply = z.strictObject({
   tenant: z.string(),
   every_ms: z.int().nullable().describe('`OM_BACKUP_EVERY` in milliseconds; null if no backups are scheduled.'),
@@ -120,10 +147,18 @@ export const backupsReply = z.strictObject({
 });
 export type BackupsItem = Wire<typeof backupsReply>;
 
+/**
+ * Schema of the reply 202 to `POST /admin/backups`, which starts a backup of a tenant into the folder of scheduled
+ * backups.
+ */
 export const backupRequested = z.strictObject({ tenant: z.string(), state: z.literal('due') });
 
 // ── Settings and activity ────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Schema of the reply 200 to `GET /admin/settings`, which lists all settings of the service with their values, and
+ * where each comes from.
+ */
 export const settingsReply = z
   .strictObject({
     items: z.array(
@@ -152,6 +187,10 @@ const kindOfRequests = z.strictObject({
 });
 const milliseconds = z.number().min(0).nullable();
 
+/**
+ * Schema of the reply 200 to `GET /admin/activity`, which shows what the service did within the last hour, minute by
+ * minute, and the state of its providers.
+ */
 export const activityReply = z
   .strictObject({
     minutes: z

@@ -3,6 +3,10 @@ import { z } from 'zod';
 import { timestamp } from './memory-replies.ts';
 import { anyObject, choice, digits, givenId, queryTime, type Wire } from './values.ts';
 
+/**
+ * Schema of the query string of `GET /audit`, which lists what was done with this tenant's memories, and by which key,
+ * the newest first.
+ */
 export const auditQuery = z.strictObject({
   of: choice(['tenant', 'service']).default('tenant').describe('Whose log: that of the tenant, or of the service.'),
   limit: digits(1, 1000).default(100).describe('Most records to list.'),
@@ -39,6 +43,10 @@ const auditRecord = z
   });
 export type AuditItem = Wire<typeof auditRecord>;
 
+/**
+ * Schema of the reply 200 to `GET /audit`, which lists what was done with this tenant's memories, and by which key, the
+ * newest first.
+ */
 export const auditPage = z.strictObject({
   items: z.array(auditRecord).describe('The newest first.'),
   next: z.int().nullable().describe('Send it as `before` for the next page; null on the last page.'),

@@ -4,6 +4,7 @@ import { ROLES } from '../../engine/index.ts';
 import { timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, expected, type Wire } from './values.ts';
 
+/** Schema of the JSON body of `POST /console/session`, which exchanges a key for a session. */
 export const signInSchema = z.strictObject(
   {
     key: z
@@ -31,6 +32,7 @@ const EXAMPLE = {
   },
 } as const;
 
+/** Schema of the reply 200 to `GET /console/session` and `POST /console/session`. */
 export const sessionReply = z
   .strictObject({
     version: z.string(),
@@ -57,6 +59,7 @@ export const sessionReply = z
     id: 'ConsoleSession',
     examples: [EXAMPLE],
   });
+/** Schema of the reply 200 to `DELETE /console/session`, which ends the session. */
 export const signedOutReply = sessionReply
   .extend({
     sign_out_url: z

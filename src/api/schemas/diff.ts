@@ -5,6 +5,10 @@ import { LIMITS } from './limits.ts';
 import { count, storedMemory, timestamp, unit, uuid } from './memory-replies.ts';
 import { choice, decimal, digits, givenId, id, label, queryTime, text, type Wire } from './values.ts';
 
+/**
+ * Schema of the query string of `GET /diff`, which tells what became known, was changed, replaced, contradicted, ended,
+ * faded and erased between two times.
+ */
 export const diffQuery = z.strictObject({
   from: queryTime.describe('Start of the window, excluded.'),
   to: queryTime.optional().describe('End of the window, included; the present by default.'),
@@ -56,6 +60,10 @@ const lists = {
     .describe('Memories whose salience fell below `faded_below`, the most salient first.'),
 };
 
+/**
+ * Schema of the reply 200 to `GET /diff`, which tells what became known, was changed, replaced, contradicted, ended,
+ * faded and erased between two times.
+ */
 export const diffReply = z.strictObject({
   from: timestamp,
   to: timestamp,

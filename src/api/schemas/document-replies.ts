@@ -122,6 +122,10 @@ const EXAMPLE = {
   ready_at: 1795285146220,
 };
 
+/**
+ * Schema of the reply 200 to `GET /documents/:id` and `POST /documents/:id/cancel`, and of the event `state` of
+ * `GET /documents/:id/events`, which streams a document as it changes.
+ */
 export const documentSchema = z.strictObject(fields).meta({ id: 'Document', examples: [EXAMPLE] });
 export type DocumentItem = Wire<typeof documentSchema>;
 
@@ -185,6 +189,10 @@ export const ingestedDocument = z
   });
 export type IngestedItem = Wire<typeof ingestedDocument>;
 
+/**
+ * Schema of the reply 200 to `POST /documents/batch`, which stores several documents and pages, and of the reply 202 to
+ * `POST /documents/batch`.
+ */
 export const documentBatchReply = z.strictObject({
   results: z.array(z.union([documentOutcome, itemError])).describe('In the order of the items.'),
   accepted: count,
@@ -192,6 +200,7 @@ export const documentBatchReply = z.strictObject({
   token,
 });
 
+/** Schema of the reply 200 to `GET /documents`, which lists documents, the newest first. */
 export const documentPage = z.strictObject({ items: z.array(documentSchema), total: count, ...pageEnd });
 
 // ── Position of a chunk in its document ──────────────────────────────────────────────────────────────────────────────
@@ -208,6 +217,7 @@ const positionFields = {
   heading_path: z.array(z.string()).describe('Headings above the chunk, outermost first.'),
 };
 
+/** Schema of where a chunk comes from: its document, and its place in it. */
 export const provenance = z
   .strictObject({
     document_id: uuid,
@@ -225,6 +235,10 @@ export type ProvenanceItem = Wire<typeof provenance>;
 
 const chunk = z.strictObject({ memory_id: uuid, ...positionFields, tokens: count });
 export type ChunkItem = Wire<typeof chunk>;
+/**
+ * Schema of the reply 200 to `GET /documents/:id/chunks`, which lists the chunks of a document in the order of its
+ * text.
+ */
 export const chunkPage = z.strictObject({
   id: uuid,
   items: z.array(chunk).describe('In the order of the text.'),
@@ -259,6 +273,7 @@ const heldSpan = z
   })
   .meta({ id: 'HeldSpan' });
 
+/** Schema of the reply 200 to `GET /documents/:id/receipt`, which accounts for every character of a document. */
 export const receiptReply = z
   .strictObject({
     id: uuid,

@@ -53,6 +53,7 @@ const fileFields = {
 /** Options of OpenMemory for cutting a document. They are accepted and ignored: the server's settings decide. */
 const config = jsonObject.nullish().describe("OpenMemory's clients send this field; it is ignored. At most 16 KiB.");
 
+/** Schema of the JSON body of `POST /memory/ingest`, which stores a file or a text that is too large for one memory. */
 export const ingestSchema = z
   .strictObject(
     {
@@ -105,6 +106,7 @@ const pageUrl = text(LIMITS.urlCharacters)
   })
   .register(SHOWN_AS, { type: 'string', format: 'uri', maxLength: LIMITS.urlCharacters });
 
+/** Schema of the JSON body of `POST /memory/ingest/url`, which stores a web page. */
 export const ingestUrlSchema = z
   .strictObject(
     {
@@ -122,6 +124,7 @@ export type IngestUrlBody = z.output<typeof ingestUrlSchema>;
 /** The replacement of a document; the field `url` tells a page from a file. */
 export const replacementSchema = z.union([ingestSchema, ingestUrlSchema]);
 
+/** Schema of the JSON body of `POST /documents/batch`, which stores several documents and pages. */
 export const documentBatchSchema = z.strictObject(
   {
     items: z
@@ -203,6 +206,7 @@ const commaSeparated = z
 
 const SHA256_EXAMPLE = 'c03273aa821fc076557f1f63e4d505e8f4972b3ef6641307edcff5e6a32b13be';
 
+/** Schema of the query string of `GET /documents`, which lists documents, the newest first. */
 export const documentsQuery = z.strictObject({
   written_by: givenId.optional().describe('Only documents that the key with this public id handed in.'),
   ...page,
@@ -221,5 +225,7 @@ export const documentsQuery = z.strictObject({
     .optional()
     .describe("SHA-256 of the file's bytes, in hexadecimal."),
 });
+/** Schema of the query string of `GET /documents/:id/chunks` and `GET /documents/:id/receipt`. */
 export const documentPageQuery = z.strictObject({ ...page, user_id: ownerFilter });
+/** Schema of the query string of `PUT /documents/:id`, which replaces a document, or reads it again. */
 export const replaceQuery = z.strictObject({ ...waitQuery.shape, user_id: ownerFilter });

@@ -20,8 +20,10 @@ const fields = {
 };
 const erasure = z.strictObject(fields).meta({ id: 'Erasure' });
 export type ErasureItem = Wire<typeof erasure>;
+/** Schema of the reply 200 to `GET /erasures`, which lists the receipts of deletes, newest first. */
 export const erasurePage = z.strictObject({ items: z.array(erasure).describe('Newest first.'), total: count });
 
+/** Schema of the reply 200 to `GET /erasures/:id`, which shows the receipt of a delete with its hashes. */
 export const erasureReply = z.strictObject({
   ...fields,
   ids: z.array(z.string()).describe('Ids of erased memories, at most 1,000.'),

@@ -28,6 +28,10 @@ const item = z.strictObject({
 
 const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
 
+/**
+ * Schema of the JSON body of `POST /evals`, which stores an evaluation set in place of the one of the same name, and of
+ * the reply 200 to `GET /evals/:name`, which shows an evaluation set with its items.
+ */
 export const evalSet = z.strictObject(
   {
     name: evalName.describe('Name of the set.'),
@@ -89,9 +93,12 @@ const summary = z.strictObject({
   last_run: run.nullable(),
 });
 export type EvalSummaryItem = Wire<typeof summary>;
+/** Schema of the reply 200 to `POST /evals`, which stores an evaluation set in place of the one of the same name. */
 export const evalSummary = summary;
+/** Schema of the reply 200 to `GET /evals`, which lists the evaluation sets, each with its last run. */
 export const evalList = z.strictObject({ items: z.array(summary) });
 
+/** Schema of the reply 200 to `POST /evals/:name/run`, which asks all questions of a set, and keeps the numbers. */
 export const evalRunReply = z.strictObject({
   run,
   items: z
@@ -108,13 +115,26 @@ export const evalRunReply = z.strictObject({
 });
 export type EvalRunReply = Wire<typeof evalRunReply>;
 
+/** Schema of the reply 200 to `DELETE /evals/:name`, which deletes an evaluation set and its runs. */
 export const evalDeleted = z.strictObject({ deleted: z.literal(true) });
 
+/**
+ * Schema of the query string of `GET /evals/:name/runs`, which lists the runs of a set, newest first, and what changed
+ * before each.
+ */
 export const evalRunsQuery = z.strictObject({
   limit: digits(1, EVAL_LIMITS.runs).default(20).describe('Most runs to list.'),
 });
+/**
+ * Schema of the reply 200 to `GET /evals/:name/runs`, which lists the runs of a set, newest first, and what changed
+ * before each.
+ */
 export const evalRuns = z.strictObject({ items: z.array(run).describe('Newest first.') });
 
+/**
+ * Schema of the query string of `PUT /settings/retrieval`, which replaces all of this tenant's defaults, from the next
+ * query on.
+ */
 export const forceQuery = z.strictObject({
   force: choice(['true', 'false'])
     .default('false')

@@ -14,6 +14,10 @@ const kinds = z
   .pipe(z.array(z.enum(EVENT_KINDS, expected(`kinds separated by commas, of ${EVENT_KINDS.join(', ')}`))))
   .register(SHOWN_AS, { type: 'string' });
 
+/**
+ * Schema of the query string of `GET /events`, which lists what happened, in the order of the commits, or streams it as
+ * it happens.
+ */
 export const eventsQuery = z.strictObject({
   cursor: z
     .string(expected('one value'))
@@ -29,6 +33,10 @@ export const eventsQuery = z.strictObject({
 });
 export type EventsQuery = z.output<typeof eventsQuery>;
 
+/**
+ * Schema of the event `change` of `GET /events`, which lists what happened, in the order of the commits, or streams it
+ * as it happens.
+ */
 export const eventSchema = z
   .strictObject({
     cursor: z.string().describe('The place just behind this event.'),
@@ -46,6 +54,7 @@ export const eventSchema = z
   })
   .meta({ id: 'FeedEvent' });
 
+/** An event, as the examples of the reference show it. */
 export const EVENT_EXAMPLE = {
   cursor: '5f0c1a7e.2s',
   kind: 'memory.ready',
@@ -54,6 +63,10 @@ export const EVENT_EXAMPLE = {
   user_id: 'ana',
 } as const;
 
+/**
+ * Schema of the reply 200 to `GET /events`, which lists what happened, in the order of the commits, or streams it as it
+ * happens.
+ */
 export const eventPage = z
   .strictObject({
     items: z.array(eventSchema).describe('In the order of the commits.'),

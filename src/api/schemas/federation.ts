@@ -14,6 +14,10 @@ const serverName = text(FEDERATION_LIMITS.name).regex(
   'expected a-z, 0-9, - and _, starting with a letter or digit',
 );
 
+/**
+ * Schema of the JSON body of `POST /federation/servers`, which registers another Cairn server, which questions of the
+ * tenant may name.
+ */
 export const newServer = z.strictObject(
   {
     name: serverName.describe('Name by which questions name it.'),
@@ -35,6 +39,10 @@ export const newServer = z.strictObject(
   BODY_EXPECTED,
 );
 
+/**
+ * Schema of the reply 201 to `POST /federation/servers`, which registers another Cairn server, which questions of the
+ * tenant may name.
+ */
 export const server = z
   .strictObject({
     name: z.string(),
@@ -45,7 +53,12 @@ export const server = z
   })
   .meta({ id: 'FederationServer' });
 export type ServerItem = Wire<typeof server>;
+/**
+ * Schema of the reply 200 to `GET /federation/servers`, which lists the servers that questions of the tenant may name,
+ * without their keys.
+ */
 export const serverList = z.strictObject({ items: z.array(server).describe('By name.'), total: count });
+/** Schema of the reply 200 to `DELETE /federation/servers/:name`, which forgets a server and its key. */
 export const removedServer = z.strictObject({ removed: z.literal(true) });
 
 // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,7 +159,8 @@ const member = z
       .enum(MEMBER_OUTCOMES)
       .describe(
         '`answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the ' +
-          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read.',
+          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, ' +
+          'or answers of other servers leave no room for this one.',
       ),
     detail: z.string().nullable().describe('Why there is no answer; null for an answer.'),
     matches: count.describe('Matches that it answered with, of which those that are among the best are returned.'),
@@ -158,6 +172,7 @@ const member = z
 
 const example = Object.fromEntries(Object.entries(matchExample).filter(([name]) => name in FIELDS));
 
+/** Schema of the reply 200 to `POST /federation/query`, which asks several tenants and servers at once. */
 export const federatedAnswer = z
   .strictObject({
     query: z.string(),

@@ -6,6 +6,10 @@ import { digits, ownerFilter, type Wire } from './values.ts';
 
 const limit = digits(1, MAX_GRAPH_NODES).default(100).describe('Most memories and names together.');
 
+/**
+ * Schema of the query string of `GET /memory/:id/neighbourhood`, which shows the memories and names around a memory,
+ * and what joins them.
+ */
 export const neighbourhoodQuery = z.strictObject({
   hops: digits(1, 3)
     .default(2)
@@ -13,10 +17,15 @@ export const neighbourhoodQuery = z.strictObject({
   limit,
   user_id: ownerFilter,
 });
+/**
+ * Schema of the query string of `GET /users/:id/graph`, which shows a user's most salient memories with the names they
+ * mention, and what joins them.
+ */
 export const userGraphQuery = z.strictObject({ limit });
 
 const hop = count.describe("Steps from the memory in the middle; 0 in a user's graph.");
 
+/** Schema of the reply 200 to `GET /memory/:id/neighbourhood` and `GET /users/:id/graph`. */
 export const graphReply = z
   .strictObject({
     memories: z.array(

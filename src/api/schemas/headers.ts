@@ -1,6 +1,7 @@
 /** Headers of requests and replies, for the API description. */
 import { z } from 'zod';
 
+/** Schema of the header `Idempotency-Key`: 1 to 255 visible ASCII characters, without spaces. */
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, 'Idempotency-Key: expected 1 to 255 visible ASCII characters');

@@ -34,6 +34,7 @@ const place = {
 export const itemPlaceQuery = z.strictObject(place);
 export type ItemPlaceBody = z.output<typeof itemPlaceQuery>;
 
+/** Schema of the JSON body of `PUT /items`, which stores an item under a key, or replaces the item that has the key. */
 export const itemSchema = z
   .strictObject(
     {

@@ -6,6 +6,7 @@ import { expected, page, type Wire } from './values.ts';
 
 const STATE_NAMES = JOB_STATES.join(', ');
 const KIND_NAMES = JOB_KINDS.join(', ');
+/** Schema of the query string of `GET /jobs`, which lists the jobs of the ledger, the newest first. */
 export const jobsQuery = z.strictObject({
   ...page,
   state: z
@@ -18,6 +19,10 @@ export const jobsQuery = z.strictObject({
     .describe('Only jobs of this kind.'),
 });
 
+/**
+ * Schema of the reply 200 to `GET /jobs/:id`, `POST /jobs/:id/retry` and `POST /jobs/:id/cancel`, and of the event
+ * `state` of `GET /jobs/:id/events`, which streams a job as it changes.
+ */
 export const jobSchema = z
   .strictObject({
     id: uuid,
@@ -71,6 +76,7 @@ export const jobSchema = z
   });
 export type JobItem = Wire<typeof jobSchema>;
 
+/** Schema of the number of jobs in each state, over the whole ledger. */
 export const jobCounts = z
   .strictObject({ queued: count, active: count, failed: count, done: count, dead: count, cancelled: count })
   .meta({ id: 'JobCounts', examples: [{ queued: 0, active: 0, failed: 0, done: 4, dead: 0, cancelled: 0 }] });
@@ -84,6 +90,7 @@ const backlog = z.strictObject({
 });
 export type BacklogItem = Wire<typeof backlog>;
 
+/** Schema of the reply 200 to `GET /jobs`, which lists the jobs of the ledger, the newest first. */
 export const jobPage = z.strictObject({
   items: z.array(jobSchema),
   total: count.describe('Jobs with this state and kind.'),
@@ -91,4 +98,5 @@ export const jobPage = z.strictObject({
   backlog: z.array(backlog).describe('Steps with unfinished jobs, and the age of the oldest job of each.'),
 });
 
+/** Schema of the reply 200 to `DELETE /jobs/:id`, which removes a dead or cancelled job from the list. */
 export const discardedReply = z.strictObject({ ok: z.literal(true) });

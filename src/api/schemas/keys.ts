@@ -5,6 +5,7 @@ import { namedTenant } from './admin.ts';
 import { count, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, expected, givenId, label, labels, page, time, type Wire } from './values.ts';
 
+/** A key, as the examples of the reference show it. */
 export const keyExample = {
   id: '5f0c2a9d81e6b374',
   role: 'write',
@@ -37,11 +38,13 @@ const key = z
     examples: [keyExample],
   });
 export type KeyItem = Wire<typeof key>;
+/** Schema of the query string of `GET /admin/keys`, which lists the keys of a tenant, the newest first. */
 export const keyQuery = z.strictObject({
   ...page,
   tenant: namedTenant.optional().describe('The tenant; by default that of your key. Others are for operators.'),
 });
 
+/** Schema of the JSON body of `POST /admin/keys`, which makes a key, whose secret is shown once. */
 export const newKey = z.strictObject(
   {
     role: choice(ROLES).describe('What the key may do.'),
@@ -65,9 +68,15 @@ export const newKey = z.strictObject(
 );
 export type NewKeyBody = z.output<typeof newKey>;
 
+/** Schema of the reply 201 to `POST /admin/keys`, which makes a key, whose secret is shown once. */
 export const madeKey = z.strictObject({
   key,
   secret: z.string().describe('The key itself, for `Authorization: Bearer`. It is shown here and never again.'),
 });
+/**
+ * Schema of the reply 200 to `DELETE /admin/keys/:id`, which revokes a key, which every process refuses within a
+ * second.
+ */
 export const revokedKey = key;
+/** Schema of the reply 200 to `GET /admin/keys`, which lists the keys of a tenant, the newest first. */
 export const keyPage = z.strictObject({ items: z.array(key), total: count });

@@ -12,8 +12,13 @@ const measure = z
   })
   .meta({ id: 'FeedbackMeasure' });
 
-const learnedOptions = z.strictObject({ weights: z.record(z.string(), z.number()), min_score: unit });
+const learnedOptions = z.strictObject({
+  weights: z.record(z.string(), z.number()),
+  vector_weight: unit.nullable().describe("Share of the vectors against words; null for the embedder's own."),
+  min_score: unit,
+});
 
+/** Schema of the reply 200 to `POST /learned/:id/accept` and `POST /learned/:id/revert`. */
 export const learned = z
   .strictObject({
     id: uuid,
@@ -39,8 +44,16 @@ export const learned = z
         at: 1795265978965,
         state: 'proposed',
         profile: 'composite',
-        before: { weights: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 }, min_score: 0.3 },
-        after: { weights: { similarity: 0.7, salience: 0.04, recency: 0.27, waypoint: 0.1 }, min_score: 0.3 },
+        before: {
+          weights: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 },
+          vector_weight: null,
+          min_score: 0.3,
+        },
+        after: {
+          weights: { similarity: 0.7, salience: 0.04, recency: 0.27, waypoint: 0.1 },
+          vector_weight: null,
+          min_score: 0.3,
+        },
         report: {
           learned_from: 84,
           held_out: 36,
@@ -54,8 +67,10 @@ export const learned = z
   });
 export type LearnedItem = Wire<typeof learned>;
 
+/** Schema of the reply 200 to `GET /learned`, which lists what was learned, with its measures before and after. */
 export const learnedList = z.strictObject({ items: z.array(learned).describe('The newest first.') });
 
+/** Schema of the reply 200 to `POST /learned`, which learns weights and floor from feedback, and proposes them. */
 export const learningReply = z.strictObject({
   learned: learned.nullable().describe('The proposal; null if there is none.'),
   reason: z.string().nullable().describe('Why there is no proposal: too few recalls, or nothing better was found.'),

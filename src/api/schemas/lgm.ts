@@ -46,6 +46,7 @@ const namesNode = {
 const hasNode = (body: { readonly node?: string | null | undefined; readonly node_id?: string | null | undefined }) =>
   body.node != null || body.node_id != null;
 
+/** Schema of the JSON body of `POST /lgm/store`, which stores what a graph's node has to remember. */
 export const lgmStoreSchema = z
   .strictObject(
     {
@@ -65,6 +66,10 @@ export const lgmStoreSchema = z
   )
   .refine(hasNode, namesNode);
 
+/**
+ * Schema of the JSON body of `POST /lgm/retrieve`, which returns what a node stored: the newest, or what answers a
+ * query.
+ */
 export const lgmRetrieveSchema = z
   .strictObject(
     {
@@ -82,6 +87,10 @@ export const lgmRetrieveSchema = z
   )
   .refine(hasNode, namesNode);
 
+/**
+ * Schema of the JSON body of `POST /lgm/context`, which returns the newest memories of each of the five nodes, and a
+ * summary of them.
+ */
 export const lgmContextSchema = z.strictObject(
   {
     ...place,
@@ -92,6 +101,7 @@ export const lgmContextSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+/** Schema of the JSON body of `POST /lgm/reflection`, which stores a reflection of a graph. */
 export const lgmReflectionSchema = z.strictObject(
   {
     node: node.describe('Node that the reflection is stored for; `reflect` by default.'),
@@ -145,6 +155,7 @@ const storedNode = z
       },
     ],
   });
+/** Schema of the reply 200 to `POST /lgm/store` and `POST /lgm/reflection`. */
 export const lgmStored = z.strictObject({
   memory: storedNode,
   reflection: storedNode.nullable().describe('The reflection that was stored with it; null for none.'),
@@ -194,6 +205,10 @@ export type LgmItem = Wire<typeof nodeItem>;
 const placeReply = { namespace: z.string(), graph_id: z.string().nullable().describe('null for all graphs.') };
 const truncated = z.literal(true).exactOptional().describe('Texts over 6 MiB were left out; absent otherwise.');
 
+/**
+ * Schema of the reply 200 to `POST /lgm/retrieve`, which returns what a node stored: the newest, or what answers a
+ * query.
+ */
 export const lgmRetrieved = z
   .strictObject({
     node: z.string(),
@@ -206,6 +221,10 @@ export const lgmRetrieved = z
   })
   .meta({ id: 'LgmRetrieved' });
 
+/**
+ * Schema of the reply 200 to `POST /lgm/context`, which returns the newest memories of each of the five nodes, and a
+ * summary of them.
+ */
 export const lgmContext = z
   .strictObject({
     ...placeReply,
@@ -217,6 +236,7 @@ export const lgmContext = z
   })
   .meta({ id: 'LgmContext' });
 
+/** Schema of the reply 200 to `GET /lgm/config`, which shows the settings of OpenMemory's routes for LangGraph. */
 export const lgmConfig = z
   .strictObject({
     mode: z.literal('langgraph'),

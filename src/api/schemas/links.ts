@@ -14,6 +14,7 @@ const ends = {
 };
 const STATED_TYPES = EDGE_TYPES.filter((type) => type !== 'supersedes' && type !== 'contradicts');
 
+/** Schema of the JSON body of `POST /memory/link`, which states a link between two memories, or changes its weight. */
 export const linkSchema = z.strictObject(
   {
     ...ends,
@@ -35,6 +36,7 @@ export const linkSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+/** Schema of the JSON body of `DELETE /memory/link`, which removes a link, stated or automatic. */
 export const unlinkSchema = z.strictObject(
   {
     ...ends,
@@ -45,6 +47,7 @@ export const unlinkSchema = z.strictObject(
   expected('an object'),
 );
 
+/** Schema of the JSON body of `POST /memory/supersede`, which states that a newer memory replaces an older one. */
 export const supersedeSchema = z.strictObject(
   {
     user_id: owner,
@@ -54,6 +57,7 @@ export const supersedeSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+/** Schema of the JSON body of `POST /memory/contradict`, which states that two memories contradict each other. */
 export const contradictSchema = z.strictObject(
   {
     user_id: owner,
@@ -66,11 +70,19 @@ export const contradictSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+/**
+ * Schema of the query string of `GET /memory/contradictions`, which lists contradictions that are proposed and not
+ * decided, the latest first.
+ */
 export const proposalQuery = z.strictObject({
   user_id: id.optional().describe('Only contradictions between memories of this user; all users by default.'),
   limit: digits(1, MAX_PROPOSALS).default(50).describe('Most proposals, the latest first.'),
 });
 
+/**
+ * Schema of the query string of `GET /memory/duplicates`, which lists pairs of memories that say nearly the same, the
+ * most similar first.
+ */
 export const nearDuplicateQuery = z.strictObject({
   user_id: id.optional().describe('Only memories of this user; all users by default.'),
   min_similarity: decimal(1).default(0.9).describe('Cosine similarity from which a pair is listed.'),
@@ -80,6 +92,7 @@ export const nearDuplicateQuery = z.strictObject({
 const { type, similarity, weight, automatic, created_at, updated_at, written_by } = link.shape;
 const stated = { weight, created_at, updated_at, written_by };
 
+/** Schema of the reply 200 to `POST /memory/link`, which states a link between two memories, or changes its weight. */
 export const linkedReply = z.strictObject({
   ok: z.literal(true),
   src: uuid,
@@ -89,7 +102,9 @@ export const linkedReply = z.strictObject({
   automatic,
   ...stated,
 });
+/** Schema of the reply 200 to `DELETE /memory/link`, which removes a link, stated or automatic. */
 export const unlinkedReply = z.strictObject({ ok: z.literal(true), src: uuid, dst: uuid, type });
+/** Schema of the reply 200 to `POST /memory/supersede`, which states that a newer memory replaces an older one. */
 export const supersededReply = z.strictObject({
   ok: z.literal(true),
   old_id: uuid,
@@ -98,10 +113,15 @@ export const supersededReply = z.strictObject({
   valid_to: timestamp.nullable().describe('End of validity of the old memory.'),
   version: z.int().min(1).describe('Version of the old memory.'),
 });
+/** Schema of the reply 200 to `POST /memory/contradict`, which states that two memories contradict each other. */
 export const contradictedReply = z.strictObject({ ok: z.literal(true), a: uuid, b: uuid, ...stated, weight: unit });
 const proposed = z
   .strictObject({ id: uuid, content: z.string(), event_time: timestamp, created_at: timestamp })
   .meta({ id: 'ProposedMemory' });
+/**
+ * Schema of the reply 200 to `GET /memory/contradictions`, which lists contradictions that are proposed and not
+ * decided, the latest first.
+ */
 export const proposalList = z.strictObject({
   items: z.array(
     z
@@ -117,6 +137,10 @@ export const proposalList = z.strictObject({
   ),
 });
 export type ProposalItem = Wire<typeof proposalList>['items'][number];
+/**
+ * Schema of the reply 200 to `GET /memory/duplicates`, which lists pairs of memories that say nearly the same, the most
+ * similar first.
+ */
 export const nearDuplicateList = z.strictObject({
   items: z.array(
     z
@@ -131,4 +155,8 @@ export const nearDuplicateList = z.strictObject({
   degraded: z.boolean().describe('True if the work that one request may cause ended before all were looked at.'),
 });
 export type NearDuplicateItem = Wire<typeof nearDuplicateList>['items'][number];
+/**
+ * Schema of the reply 200 to `GET /memory/:id/links`, which lists links of all types from and to a memory, the highest
+ * weight first.
+ */
 export const linkList = z.strictObject({ id: uuid, items: z.array(link) });

@@ -30,6 +30,9 @@ const PAGE_LIMIT = 100;
 
 // ── Memories ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Schema of the JSON body of `POST /memory/list`, which lists memories by filters, page by page, in either direction.
+ */
 export const memoryListSchema = z
   .strictObject(
     {
@@ -55,12 +58,16 @@ export const memoryListSchema = z
   })
   .meta({ id: 'MemoryList' });
 
+/**
+ * Schema of the reply 200 to `POST /memory/list`, which lists memories by filters, page by page, in either direction.
+ */
 export const memoryListReply = z.strictObject({ items: z.array(memorySchema), next_cursor: nextCursor });
 
 // ── Items and namespaces ─────────────────────────────────────────────────────────────────────────────────────────────
 
 const owner = userId.nullish().describe('The user who owns the items; `""`, the default, means no particular user.');
 
+/** Schema of the JSON body of `POST /items/list`, which lists a user's items by namespace and key. */
 export const itemListSchema = z
   .strictObject(
     {
@@ -83,6 +90,7 @@ export const itemListSchema = z
   )
   .meta({ id: 'ItemList' });
 
+/** Schema of the reply 200 to `POST /items/list`, which lists a user's items by namespace and key. */
 export const itemListReply = z.strictObject({ items: z.array(itemReply), next_cursor: nextCursor });
 
 const pattern = label(LIMITS.namespaceCharacters).refine(
@@ -98,17 +106,20 @@ const pageOf = {
 
 const prefix = label(LIMITS.idCharacters).default('').describe('Only names that begin with this text, case included.');
 
+/** Schema of the query string of `GET /users`, `GET /types` and `GET /tags`. */
 export const nameListQuery = z.strictObject({
   user_id: userId.optional().describe('Only memories of this user count; `user_id=` for no particular user.'),
   prefix,
   ...pageOf,
 });
+/** Schema of the query string of `GET /sessions`, which lists a user's sessions, with the number of their memories. */
 export const sessionListQuery = z.strictObject({
   user_id: userId.describe('The user whose sessions are listed; `user_id=` for no particular user.'),
   prefix,
   ...pageOf,
 });
 
+/** Schema of the reply 200 to `GET /users`, `GET /sessions` and others. */
 export const nameListReply = z
   .strictObject({
     items: z.array(
@@ -128,6 +139,7 @@ export const nameListReply = z
   .meta({ examples: [{ items: [{ name: 'ana', memories: 2, last_used_at: 1_795_265_978_965 }], next_cursor: null }] });
 export type NameListItem = Wire<typeof nameListReply>['items'][number];
 
+/** Schema of the query string of `GET /namespaces`, which lists namespaces that hold items, with their number. */
 export const namespaceListQuery = z.strictObject({
   user_id: userId.optional().describe('Only namespaces of this user; `user_id=` for no particular user.'),
   prefix: pattern.default('').describe('Only namespaces that begin with these labels; `*` stands for any one label.'),
@@ -138,6 +150,7 @@ export const namespaceListQuery = z.strictObject({
   ...pageOf,
 });
 
+/** Schema of the reply 200 to `GET /namespaces`, which lists namespaces that hold items, with their number. */
 export const namespaceListReply = z
   .strictObject({
     items: z.array(
@@ -158,8 +171,16 @@ export const namespaceListReply = z
   });
 export type NamespaceListItem = Wire<typeof namespaceListReply>['items'][number];
 
+/**
+ * Schema of the query string of `DELETE /namespaces/:name`, which erases all items of a namespace and of those below
+ * it.
+ */
 export const namespaceOwnerQuery = z.strictObject({ user_id: userId.optional().describe('The user who owns it.') });
+/** Schema of a namespace in the path of a route: labels joined by dots. */
 export const namespaceSchema = namespace;
+/**
+ * Schema of the JSON body of `PATCH /namespaces/:name`, which gives a namespace, and everything below it, another path.
+ */
 export const moveSchema = z.strictObject(
   {
     user_id: owner,
@@ -167,6 +188,9 @@ export const moveSchema = z.strictObject(
   },
   BODY_EXPECTED,
 );
+/**
+ * Schema of the reply 200 to `PATCH /namespaces/:name`, which gives a namespace, and everything below it, another path.
+ */
 export const moveReply = z.strictObject({
   items: count.describe('Number of items that were moved.'),
   namespaces: count.describe('Number of namespaces that they were in.'),

@@ -13,6 +13,13 @@ export const rpcMessage = z.looseObject({
   params: anyObject.optional().describe('Parameters of the method.'),
 });
 
+/**
+ * Schema of the reply 200 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 400 to `POST /mcp` and
+ * `POST /mcp/users/:user_id`, and of the reply 404 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 406
+ * to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 413 to `POST /mcp` and `POST /mcp/users/:user_id`,
+ * and of the reply 415 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 500 to `POST /mcp` and
+ * `POST /mcp/users/:user_id`.
+ */
 export const rpcReply = z.union([
   z.strictObject({ jsonrpc: z.literal('2.0'), id: rpcId, result: anyObject.describe('Result of the method.') }),
   z.strictObject({
@@ -24,6 +31,7 @@ export const rpcReply = z.union([
   }),
 ]);
 
+/** Schema of the query string of `POST /mcp` and `POST /mcp/users/:user_id`. */
 export const mcpQuery = z.strictObject({
   tools: z
     .string(expected('one value'))
@@ -31,11 +39,15 @@ export const mcpQuery = z.strictObject({
     .pipe(z.array(z.enum(EXTRAS, expected(`some of ${EXTRAS.join(', ')}, separated by commas`))))
     .default([])
     .meta({
-      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`.',
+      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`.',
       examples: ['forget'],
     }),
 });
 
+/**
+ * Schema of the reply 200 to `GET /.well-known/oauth-protected-resource`,
+ * `GET /.well-known/oauth-protected-resource/mcp` and `GET /.well-known/oauth-protected-resource/mcp/users/:user_id`.
+ */
 export const resourceMetadataReply = z.strictObject({
   resource: z.string().describe('Address of the endpoint.'),
   authorization_servers: z.array(z.string()).describe('The issuer whose tokens are accepted (`OM_OIDC_ISSUER`).'),

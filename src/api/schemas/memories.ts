@@ -25,6 +25,7 @@ import {
   userId,
 } from './values.ts';
 
+/** Schema of the text of a memory: not empty, well-formed, at most `LIMITS.contentBytes` bytes of UTF-8. */
 export const content = z
   .string(expected('a string'))
   .superRefine((value, context) => {
@@ -45,8 +46,10 @@ interface Validity {
   readonly valid_from?: number | null | undefined;
   readonly valid_to?: number | null | undefined;
 }
+/** Tells whether a validity is not empty: its end, if given, is later than its start. For zod's `refine`. */
 export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
+/** Error that `refine` reports where `endsAfterStart` is false. */
 export const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
 /**
@@ -117,6 +120,7 @@ export const addSchema = newMemorySchema
   })
   .meta({ id: 'Add' });
 
+/** Schema of the JSON body of `POST /memory/add/batch`, which stores many memories. */
 export const batchSchema = z.strictObject(
   {
     items: z
@@ -134,6 +138,7 @@ export const batchSchema = z.strictObject(
   expected('a JSON object {"items": [...]}'),
 );
 
+/** Schema of the JSON body of `PATCH /memory/:id`, which changes the named fields of a memory and keeps the others. */
 export const patchSchema = z
   .strictObject(
     {
@@ -180,6 +185,7 @@ export const patchSchema = z
   );
 export type PatchBody = z.output<typeof patchSchema>;
 
+/** Schema of the JSON body of `POST /memory/reinforce`, which raises a memory's salience, and its strength by 0.1. */
 export const reinforceSchema = z.strictObject(
   {
     id: givenId.describe('The memory to reinforce.'),
@@ -191,6 +197,10 @@ export const reinforceSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+/**
+ * Schema of the JSON body of `POST /memory/reflect`, which lets the language model write down conclusions from the
+ * latest memories.
+ */
 export const reflectSchema = z.strictObject(
   {
     user_id: id.nullish().describe('The user whose memories are read; by default the memories of no particular user.'),
@@ -226,6 +236,10 @@ export const deleteSchema = z.strictObject(
   expected('an object'),
 );
 
+/**
+ * Schema of the query string of `GET /memory/all`, which lists memories that are active, valid and not expired, the
+ * newest first.
+ */
 export const listQuery = z.strictObject({
   ...longPage,
   sector: sector.optional().describe('Only memories of this sector, primary or additional.'),
@@ -233,8 +247,13 @@ export const listQuery = z.strictObject({
   written_by: givenId.optional().describe('Only memories that the key with this public id wrote.'),
 });
 
+/** Schema of the query string of `GET /users/:id/memories`, which lists one user's memories, the newest first. */
 export const userPageQuery = z.strictObject(longPage);
 
+/**
+ * Schema of the query string of `GET /memory/:id/history`, which shows the earlier values of a memory, the latest
+ * change first.
+ */
 export const historyQuery = z.strictObject({
   l: digits(1, LIMITS.page, '; page with before').default(100).describe('Most revisions on the page.'),
   before: digits(1, 2_147_483_647)
@@ -243,6 +262,9 @@ export const historyQuery = z.strictObject({
   user_id: ownerFilter,
 });
 
+/**
+ * Schema of the query string of `GET /memory/:id/timeline`, which shows the memories before and after a memory in time.
+ */
 export const timelineQuery = z.strictObject({
   before: digits(0, LIMITS.timeline).default(5).describe('Most memories to show before it.'),
   after: digits(0, LIMITS.timeline).default(5).describe('Most memories to show after it.'),
@@ -255,4 +277,5 @@ export const timelineQuery = z.strictObject({
   user_id: ownerFilter,
 });
 
+/** Schema of a user in the path of a route: an id that is not empty. */
 export const userIdSchema = givenId;

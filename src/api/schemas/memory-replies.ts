@@ -4,18 +4,23 @@ import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engin
 import { screenedFields } from './privacy.ts';
 import { anyObject, anyValue, SHOWN_AS, type Wire } from './values.ts';
 
+/** Schema of a time in a reply: Unix milliseconds. */
 export const timestamp = z
   .int()
   .meta({ id: 'Timestamp', description: 'Unix milliseconds.', examples: [1_795_265_978_965] });
+/** Schema of an id that the service gave to a memory, document, job or the like: a UUID. */
 export const uuid = z.uuid().register(SHOWN_AS, {
   type: 'string',
   format: 'uuid',
   examples: ['01a1fe30-e25b-7576-a0c2-3c4e3646bd72'],
 });
+/** Schema of a number from 0 to 1, both included. */
 export const unit = z.number().min(0).max(1);
+/** Schema of a number of things: an integer from 0 on. */
 export const count = z.int().min(0);
 const sectorOf = z.enum(SECTORS);
 
+/** Schema of a write receipt in a reply; null if the write left no work. */
 export const token = z
   .string()
   .nullable()
@@ -36,6 +41,7 @@ const sectors = z
   .array(sectorOf)
   .describe('Sectors, the primary one first; `["semantic"]` until the memory is classified.');
 
+/** Schema of the public id of the key that wrote something; null if nobody is known. */
 export const writer = z
   .string()
   .nullable()
@@ -126,9 +132,13 @@ export const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
 /** A memory in the answer of a query, without the gist and entities that are derived when a memory is shown alone. */
 export const storedMemory = z.strictObject(stored).meta({ id: 'StoredMemory', examples: [STORED_EXAMPLE] });
 export type StoredMemory = Wire<typeof storedMemory>;
+/** Fields of a memory as it was stored, for schemas that add to them. */
 export const storedFields = stored;
 export const storedExample = STORED_EXAMPLE;
 
+/**
+ * Fields of a memory as it is shown: the stored ones, with gist and names derived from the text where none were stated.
+ */
 export const shown = {
   ...stored,
   gist: z.string().describe('One line about the text, as stated, else derived from the text.'),
@@ -141,6 +151,7 @@ export const memorySchema = z
   .meta({ id: 'Memory', examples: [{ ...STORED_EXAMPLE, ...SKIMMED_EXAMPLE }] });
 export type MemoryItem = Wire<typeof memorySchema>;
 
+/** Schema of the reply 200 to `PATCH /memory/:id`, which changes the named fields of a memory and keeps the others. */
 export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true) }).meta({
   examples: [
     {
@@ -160,11 +171,13 @@ export const warnings = z
   .exactOptional()
   .describe('Fields of the request that mean nothing here, and why; absent if there are none.');
 
+/** Schema of the reply 202 to `POST /memory/add` and `POST /memories`. */
 export const acceptedMemory = z
   .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields, warnings })
   .meta({ id: 'AcceptedMemory' });
 export type AcceptedItem = Wire<typeof acceptedMemory>;
 
+/** Schema of the result of an add whose text was there already: the existing memory. */
 export const duplicateMemory = z
   .strictObject({
     id: uuid.describe('The existing memory.'),
@@ -178,6 +191,7 @@ export const duplicateMemory = z
   .meta({ id: 'DuplicateMemory' });
 export type DuplicateItem = Wire<typeof duplicateMemory>;
 
+/** Schema of the result of an add that waited until its job had ended. */
 export const finishedMemory = z
   .strictObject({
     id: uuid,
@@ -244,6 +258,7 @@ const deleteReceipt = z
   .describe('Rows that were removed.')
   .meta({ id: 'DeleteReceipt' });
 
+/** Schema of the reply 200 to `DELETE /documents/:id`, `DELETE /memory/:id` and others. */
 export const deletedReply = z
   .strictObject({
     ok: z.literal(true),
@@ -292,9 +307,15 @@ export const pageEnd = {
   truncated,
   next: count.exactOptional().describe('Offset `u` of the next page; absent on the last page.'),
 };
+/**
+ * Schema of the reply 200 to `GET /memory/all`, which lists memories that are active, valid and not expired, the newest
+ * first.
+ */
 export const memoryPage = z.strictObject({ items: z.array(memorySchema), ...pageEnd });
+/** Schema of the reply 200 to `GET /users/:id/memories`, which lists one user's memories, the newest first. */
 export const userMemoryPage = z.strictObject({ user_id: z.string(), items: z.array(memorySchema), ...pageEnd });
 
+/** Schema of the reply 200 to `POST /memory/reinforce`, which raises a memory's salience, and its strength by 0.1. */
 export const reinforcedReply = z.strictObject({ ok: z.literal(true), id: uuid, salience: unit, strength: unit });
 
 const revision = z.strictObject({
@@ -304,6 +325,10 @@ const revision = z.strictObject({
   replaced: anyObject.describe('Earlier values of the fields that changed.'),
 });
 export type RevisionItem = Wire<typeof revision>;
+/**
+ * Schema of the reply 200 to `GET /memory/:id/history`, which shows the earlier values of a memory, the latest change
+ * first.
+ */
 export const historyReply = z.strictObject({
   id: uuid,
   items: z.array(revision),
@@ -311,6 +336,9 @@ export const historyReply = z.strictObject({
   next: count.exactOptional().describe('The `before` of the next page; absent on the last page.'),
 });
 
+/**
+ * Schema of the reply 200 to `GET /memory/:id/timeline`, which shows the memories before and after a memory in time.
+ */
 export const timelineReply = z.strictObject({
   before: z.array(memorySchema).describe('The earliest first.'),
   anchor: memorySchema,
@@ -318,6 +346,10 @@ export const timelineReply = z.strictObject({
   truncated,
 });
 
+/**
+ * Schema of the reply 200 to `POST /memory/reflect`, which lets the language model write down conclusions from the
+ * latest memories.
+ */
 export const reflectionReply = z.strictObject({
   job_id: uuid,
   state: z.enum(['queued', 'active', 'failed', 'done', 'dead', 'cancelled']),
@@ -326,8 +358,13 @@ export const reflectionReply = z.strictObject({
     .describe('Memories that the job wrote; empty if there was nothing new to conclude.'),
   error: failure.exactOptional().describe('Why the job failed.'),
 });
+/**
+ * Schema of the reply 202 to `POST /memory/reflect`, which lets the language model write down conclusions from the
+ * latest memories.
+ */
 export const reflectionQueued = z.strictObject({ job_id: uuid, state: z.literal('queued'), token });
 
+/** Schema of a link as it looks from one of its two memories. */
 export const link = z
   .strictObject({
     id: uuid.describe('The memory at the other end of the link.'),

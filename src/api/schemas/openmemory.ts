@@ -7,9 +7,17 @@ import { BODY_EXPECTED } from './values.ts';
 
 const { query, k, user_id, startTime, endTime } = querySchema.shape;
 
+/**
+ * Schema of the JSON body of `POST /query`, which finds memories: OpenMemory's second name of POST /memory/query, with
+ * the matches as a text, too.
+ */
 export const secondQuerySchema = z.strictObject({ query, k, user_id, startTime, endTime }, BODY_EXPECTED);
 
 const { matches } = matchesReply.shape;
+/**
+ * Schema of the reply 200 to `POST /query`, which finds memories: OpenMemory's second name of POST /memory/query, with
+ * the matches as a text, too.
+ */
 export const secondQueryReply = z.strictObject({
   query: z.string(),
   user_id: z.string().nullable(),
@@ -28,9 +36,14 @@ const summary = {
 const SUMMARY = '2 memories: 1 semantic, 1 episodic.\n\nWhat matters most:\n- Ana deploys on Tuesdays.';
 const EXAMPLE = { user_id: 'ana', summary: SUMMARY, reflection_count: 0 };
 
+/** Schema of the reply 200 to `GET /users/:id/summary`, which sums up one user's memories. */
 export const userSummary = z
   .strictObject({ ...summary, updated_at: timestamp.describe('Last change of a memory that the summary rests on.') })
   .meta({ id: 'UserSummary', examples: [{ ...EXAMPLE, updated_at: 1795265978965 }] });
+/**
+ * Schema of the reply 200 to `POST /users/:id/summary/regenerate`, which answers as GET /users/:id/summary: a summary
+ * is never out of date.
+ */
 export const regeneratedSummary = z
   .strictObject({ ok: z.literal(true), ...summary })
   .meta({ examples: [{ ok: true, ...EXAMPLE }] });

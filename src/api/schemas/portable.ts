@@ -5,13 +5,16 @@ import {
   EDGE_TYPES,
   MEMORY_STATES,
   MEMORY_STATUSES,
+  PORTABLE_TYPES,
   type PortableLine,
   type PortableType,
   SECTORS,
 } from '../../engine/index.ts';
+import { evalSet } from './evals.ts';
 import { LIMITS, MAX_TIME, MIN_TIME } from './limits.ts';
 import { uuid } from './memory-replies.ts';
 import { retrievalSchema } from './query.ts';
+import { newStanding } from './standing.ts';
 import {
   anyObject,
   choice,
@@ -27,74 +30,16 @@ import {
   metadata,
   namespace,
   numberUpTo,
-  SHOWN_AS,
   tags,
   text,
   time,
   unboundedText,
-  userId,
   type Wire,
 } from './values.ts';
 
 /** Longest title or other line of a document, which its file gave, in UTF-16 code units. */
 const FOUND_CHARACTERS = 65_536;
 const MOST = 1_000_000_000_000;
-
-// ── What is exported ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-const several = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => (typeof value === 'string' ? [value] : value), schema);
-
-const flagText = z
-  .enum(['true', 'false'], expected('true or false'))
-  .transform((value) => value === 'true')
-  .register(SHOWN_AS, { type: 'boolean' });
-
-export const exportQuery = z.strictObject({
-  user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
-  session_id: givenId.optional().describe('Only memories of this session.'),
-  tags: several(tags.min(1, 'must not be empty'))
-    .optional()
-    .describe('Only memories with all of these tags: `tags=a&tags=b`.'),
-  types: several(labels(LIMITS.filterValues, LIMITS.labelCharacters).min(1, 'must not be empty'))
-    .optional()
-    .describe('Only memories of one of these types: `types=a&types=b`.'),
-  from: time.optional().describe('Only memories of events from this time on.'),
-  to: time.optional().describe('Only memories of events before this time.'),
-  vectors: flagText.default(false).describe('Whether memories bring their vectors, for a server with the same model.'),
-});
-export type ExportQuery = z.output<typeof exportQuery>;
-
-/** The two users of `old=new`; the name in the file ends at the first `=`. */
-export function namesOf(pair: string): readonly [old: string, wanted: string] {
-  const at = pair.indexOf('=');
-  return [pair.slice(0, at), pair.slice(at + 1)];
-}
-const USERS = `expected old=new, two users of at most ${LIMITS.idCharacters} characters without control characters`;
-const ONE_TARGET = 'a user of the file can become one user only';
-
-export const importQuery = z.strictObject({
-  dry_run: flagText.default(false).describe('Stores nothing, and counts what an import would do.'),
-  from_line: z
-    .string(expected('one value'))
-    .regex(/^[1-9]\d{0,9}$/, 'expected a number of a line, counted from 1')
-    .transform(Number)
-    .register(SHOWN_AS, { type: 'integer', minimum: 1 })
-    .default(1)
-    .describe('Lines before this one are passed over, after an import that was broken off.'),
-  map_user: several(
-    z
-      .array(
-        text(2 * LIMITS.idCharacters + 1)
-          .refine((pair) => namesOf(pair).every((name) => id.safeParse(name).success) && pair.includes('='), USERS)
-          .meta({ examples: ['ana=anna'] }),
-      )
-      .max(64)
-      .refine((pairs) => new Set(pairs.map((pair) => namesOf(pair)[0])).size === pairs.length, ONE_TARGET),
-  )
-    .optional()
-    .describe('Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated.'),
-});
 
 // ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -307,20 +252,57 @@ const settingLine = z
   .object({ type: z.literal('setting'), name: z.literal('retrieval'), value: retrievalSchema })
   .meta({ id: 'SettingLine' });
 
-/** Schemas of the lines between the first and the last, by type, but for settings. */
+const evalLine = z.object({ type: z.literal('eval_set'), ...evalSet.shape }).meta({ id: 'EvalSetLine' });
+
+const standingLine = z
+  .object({
+    type: z.literal('standing_query'),
+    id: uuid,
+    query: newStanding.shape.query,
+    user_id: orNull(givenId).describe('Only memories of this user answer.'),
+    filters: or(newStanding.shape.filters.unwrap(), {}),
+    min_score: orNull(fraction),
+    created_at: orNull(time),
+  })
+  .meta({ id: 'StandingQueryLine' });
+
+const logItemLine = z
+  .object({
+    type: z.literal('session_item'),
+    user_id: or(id, ''),
+    session_id: givenId,
+    position: integer(0, MOST).describe('Place in the log, from 0; the items of a log come in their order.'),
+    item: jsonValue,
+    created_at: orNull(time),
+    written_by: writer,
+  })
+  .meta({ id: 'SessionItemLine' });
+
+export type SettingLine = z.output<typeof settingLine>;
+export type EvalLine = z.output<typeof evalLine>;
+export type StandingLine = z.output<typeof standingLine>;
+
+/** Schemas of the lines that the engine stores, by type. */
 const DATA_LINES = {
   memory: memoryLine,
   revision: revisionLine,
   link: linkLine,
   document: documentLine,
   document_text: textLine,
+  session_item: logItemLine,
 } as const satisfies { readonly [Type in PortableType]?: z.ZodType<Extract<PortableLine, { readonly type: Type }>> };
 
 /** Schemas of the lines between the first and the last, by type. */
-export const LINE_SCHEMAS = { ...DATA_LINES, setting: settingLine } as const;
+export const LINE_SCHEMAS = {
+  ...DATA_LINES,
+  setting: settingLine,
+  eval_set: evalLine,
+  standing_query: standingLine,
+} as const;
 
 const lineCounts = z.record(z.string(), z.int().min(0));
 
+/** Schema of the first line of an export. */
 export const headLine = z
   .object({
     type: z.literal('cairn.export'),
@@ -333,6 +315,7 @@ export const headLine = z
   })
   .meta({ id: 'HeadLine' });
 
+/** Schema of the last line of an export, by which an import sees that it is whole. */
 export const endLine = z
   .object({
     type: z.literal('end'),
@@ -345,16 +328,7 @@ export const endLine = z
 /** A line of a portable file, as it is written. */
 export const portableLine = z
   .looseObject({
-    type: choice([
-      'cairn.export',
-      'setting',
-      'document',
-      'document_text',
-      'memory',
-      'revision',
-      'link',
-      'end',
-    ]).describe('What the line holds.'),
+    type: choice(['cairn.export', ...PORTABLE_TYPES, 'end']).describe('What the line holds.'),
   })
   .meta({ id: 'PortableLine' });
 /** The same line, in a reply. */

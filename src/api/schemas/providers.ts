@@ -5,10 +5,14 @@ import { LIMITS } from './limits.ts';
 import { count, failure, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, eachSector, flag, page, type Wire } from './values.ts';
 
+/** Schema of the query string of `GET /embeddings/log`, which lists calls of providers, the newest first. */
 export const providerCallsQuery = z.strictObject({
   ...page,
   state: choice(['failed', 'completed']).optional().describe('Only calls with this result.'),
 });
+/**
+ * Schema of the query string of `GET /embeddings/stats`, which sums up calls of providers by day, model and purpose.
+ */
 export const providerUsageQuery = z.strictObject({
   days: digits(1, LIMITS.usageDays).default(30).describe('Number of days, today included.'),
 });
@@ -51,6 +55,7 @@ const providerCall = z
     ],
   });
 export type ProviderCallItem = Wire<typeof providerCall>;
+/** Schema of the reply 200 to `GET /embeddings/log`, which lists calls of providers, the newest first. */
 export const providerCallPage = z.strictObject({ items: z.array(providerCall), total: count });
 
 const totals = {
@@ -94,6 +99,7 @@ const providerUsage = z
     ],
   });
 export type ProviderUsageItem = Wire<typeof providerUsage>;
+/** Schema of the reply 200 to `GET /embeddings/stats`, which sums up calls of providers by day, model and purpose. */
 export const providerUsageReply = z.strictObject({
   items: z.array(providerUsage).describe('Sums by day, model and purpose, the newest first.'),
   totals: z.strictObject(totals).meta({ examples: [TOTALS_EXAMPLE] }),
@@ -102,6 +108,7 @@ export const providerUsageReply = z.strictObject({
 // ── The embedding model ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const MODEL_EXAMPLE = { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 };
+/** Schema of the embedding model of a tenant, or of its models by sector. */
 export const embeddingModel = z
   .strictObject({
     provider: z.string(),
@@ -113,15 +120,23 @@ export const embeddingModel = z
   })
   .meta({ id: 'EmbeddingModel', examples: [MODEL_EXAMPLE] });
 
+/** Schema of the JSON body of `POST /admin/reembed`, which starts or resumes a change of the embedding model. */
 export const reembedSchema = z.strictObject(
   {
     without_refused: flag
       .nullish()
       .describe('If true, the new model goes live even if it refuses many memories; false by default.'),
+    force: flag
+      .nullish()
+      .describe('If true, the new model goes live even if a guarded evaluation set falls; false by default.'),
   },
   BODY_EXPECTED,
 );
 
+/**
+ * Schema of the reply 200 to `GET /admin/reembed`, `POST /admin/reembed/pause` and `DELETE /admin/reembed`, and of the
+ * reply 202 to `POST /admin/reembed`, which starts or resumes a change of the embedding model.
+ */
 export const reembedStatus = z
   .strictObject({
     state: z

@@ -10,6 +10,7 @@ const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
 
 // ── Why a hit came back ──────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Schema of the values from which the profile computes the raw score of a match. */
 export const features = z
   .strictObject({
     similarity: unit.describe('How well words and vector match, relative to the best match.'),
@@ -25,6 +26,7 @@ export const features = z
   })
   .describe('Values that the formula of the profile uses.');
 
+/** Schema of one step that multiplied the raw score of a match, and why. */
 export const adjustment = z.strictObject({
   by: z.enum(['contradicted', 'superseded', 'status', 'consolidated', 'rerank', 'session', 'model']),
   factor: z.number().min(0),
@@ -44,6 +46,7 @@ const arrival = z
   .nullable()
   .describe('The link or name over which activation came; null if there was none.');
 
+/** Schema of why a match came back: its ranks by words and by vectors, activation, features, adjustments. */
 export const hitExplanation = z
   .strictObject({
     lexical: z
@@ -105,6 +108,7 @@ export const matchExample = {
   path: [storedExample.id],
 };
 
+/** Schema of a memory in an answer, with its scores. */
 export const match = z
   .strictObject({
     ...storedFields,
@@ -161,6 +165,7 @@ const tokenSatisfied = z
   .boolean()
   .exactOptional()
   .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
+/** Schema of the lowest score that an answer allowed, and of whether that left anything out. */
 export const floor = z
   .strictObject({
     min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
@@ -174,6 +179,7 @@ export const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
+/** Schema of how an answer ended its list above the floor. */
 export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
@@ -181,9 +187,11 @@ export const cut = z
   })
   .meta({ id: 'Cut' });
 
+/** Schema of whether an answer may be worse than it should be. */
 export const degraded = z
   .boolean()
   .describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
+/** Schema of why an answer is `degraded`; absent if it is not. */
 export const degradedReasons = z
   .array(z.enum(['vectors', ...WORK_ENDS]))
   .exactOptional()
@@ -263,6 +271,7 @@ const explanationExample = {
   trace: [{ stage: 'embed', ms: 0.2, in: 1, out: 1 }],
 };
 
+/** Schema of the reply 200 to `POST /explain`, which explains why a query does or does not return a memory. */
 export const explanation = z
   .strictObject({
     memory_id: uuid,

@@ -207,6 +207,10 @@ const mapFields = (shape: Fields, change: (field: z.ZodType) => z.ZodType): Fiel
   Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, change(field)]));
 
 const retrievalOptions = eachNullish(retrievalFields);
+/**
+ * Schema of the JSON body of `PUT /settings/retrieval`, which replaces all of this tenant's defaults, from the next
+ * query on.
+ */
 export const retrievalSchema = z.strictObject(retrievalOptions, BODY_EXPECTED);
 export type RetrievalBody = z.output<typeof retrievalSchema>;
 
@@ -218,6 +222,7 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Schema of an earlier time to ask for: a bare time, or the times `valid` and `recorded`. */
 export const asOf = z.union(
   [
     time,
@@ -235,6 +240,7 @@ export const asOf = z.union(
   expected('a time, or an object {valid, recorded} of times'),
 );
 
+/** Schema of the JSON body of `POST /memory/query`, which finds memories by words, vectors and links. */
 export const querySchema = z
   .strictObject(
     {

@@ -81,8 +81,10 @@ const CANDIDATE_EXAMPLE = {
   unrelated: false,
 } as const;
 const WEIGHTS_EXAMPLE = { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 };
+/** Id of the recall that the examples of the reference show. */
 export const RECALL_EXAMPLE_ID = '01a1fe39-072e-72be-90b2-5f657e247f4a';
 
+/** Schema of the reply 200 to `GET /recalls/:id`, which shows what was asked, and how the answer came about. */
 export const recallReply = z
   .strictObject({
     recall_id: uuid,
@@ -150,6 +152,7 @@ export type RecalledItem = Wire<typeof candidate>;
 
 // ── Listing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Schema of the query string of `GET /recalls`, which lists answers that were given, the newest first. */
 export const recallListQuery = z.strictObject({
   user_id: id.optional().describe('Only answers to questions about this user; all by default.'),
   memory_id: givenId.optional().describe('Only answers that returned this memory, or nearly did.'),
@@ -162,6 +165,7 @@ export const recallListQuery = z.strictObject({
     .register(SHOWN_AS, { type: 'integer', minimum: 1 })
     .describe('`next` of the page before.'),
 });
+/** Schema of the reply 200 to `GET /recalls`, which lists answers that were given, the newest first. */
 export const recallListReply = z
   .strictObject({
     items: z.array(
@@ -203,6 +207,10 @@ export type RecallListReply = Wire<typeof recallListReply>;
 
 const { query } = querySchema.shape;
 const changeable = querySchema.omit({ query: true, token: true, reinforce: true }).shape;
+/**
+ * Schema of the JSON body of `POST /recalls/:id/replay`, which asks a question again: of the state of then, or of
+ * today, with the same or other weights.
+ */
 export const replaySchema = z
   .strictObject(
     {
@@ -251,6 +259,10 @@ const changed = z
   })
   .meta({ id: 'ChangedMatch' });
 
+/**
+ * Schema of the reply 200 to `POST /recalls/:id/replay`, which asks a question again: of the state of then, or of
+ * today, with the same or other weights.
+ */
 export const replayReply = z
   .strictObject({
     recall_id: uuid,
@@ -292,6 +304,7 @@ export type ReplayReplyItem = Wire<typeof replayReply>;
 
 // ── Feedback ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Schema of the JSON body of `POST /recalls/:id/feedback`, which keeps what matches of an answer were good for. */
 export const feedbackSchema = z
   .strictObject(
     {
@@ -305,6 +318,7 @@ export const feedbackSchema = z
     BODY_EXPECTED,
   )
   .meta({ id: 'NewRecallFeedback' });
+/** Schema of the reply 200 to `POST /recalls/:id/feedback`, which keeps what matches of an answer were good for. */
 export const feedbackReply = z.strictObject({
   recall_id: uuid,
   feedback: z.array(feedback).describe('All feedback on the recall.'),

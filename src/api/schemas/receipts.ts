@@ -28,6 +28,7 @@ const item = z
   })
   .meta({ id: 'BatchReceiptItem' });
 
+/** Schema of the reply 200 to `GET /receipts/:id`, which accounts for every item of a batch. */
 export const batchReceipt = z
   .strictObject({
     id: uuid,

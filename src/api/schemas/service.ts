@@ -16,6 +16,9 @@ const modelState = {
   reason: z.string().exactOptional().describe('Why queries are degraded.'),
 };
 
+/**
+ * Schema of the reply 200 to `GET /health`, which shows that the process answers, with its version and its embedder.
+ */
 export const healthReply = z
   .strictObject({
     ok: z.literal(true),
@@ -67,6 +70,10 @@ const readiness = {
     .exactOptional(),
   embedding: z.strictObject(modelState).exactOptional(),
 };
+/**
+ * Schema of the reply 200 to `GET /ready`, which shows whether this server should be sent requests, and of the reply
+ * 503 to `GET /ready`.
+ */
 export const readyReply = z.strictObject(readiness).meta({
   id: 'Readiness',
   examples: [
@@ -80,6 +87,10 @@ export const readyReply = z.strictObject(readiness).meta({
   ],
 });
 
+/**
+ * Schema of the reply 200 to `GET /sectors`, which shows the five sectors: their decay, their patterns and the number
+ * of their memories.
+ */
 export const sectorsReply = z.strictObject({
   sectors: z.array(z.enum(SECTORS)),
   configs: eachSector(
@@ -95,6 +106,7 @@ export const sectorsReply = z.strictObject({
     .describe('Stored memories by their primary sector, archived ones included.'),
 });
 
+/** Schema of the reply 200 to `GET /stats`, which counts the contents of a tenant, archived memories included. */
 export const statsReply = z.strictObject({
   memories: count,
   by_state: z.strictObject({ queued: count, ready: count, failed: count }),

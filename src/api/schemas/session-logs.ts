@@ -5,6 +5,7 @@ import { LIMITS } from './limits.ts';
 import { count, timestamp, writer } from './memory-replies.ts';
 import { anyValue, BODY_EXPECTED, digits, expected, givenId, integer, jsonValue, userId } from './values.ts';
 
+/** Schema of a session in the path of a route: an id that is not empty. */
 export const sessionIdSchema = givenId;
 
 const owner = userId.nullish().describe('The user who owns the log; `""`, the default, means no particular user.');
@@ -23,13 +24,18 @@ const itemList = (least: number, most: number) =>
     .min(least, 'must not be empty')
     .max(most, `at most ${most} items`);
 
+/**
+ * Schema of the query string of `GET /sessions/:id/log`, which reads the newest items of a session log, in their order.
+ */
 export const logQuery = z.strictObject({
   user_id: owner,
   limit: digits(1, LIMITS.page).default(100).describe('Most items on the page, which has at most 1 MiB of them.'),
   before: digits(0, MAX_LOG_ITEMS).optional().describe('Only items before this position: the `next` of the last page.'),
 });
+/** Schema of the query string of `DELETE /sessions/:id/log`, which erases all items of a session log. */
 export const logOwnerQuery = z.strictObject({ user_id: owner });
 
+/** Schema of the JSON body of `POST /sessions/:id/log`, which appends items to a session log, all or none. */
 export const appendSchema = z
   .strictObject(
     {
@@ -42,6 +48,7 @@ export const appendSchema = z
   )
   .meta({ id: 'LogAppend' });
 
+/** Schema of the JSON body of `POST /sessions/:id/log/replace`, which replaces the end of a session log in one step. */
 export const replaceSchema = z
   .strictObject(
     {
@@ -63,6 +70,10 @@ export const replaceSchema = z
   .describe(`Replaces at most ${MAX_REPLACED_ITEMS} items.`)
   .meta({ id: 'LogReplace' });
 
+/**
+ * Schema of the JSON body of `POST /sessions/:id/log/pop`, which takes the newest item off a session log and returns
+ * it.
+ */
 export const popSchema = z.strictObject({ user_id: owner, expected_total: ifTotal }, BODY_EXPECTED);
 
 const total = count.describe('Items in the whole log.');
@@ -81,6 +92,9 @@ const EXAMPLE = {
   written_by: '3f2a9c0d1e4b5a68',
 };
 
+/**
+ * Schema of the reply 200 to `GET /sessions/:id/log`, which reads the newest items of a session log, in their order.
+ */
 export const logReply = z
   .strictObject({
     items: z.array(logItem).describe('The oldest first.'),
@@ -89,6 +103,7 @@ export const logReply = z
   })
   .meta({ examples: [{ items: [EXAMPLE], total: 2, next: 1 }] });
 
+/** Schema of the reply 200 to `POST /sessions/:id/log` and `POST /sessions/:id/log/replace`. */
 export const changedLogReply = z
   .strictObject({
     position: count.describe('Position of the first item that was written.'),
@@ -98,10 +113,15 @@ export const changedLogReply = z
   })
   .meta({ id: 'LogChanged', examples: [{ position: 0, removed: 0, total: 2, replayed: false }] });
 
+/**
+ * Schema of the reply 200 to `POST /sessions/:id/log/pop`, which takes the newest item off a session log and returns
+ * it.
+ */
 export const poppedReply = z
   .strictObject({ popped: logItem.nullable().describe('The newest item; null if the log was empty.'), total })
   .meta({ examples: [{ popped: EXAMPLE, total: 1 }] });
 
+/** Schema of the reply 200 to `DELETE /sessions/:id/log`, which erases all items of a session log. */
 export const clearedReply = z
   .strictObject({ ok: z.literal(true), removed: count })
   .meta({ examples: [{ ok: true, removed: 2 }] });

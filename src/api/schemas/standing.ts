@@ -32,6 +32,10 @@ const filters = filtersSchema.omit({
   endTime: true,
 });
 
+/**
+ * Schema of the JSON body of `POST /standing`, which registers a question, and tells of each memory that answers it
+ * from now on.
+ */
 export const newStanding = z.strictObject(
   {
     query: text(LIMITS.queryCharacters)
@@ -51,9 +55,13 @@ export const newStanding = z.strictObject(
 );
 export type NewStandingBody = z.output<typeof newStanding>;
 
+/** Schema of the query string of `GET /standing` and `GET /webhooks`. */
 export const listQuery = pageQuery.extend({
   user_id: userId.optional().describe('Only what belongs to this user.'),
 });
+/**
+ * Schema of the query string of `GET /webhooks/:id/deliveries`, which lists the deliveries of a webhook, newest first.
+ */
 export const deliveriesQuery = pageQuery.extend({
   state: choice(DELIVERY_STATES).optional().describe('Only deliveries in this state.'),
 });
@@ -67,8 +75,10 @@ const standingFields = {
   created_at: timestamp,
   answers: count.describe('Memories that answered and are still stored.'),
 };
+/** Schema of the reply 200 to `GET /standing/:id`, which shows a standing query. */
 export const standing = z.strictObject(standingFields).meta({ id: 'StandingQuery' });
 export type StandingItem = Wire<typeof standing>;
+/** Schema of the reply 200 to `GET /standing`, which lists the standing queries, newest first. */
 export const standingList = z.strictObject({ items: z.array(standing).describe('Newest first.'), total: count });
 
 const answer = z.strictObject({
@@ -81,10 +91,18 @@ const answer = z.strictObject({
   at: timestamp,
 });
 export type StandingAnswerItem = Wire<typeof answer>;
+/**
+ * Schema of the reply 200 to `GET /standing/:id/answers`, which lists the memories that answered a standing query,
+ * newest first.
+ */
 export const standingAnswers = z.strictObject({ items: z.array(answer).describe('Newest first.'), total: count });
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Schema of the JSON body of `POST /webhooks`, which registers an address that is told of each event from now on,
+ * signed.
+ */
 export const newWebhook = z.strictObject(
   {
     url: url.describe('Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`.'),
@@ -107,15 +125,28 @@ const webhookFields = {
     .strictObject({ pending: count, delivered: count, dead: count })
     .describe('Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`.'),
 };
+/**
+ * Schema of the reply 200 to `GET /webhooks/:id`, which shows a webhook, and how many deliveries wait, came through or
+ * gave up.
+ */
 export const webhook = z.strictObject(webhookFields).meta({ id: 'Webhook' });
 export type WebhookItem = Wire<typeof webhook>;
+/**
+ * Schema of the reply 201 to `POST /webhooks`, which registers an address that is told of each event from now on,
+ * signed.
+ */
 export const createdWebhook = z.strictObject({
   ...webhookFields,
   secret: z.string().describe('Signs each delivery. It is shown this once.'),
 });
 export type CreatedWebhookItem = Wire<typeof createdWebhook>;
+/** Schema of the reply 200 to `GET /webhooks`, which lists the webhooks, newest first, without their secrets. */
 export const webhookList = z.strictObject({ items: z.array(webhook).describe('Newest first.'), total: count });
 
+/**
+ * Schema of the reply 201 to `POST /standing`, which registers a question, and tells of each memory that answers it
+ * from now on.
+ */
 export const createdStanding = z.strictObject({
   ...standingFields,
   webhook: createdWebhook.nullable().describe('The webhook that was made for it; null for none.'),
@@ -137,7 +168,10 @@ const delivery = z.strictObject({
   last_error: z.string().nullable().describe('What was wrong at the last attempt; null for nothing.'),
 });
 export type DeliveryItem = Wire<typeof delivery>;
+/** Schema of the reply 200 to `GET /webhooks/:id/deliveries`, which lists the deliveries of a webhook, newest first. */
 export const deliveryList = z.strictObject({ items: z.array(delivery).describe('Newest first.'), total: count });
 
+/** Schema of the reply 200 to `POST /webhooks/:id/retry`, which tries the dead deliveries of a webhook again. */
 export const retried = z.strictObject({ retried: count.describe('Deliveries that are pending again.') });
+/** Schema of the reply 200 to `DELETE /standing/:id` and `DELETE /webhooks/:id`. */
 export const removed = z.strictObject({ deleted: z.literal(true) });

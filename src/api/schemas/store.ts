@@ -47,6 +47,7 @@ const place = {
   key: givenId.describe('The key of the item, unique within the namespace.'),
 };
 
+/** Schema of the JSON body of `PUT /store/items`, which stores an item under a key, or replaces it. */
 export const storePutSchema = z
   .strictObject(
     {
@@ -81,6 +82,7 @@ export const storePutSchema = z
   });
 export type StorePutBody = z.output<typeof storePutSchema>;
 
+/** Schema of the query string of `GET /store/items`, which shows the item with a key. */
 export const storePlaceQuery = z.strictObject({
   namespace: namespace.describe('The labels of the namespace, joined by dots.'),
   key: place.key,
@@ -95,6 +97,7 @@ export const storePlaceQuery = z.strictObject({
   ...owner,
 });
 
+/** Schema of the JSON body of `DELETE /store/items`, which erases the item with a key, if there is one. */
 export const storePlaceSchema = z.strictObject({ ...place, ...owner }, BODY_EXPECTED);
 
 const paging = (most: string, usual: number) => ({
@@ -104,6 +107,7 @@ const paging = (most: string, usual: number) => ({
     .describe(`${most[0]!.toUpperCase()}${most.slice(1)} to skip.`),
 });
 
+/** Schema of the JSON body of `POST /store/items/search`, which lists items in namespaces, or ranks them by a query. */
 export const storeSearchSchema = z.strictObject(
   {
     namespace_prefix: labels.nullish().describe('First labels of the namespaces; all namespaces by default.'),
@@ -127,6 +131,7 @@ export const storeSearchSchema = z.strictObject(
 );
 export type StoreSearchBody = z.output<typeof storeSearchSchema>;
 
+/** Schema of the JSON body of `POST /store/namespaces`, which lists namespaces that hold items. */
 export const storeNamespacesSchema = z.strictObject(
   {
     prefix: labels.nullish().describe('First labels; `*` stands for any one label.'),
@@ -155,6 +160,7 @@ const EXAMPLE = {
   updated_at: '2026-11-21T12:19:38.965Z',
 };
 
+/** Schema of the reply 200 to `GET /store/items`, which shows the item with a key. */
 export const storeItem = z
   .strictObject(item)
   .nullable()
@@ -167,6 +173,7 @@ const foundItem = z
   })
   .meta({ id: 'StoreItem', examples: [EXAMPLE] });
 export type StoreItemReply = Wire<typeof foundItem>;
+/** Schema of the reply 200 to `POST /store/items/search`, which lists items in namespaces, or ranks them by a query. */
 export const storeItems = z.strictObject({
   items: z.array(foundItem),
   truncated: z
@@ -174,6 +181,7 @@ export const storeItems = z.strictObject({
     .exactOptional()
     .describe('The values have 4 MiB, so further items were left out; absent otherwise.'),
 });
+/** Schema of the reply 200 to `POST /store/namespaces`, which lists namespaces that hold items. */
 export const storeNamespaces = z.strictObject({
   namespaces: z.array(z.array(z.string())).meta({ examples: [[['users', 'ana']]] }),
 });

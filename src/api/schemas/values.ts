@@ -22,6 +22,7 @@ type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
 /** Option of zod: the message for a value of the wrong type. */
 export const expected = (what: string) => ({ error: `expected ${what}` });
 
+/** Error of a body that is no JSON object, for zod's `strictObject`. */
 export const BODY_EXPECTED = expected('a JSON object');
 const CONTROL = /\p{Cc}/u;
 
@@ -45,6 +46,7 @@ export const label = (most: number) =>
 export const id = label(LIMITS.idCharacters);
 /** An id that must be given: not ''. */
 export const givenId = id.min(1, 'must not be empty');
+/** Schema of a `user_id`; '' stands for no particular user. */
 export const userId = id.meta({ examples: ['ana'] });
 
 /** The path of a namespace: labels joined by dots, none of them empty. */
@@ -57,6 +59,7 @@ export const labels = (count: number, most: number) =>
   z
     .array(label(most).min(1, 'must not be empty'), expected('a list of strings'))
     .max(count, `at most ${count} entries`);
+/** Schema of the tags of a memory: at most `LIMITS.tags`, none of them empty. */
 export const tags = labels(LIMITS.tags, LIMITS.labelCharacters);
 
 /** A text of any length, such as the data of a document. */
@@ -67,6 +70,7 @@ export const unboundedText = z.string(expected('a string')).refine((value) => va
 /** A number from 0 to `most`, both included. */
 export const numberUpTo = (most: number) =>
   z.number(expected('a number')).min(0, `expected 0..${most}`).max(most, `expected 0..${most}`);
+/** Schema of a number from 0 to 1, both included. */
 export const fraction = numberUpTo(1);
 /** An integer from `min` to `max`, both included. */
 export const integer = (min: number, max: number) =>
@@ -74,6 +78,7 @@ export const integer = (min: number, max: number) =>
     .int(expected(`an integer in ${min}..${max}`))
     .min(min, `expected ${min}..${max}`)
     .max(max, `expected ${min}..${max}`);
+/** Schema of a boolean in a JSON body. */
 export const flag = z.boolean(expected('true or false'));
 
 const TIME_EXAMPLES = [1_795_265_978_965, '2026-11-21', '2026-11-21T12:19:38+01:00'];
@@ -103,6 +108,7 @@ export const time = z
 
 // ── Choices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Makes the schema of a text that is one of `values`; the error of any other names them all. */
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
 /** A list of one or more of the values; it may name a value twice. */
@@ -111,6 +117,7 @@ export const someOf = <Values extends readonly [string, ...string[]]>(values: Va
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
     .min(1, 'must not be empty')
     .max(values.length, `at most ${values.length} entries`);
+/** Schema of one of the five sectors. */
 export const sector = choice(SECTORS);
 
 /** An object with one value for each of the five sectors. */
@@ -119,6 +126,7 @@ export const eachSector = <Value extends z.ZodType>(value: Value) =>
 
 // ── JSON as data ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Tells whether a value is a JSON object: neither null nor a list. */
 export const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** An object that is passed on by reference and unchanged: every own key is data, `__proto__` too. */
@@ -130,6 +138,7 @@ export const jsonObject = z
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
+/** Schema of the metadata of a memory: a JSON object, whose `sector`, if any, is one of the five sectors. */
 export const metadata = jsonObject
   .superRefine((value, context) => {
     const forced: Json | undefined = Object.hasOwn(value, 'sector') ? value['sector'] : undefined;
@@ -204,6 +213,7 @@ export const page = {
   l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
 };
+/** Schema of the query string of `GET /receipts/:id`, `GET /standing/:id/answers` and others. */
 export const pageQuery = z.strictObject(page);
 /** Page of a list that is sent in pieces, as long as OpenMemory's clients may ask for. */
 export const longPage = {
@@ -211,11 +221,14 @@ export const longPage = {
   l: digits(1, LIMITS.longPage, '; page with u, the offset').default(100).describe('Most items on the page.'),
 };
 
+/** Schema of the query parameter `user_id` by which only that user's memory or document is found. */
 export const ownerFilter = userId
   .optional()
   .describe('The user who must be the owner; otherwise the reply is a 404, as if nothing had this id.');
+/** Schema of the query string of `GET /documents/:id`, `GET /documents/:id/content` and others. */
 export const ownerQuery = z.strictObject({ user_id: ownerFilter });
 
+/** Schema of the query string of `POST /memory/add`, `POST /memories` and others. */
 export const waitQuery = z.strictObject({
   wait: digits(0, LIMITS.waitMs)
     .optional()
@@ -231,6 +244,7 @@ export const noQuery = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed here',
 );
+/** Schema of the query string of `POST /documents/batch`, which stores several documents and pages. */
 export const noQueryOnBatch = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed on a batch; to wait for it, use the token of its reply',

@@ -21,6 +21,6 @@ export function learnedItem({ id, at, state, profile, before, after, report }: L
   };
 }
 
-function optionsItem({ weights, minScore }: LearnedOptions): LearnedItem['before'] {
-  return { weights: { ...weights }, min_score: minScore };
+function optionsItem({ weights, vectorWeight, minScore }: LearnedOptions): LearnedItem['before'] {
+  return { weights: { ...weights }, vector_weight: vectorWeight, min_score: minScore };
 }

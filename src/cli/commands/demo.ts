@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../../engine/index.ts';
@@ -10,6 +9,7 @@ import { listDocuments, splitMarkdown, type Passage } from '../documents.ts';
 import { startProgress } from '../progress.ts';
 import { sendMemories } from '../send-memories.ts';
 import { describeHits, type MatchItem, type MemoryItem } from '../show-hits.ts';
+import { makeThrowawayFolder } from '../throwaway-folder.ts';
 import { bold, counted, cut, cyan, dim, oneLine, print, widthOfTerminal, wrap } from '../terminal.ts';
 
 /** Folder of package.json, in a checkout and in a published package. */
@@ -23,10 +23,6 @@ const HITS = 2;
 const READY_POLL_MS = 25;
 const READY_WITHIN_MS = 60_000;
 const NOTE_WITHIN_MS = 20_000;
-/** Most attempts to remove the temporary folder at a signal. */
-const MAX_REMOVALS = 10;
-/** Pause after each attempt, ms. */
-const REMOVAL_PAUSE_MS = 100;
 
 /**
  * Runs `cairn demo`: stores documents in a temporary store, asks questions about them, and shows the reasons for the
@@ -40,7 +36,7 @@ export async function demo(
     splitMarkdown(file, fs.readFileSync(path.join(folder, file), 'utf8')),
   );
   if (passages.length === 0) throw new CliError(`no Markdown files with text in ${folder}: name another folder`);
-  const store = makeThrowawayFolder();
+  const store = makeThrowawayFolder('demo');
   const config = readConfig({ OM_DB_PATH: path.join(store, 'cairn.sqlite'), OM_PORT: '0', OM_LOG_LEVEL: 'silent' });
   const service = await startService(config);
   try {
@@ -54,24 +50,6 @@ export async function demo(
     await service.stop();
   }
   print('', dim('The store was removed. To keep memories: npm start, cairn add, cairn query.'));
-}
-
-/** Makes a folder that is removed when the process ends, except by SIGKILL. */
-function makeThrowawayFolder(): string {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-demo-'));
-  const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  process.on('exit', remove);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      // Threads of the service still run. A thread that opens the store at this moment makes the folder again.
-      for (let tries = 0; tries < MAX_REMOVALS && fs.existsSync(folder); tries += 1) {
-        remove();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVAL_PAUSE_MS);
-      }
-      process.exit(128 + os.constants.signals[signal]);
-    });
-  }
-  return folder;
 }
 
 async function remember(client: Client, passages: readonly Passage[]): Promise<void> {

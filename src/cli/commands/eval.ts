@@ -1,21 +1,66 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import type { EvalRunItem, EvalRunReply, EvalSetItem } from '../../api/schemas/evals.ts';
 import { CliError } from '../cli-error.ts';
-import { connect, type ConnectionOptions } from '../client.ts';
+import { databaseForm } from '../../engine/for-admin.ts';
+import { readConfig } from '../../engine/index.ts';
+import { type Client, connect, type ConnectionOptions } from '../client.ts';
 import { count, dim, print, table } from '../terminal.ts';
+import { makeThrowawayFolder } from '../throwaway-folder.ts';
 
 export interface EvalOptions extends ConnectionOptions {
   readonly file?: string;
+  /** A backup on a copy of which the sets are run, in place of the server's data. */
+  readonly copy?: string;
   readonly json?: boolean;
 }
 
 /**
  * Runs `cairn eval`: stores the set of a file if one is given, runs one set or all, and prints the numbers beside those
- * of the run before.
+ * of the run before. With `copy` this version and these settings answer, on a copy of the backup.
  * @throws CliError if recall or the rightly empty items of a set fell
  */
-export async function runEvals(name: string | undefined, { file, json, ...connection }: EvalOptions): Promise<void> {
-  const server = connect(connection);
+export async function runEvals(name: string | undefined, options: EvalOptions): Promise<void> {
+  const { copy, ...rest } = options;
+  if (copy === undefined) return runOn(connect(rest), name, rest);
+  const service = await startCopy(copy, connect(rest));
+  try {
+    await runOn(connect({ url: service.url }, {}), name, rest);
+  } finally {
+    await service.stop();
+  }
+}
+
+/**
+ * Starts a service of this version, by the settings of this process, on a copy of a backup. The defaults for queries
+ * are not in a backup; they are those of the running server. The copy embeds nothing anew.
+ * @throws CliError for a file that is no backup in clear
+ */
+async function startCopy(file: string, server: Client): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  if (databaseForm(file) !== 'clear') {
+    throw new CliError(
+      `${file}: expected a backup in clear; restore one that is encrypted into a data folder of its own, and run ` +
+        '`cairn eval` against a server of it',
+      { exitCode: 2 },
+    );
+  }
+  const { startService } = await import('../../main.ts');
+  const defaults = await server.getRetrievalDefaults();
+  const folder = makeThrowawayFolder('eval');
+  const database = path.join(folder, 'cairn.sqlite');
+  fs.copyFileSync(file, database);
+  const own = { OM_DB_PATH: database, OM_PORT: '0', OM_LOG_LEVEL: 'silent', OM_REEMBED: 'manual', OM_EVENTS: 'false' };
+  const given = Object.entries(process.env).filter(([name]) => !NOT_FOR_COPIES.test(name));
+  const service = await startService(readConfig({ ...Object.fromEntries(given), ...own }));
+  await connect({ url: service.url }, {}).putRetrievalDefaults({ ...defaults, force: 'true' });
+  return service;
+}
+
+/** Names settings that would let a copy reach beyond itself, or keep this process from asking it. */
+const NOT_FOR_COPIES =
+  /^(?:REDIS_URL|OM_(?:HOST|API_KEY|API_PROCESSES|EVAL_EVERY|EVENTS|METRICS_.*|BACKUP_.*|ENCRYPTION_.*|OIDC_.*))$/;
+
+async function runOn(server: Client, name: string | undefined, { file, json }: EvalOptions): Promise<void> {
   const stored = file === undefined ? undefined : await server.putEval(readSet(file));
   if (stored !== undefined && name !== undefined && stored.name !== name)
     throw new CliError(`the set in the file is named ${stored.name}: it is stored, and nothing was run`, {

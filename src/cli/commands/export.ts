@@ -43,7 +43,16 @@ export async function exportData(target: string, options: ExportCommandOptions):
   }
   const lines = connect(options).receive(`/export?${queryOf(options).toString()}`);
   const watched = watchEnd(lines);
-  if (options.markdown) return printCounts(await writeMarkdown(target, watched.bytes), watched.end());
+  if (options.markdown) {
+    const written = await writeMarkdown(target, watched.bytes);
+    const { counts, left_out: leftOut = {} } = watched.end();
+    const inLinesAlone = Object.fromEntries(NOT_IN_NOTES.map((type) => [type, counts[type] ?? 0]));
+    const shown = Object.entries(counts).filter(([type]) => !(type in inLinesAlone));
+    return printCounts({
+      counts: { ...Object.fromEntries(shown), ...written },
+      left_out: { ...inLinesAlone, ...leftOut },
+    });
+  }
   const isZipped = target.endsWith('.gz');
   const plain = isZipped ? zipped(watched.bytes) : watched.bytes;
   const bytes = passphrase === undefined ? plain : seal(plain, passphrase);
@@ -58,7 +67,7 @@ export async function exportData(target: string, options: ExportCommandOptions):
     await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { mode: 0o600, flush: true }));
     const end = watched.end();
     fs.renameSync(partial, target);
-    printCounts({}, end);
+    printCounts(end);
     if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
   } finally {
     fs.rmSync(partial, { force: true });
@@ -109,17 +118,25 @@ function watchEnd(source: AsyncIterable<Uint8Array>) {
   };
 }
 
-function printCounts(written: object, { counts, left_out = {} }: EndLine): void {
-  const shown = Object.entries({ ...counts, ...written }).filter(([, number]) => number > 0);
-  print(shown.map(([name, number]) => `${name}: ${count(number)}`).join(', ') || 'nothing to export');
-  const left = Object.entries(left_out).map(([name, number]) => `${count(number)} ${LEFT_OUT[name] ?? name}`);
+function printCounts({ counts, left_out = {} }: EndLine): void {
+  const there = (numbers: EndLine['counts']) => Object.entries(numbers).filter(([, number]) => number > 0);
+  const shown = there(counts).map(([name, number]) => `${name}: ${count(number)}`);
+  print(shown.join(', ') || 'nothing to export');
+  const left = there(left_out).map(([name, number]) => `${count(number)} ${LEFT_OUT[name] ?? name}`);
   if (left.length > 0) print(`left out: ${left.join(', ')}`);
 }
 
-/** What the last line of an export calls things that are not in it. */
+/** Types of lines that no note holds. */
+const NOT_IN_NOTES = ['setting', 'eval_set', 'standing_query', 'revision', 'session_item'] as const;
+
+/** What is not in an export, or in its notes, in words. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
+  setting: 'settings',
+  eval_set: 'evaluation sets',
+  standing_query: 'standing queries',
+  revision: 'earlier versions',
+  session_item: 'items of session logs',
   documents_not_read: 'documents that were not read yet, or could not be',
-  session_log_items: 'items of session logs',
-  evaluation_questions: 'questions of evaluation sets',
-  standing_queries: 'standing queries',
+  webhooks: 'webhooks, whose secrets stay here',
+  consolidations: 'gathered memories, whose sources are there',
 };

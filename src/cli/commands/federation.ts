@@ -5,13 +5,17 @@ import { describeHit } from '../show-hits.ts';
 import { dim, print, table, yellow } from '../terminal.ts';
 import type { QueryCommandOptions } from './query.ts';
 
+/** Options of the commands `cairn federation …`. */
 export interface FederationOptions extends ConnectionOptions {
   readonly tenant?: string;
   readonly serverKey?: string;
   readonly json?: boolean;
 }
 
-/** Runs `cairn federation add NAME ADDRESS`. */
+/**
+ * Runs `cairn federation add NAME ADDRESS`: registers another Cairn server, with the key in `serverKey` or
+ * CAIRN_SERVER_KEY, and prints how to ask it. @throws CairnError for what the service refuses
+ */
 export async function addServer(name: string, address: string, options: FederationOptions): Promise<void> {
   const { tenant, serverKey = process.env.CAIRN_SERVER_KEY, json, ...connection } = options;
   const added = await connect(connection).addServer({
@@ -24,7 +28,7 @@ export async function addServer(name: string, address: string, options: Federati
   );
 }
 
-/** Runs `cairn federation list`. */
+/** Runs `cairn federation list`: prints a line for each server that is registered, or the reply as JSON. */
 export async function listServers({ json, ...connection }: FederationOptions): Promise<void> {
   const page = await connect(connection).listServers();
   if (json) return print(JSON.stringify(page));
@@ -38,7 +42,7 @@ export async function listServers({ json, ...connection }: FederationOptions): P
   print(dim(head!), ...body);
 }
 
-/** Runs `cairn federation remove NAME`. */
+/** Runs `cairn federation remove NAME`: forgets a registered server. @throws CairnError if there is none */
 export async function removeServer(name: string, connection: FederationOptions): Promise<void> {
   await connect(connection).removeServer({ name });
   print(`${name}  removed`);

@@ -38,12 +38,16 @@ export async function importOpenMemory(file: string, options: ConnectionOptions)
     `${count(counts.accepted)} accepted, ${count(counts.duplicate)} known already, ` +
       `${count(counts.rejected)} rejected in ${span(performance.now() - startedAt)}`,
   );
-  const { waypoints, vectors, summaries, relations } = source.leftOut;
+  const { waypoints, vectors, summaries, relations, logs } = source.leftOut;
   print(
     `left out, as Cairn makes its own: ${counted(waypoints, 'waypoint')}, ${counted(vectors, 'vector')}, ` +
       counted(summaries, 'summary', 'summaries'),
   );
-  if (relations > 0) print(`left out: ${counted(relations, 'relation')} between facts`);
+  const others = [
+    ...(relations > 0 ? [`${counted(relations, 'relation')} between facts`] : []),
+    ...(logs > 0 ? [`${counted(logs, 'row')} of logs`] : []),
+  ];
+  if (others.length > 0) print(`left out: ${others.join(', ')}`);
   if (counts.rejected === 0) return;
   for (const { line, reason } of refusals) print(red(`${ids[line - 1] ?? `line ${line}`}: ${oneLine(reason)}`));
   if (counts.rejected > refusals.length) print(`and ${count(counts.rejected - refusals.length)} more`);

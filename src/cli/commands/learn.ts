@@ -34,9 +34,9 @@ export async function learn({ list, accept, revert, json, ...connection }: Learn
 
 function describe({ id, at, state, profile, before, after, report }: LearnedItem): string[] {
   const share = (value: number) => `${(100 * value).toFixed(1)} %`;
-  const change = (name: string, from: number | undefined, to: number) => [
+  const change = (name: string, from: number | null | undefined, to: number | null) => [
     `  ${name}`,
-    String(from ?? ''),
+    String(from ?? (name === 'vector_weight' ? "the embedder's" : '')),
     from === to ? dim('the same') : yellow(String(to)),
   ];
   const measures = (['order', 'wanted', 'unwanted'] as const).map((name) => [
@@ -50,6 +50,7 @@ function describe({ id, at, state, profile, before, after, report }: LearnedItem
     ...table(
       [
         ...Object.entries(after.weights).map(([name, weight]) => change(name, before.weights[name], weight)),
+        change('vector_weight', before.vector_weight, after.vector_weight),
         change('min_score', before.min_score, after.min_score),
         ...measures,
       ],

@@ -7,6 +7,7 @@ import { cancelledBy, errorReply, headersOf, isHandshake, requestId, revisionSet
 export interface McpCommandOptions {
   readonly user?: string;
   readonly allowDelete?: boolean;
+  readonly feedback?: boolean;
   readonly url?: string;
   readonly key?: string;
 }
@@ -25,14 +26,15 @@ const INTERNAL_ERROR = -32603;
  * @throws CliError if no server is found and none can be started
  */
 export async function mcp(options: McpCommandOptions, environment: NodeJS.ProcessEnv = process.env): Promise<void> {
-  const { user, allowDelete, url, key = environment.CAIRN_API_KEY || environment.OM_API_KEY } = options;
+  const { user, allowDelete, feedback, url, key = environment.CAIRN_API_KEY || environment.OM_API_KEY } = options;
   const finder = createServerFinder(url ?? (environment.CAIRN_URL || undefined), environment);
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => void finder.stop().finally(() => process.exit(0)));
   try {
     const address = await finder.find();
     const path = user === undefined ? 'mcp' : `mcp/users/${encodeURIComponent(user)}`;
-    const target = allowDelete === true ? `${path}?tools=forget` : path;
+    const tools = [...(allowDelete === true ? ['forget'] : []), ...(feedback === true ? ['feedback'] : [])];
+    const target = tools.length === 0 ? path : `${path}?tools=${tools.join(',')}`;
     await passMessages(createBridge(createMcpEndpoint({ finder, address, target, key })));
   } finally {
     await finder.stop();

@@ -7,21 +7,23 @@ import { bytes, dim, print, table, yellow } from '../terminal.ts';
 export function listModels(): void {
   for (const provider of ['local', 'ollama'] as const) {
     const rows = CATALOGUE.filter((model) => model.provider === provider).map(
-      ({ name, megabytes, dimensions, languages, licence, repository }) => [
+      ({ name, megabytes, dimensions, retrieval, languages, licence, repository }) => [
         name,
         bytes(megabytes * 1e6),
         String(dimensions),
+        retrieval === null ? '–' : retrieval.toFixed(1),
         languages,
         licence,
         repository === null ? `ollama pull ${name}` : `huggingface.co/${repository}`,
       ],
     );
     const [head, ...body] = table(
-      [[`OM_EMBEDDINGS=${provider}`, 'size', 'dimensions', 'languages', 'licence', 'from'], ...rows],
-      '<>><<<',
+      [[`OM_EMBEDDINGS=${provider}`, 'size', 'dimensions', 'MTEB', 'languages', 'licence', 'from'], ...rows],
+      '<>>><<<',
     );
     print(dim(head!), ...body, '');
   }
+  print('MTEB is the mean nDCG@10 of its 15 English retrieval sets, as published; – where no figure compares.');
   print('Cairn downloads nothing. After a download of a local model: cairn models add NAME FOLDER');
 }
 

@@ -1,4 +1,6 @@
 import type { RecalledItem, RecallItem, ReplayReplyItem } from '../../api/schemas/recalls.ts';
+import type { FeedbackVerdict } from '../../engine/index.ts';
+import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeHits } from '../show-hits.ts';
 import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
@@ -6,12 +8,27 @@ import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow }
 export interface RecallOptions extends ConnectionOptions {
   /** The state to ask again of; left out, the recall is only shown. */
   readonly replay?: 'then' | 'now' | true;
+  /** What the memories were good for. */
+  readonly feedback?: FeedbackVerdict;
+  readonly memory?: readonly string[];
   readonly json?: boolean;
 }
 
-/** Runs `cairn recall ID`: prints how an answer came about, or asks it again and prints what differs. */
-export async function recall(id: string, { replay, json, ...connection }: RecallOptions): Promise<void> {
+/**
+ * Runs `cairn recall ID`: prints how an answer came about, or asks it again and prints what differs, or keeps feedback
+ * on some of its matches.
+ * @throws CliError for feedback without a memory, or a memory without feedback
+ */
+export async function recall(id: string, options: RecallOptions): Promise<void> {
+  const { replay, json, feedback, memory = [], ...connection } = options;
   const client = connect(connection);
+  if ((feedback === undefined) !== (memory.length === 0))
+    throw new CliError('--feedback and --memory go together: name the matches that it is about', { exitCode: 2 });
+  if (feedback !== undefined) {
+    const reply = await client.giveRecallFeedback({ id, verdict: feedback, memory_ids: [...memory] });
+    const rows = reply.feedback.map(({ memory_id, verdict }) => [memory_id, verdict]);
+    return print(...(json ? [JSON.stringify(reply, null, 2)] : table(rows, '<<')));
+  }
   if (replay === undefined) {
     const reply = await client.getRecall({ id });
     return print(...(json ? [JSON.stringify(reply, null, 2)] : describeRecall(reply)));

@@ -8,6 +8,7 @@ export interface ReembedOptions extends ConnectionOptions {
   readonly pause?: boolean;
   readonly cancel?: boolean;
   readonly withoutRefused?: boolean;
+  readonly force?: boolean;
 }
 
 const PHASES = { embed: 'embedding', link: 'linking again', drop: 'deleting the old vectors' } as const;
@@ -23,8 +24,9 @@ export async function reembed(options: ReembedOptions): Promise<void> {
   const before = await client.getReembedStatus();
   if (options.status) return show(before);
   if (before.state === 'needed') show(before);
-  const body = options.withoutRefused ? { without_refused: true } : undefined;
-  show(await client.startReembed(body));
+  const { withoutRefused, force } = options;
+  const body = { ...(withoutRefused ? { without_refused: true } : {}), ...(force ? { force: true } : {}) };
+  show(await client.startReembed(Object.keys(body).length === 0 ? undefined : body));
 }
 
 function show(reply: ReembedItem): void {

@@ -10,7 +10,7 @@ import {
   type FileKey,
 } from '../../engine/for-admin.ts';
 import { CliError } from '../cli-error.ts';
-import { withExclusiveDataFolder } from '../data-folder.ts';
+import { requireFiles, withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
@@ -28,6 +28,7 @@ export async function restore(
       exitCode: 2,
     });
   await withExclusiveDataFolder(async ({ config, pathOf }) => {
+    requireFiles(config);
     const to = pathOf(tenant);
     const progress = startProgress('Restoring', 1);
     const { memories, kept, lost } = await restoreDatabase({

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import { openErasureSearch, readRedis, type Searched } from '../../engine/for-admin.ts';
 import { CliError } from '../cli-error.ts';
 import { withDataFolder } from '../data-folder.ts';
@@ -26,8 +27,11 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
     const search = openErasureSearch(fileOf(options.tenant), { receipts, words });
     const places: Searched[] = [...search.searchTenant()];
     const { paths, OM_BACKUP_FOLDER: backups, REDIS_URL: redis } = config;
-    const files = [paths.control, `${paths.control}-wal`, paths.budget, paths.llmBudget, paths.rates];
-    for (const place of [...files, ...(backups === undefined ? [] : [backups]), ...(options.path ?? [])])
+    for (const place of [
+      ...listServiceFiles(paths.control),
+      ...(backups === undefined ? [] : [backups]),
+      ...(options.path ?? []),
+    ])
       places.push(...search.searchPath(place));
     if (redis !== undefined) places.push(await search.searchTexts('redis', readRedis(redis)));
     show(search, places, options.json ?? false);
@@ -36,6 +40,19 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
     const remains = places.filter(({ found }) => found > 0);
     if (remains.length > 0) throw new CliError(`found in ${counted(remains.length, 'place')}`);
   });
+}
+
+/**
+ * Lists the files of the service beside the control database, with their logs: keys and settings, rates, and what is
+ * remembered of every provider that was ever configured.
+ */
+function listServiceFiles(control: string): string[] {
+  const start = path.basename(control).slice(0, -'control.sqlite'.length);
+  const folder = path.dirname(control);
+  return fs
+    .readdirSync(folder)
+    .filter((name) => name.startsWith(start) && /^[a-z0-9-]+\.sqlite(?:-wal|-shm)?$/.test(name.slice(start.length)))
+    .map((name) => path.join(folder, name));
 }
 
 function readWords(file: string): string[] {

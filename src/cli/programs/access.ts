@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { ROLES } from '../../engine/index.ts';
+import { ROLES } from '../../engine/for-options.ts';
 import type { KeyOptions } from '../commands/keys.ts';
 import { collect, integer, onTenant, overHttp } from '../options.ts';
 

@@ -1,6 +1,6 @@
 import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
-import { FORMATS } from '../../engine/index.ts';
+import { FEEDBACK_VERDICTS, FORMATS } from '../../engine/for-options.ts';
 import type { FederatedQueryOptions } from '../commands/federation.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { LearnOptions } from '../commands/learn.ts';
@@ -98,6 +98,7 @@ function addHistory(program: Command): void {
     .description('run evaluation sets, and compare with the run before; needs an admin key')
     .argument('[name]', 'the set; all by default')
     .option('--file <path>', 'store the set in this file first: JSON as for POST /evals')
+    .option('--copy <backup>', 'run them on a copy of a backup, by this version and these settings')
     .option('--json', 'print each run as a line of JSON')
     .action(async (name: string | undefined, options: EvalOptions) =>
       (await import('../commands/eval.ts')).runEvals(name, options),
@@ -114,7 +115,7 @@ function addRecalls(program: Command): void {
     .option('--json', 'print the reply of the server')
     .action(async (options: RecallsOptions) => (await import('../commands/recall.ts')).recalls(options));
   overHttp(program, 'recall')
-    .description('show how an answer came about, or ask it again')
+    .description('show how an answer came about, ask it again, or say what its matches were good for')
     .argument('<id>', 'recall_id of the answer, as query --json shows it')
     .addOption(
       new Option('--replay [state]', 'ask it again: of the state of then, or of now, and show what differs').choices([
@@ -122,6 +123,8 @@ function addRecalls(program: Command): void {
         'now',
       ]),
     )
+    .addOption(new Option('--feedback <verdict>', 'what matches were good for').choices(FEEDBACK_VERDICTS))
+    .option('--memory <id>', 'a match that the feedback is about; may be repeated', collect)
     .option('--json', 'print the reply of the server')
     .action(async (id: string, options: RecallOptions) => (await import('../commands/recall.ts')).recall(id, options));
 }

@@ -35,6 +35,7 @@ export function addRunCommands(program: Command): void {
     .description('speak the Model Context Protocol on standard input and output, for AI clients')
     .option('--user <id>', 'reach only the memories of this user')
     .option('--allow-delete', 'offer the tool forget, too')
+    .option('--feedback', 'offer the tool rate_recall, too')
     .option('--url <url>', 'the server (default: CAIRN_URL; without it one on this machine, started if none answers)')
     .option('--key <key>', 'its key (default: CAIRN_API_KEY or OM_API_KEY)')
     .action(async (options: object) => (await import('../commands/mcp.ts')).mcp(options));

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { DELIVERY_STATES } from '../../engine/index.ts';
+import { DELIVERY_STATES } from '../../engine/for-options.ts';
 import type { StandingOptions } from '../commands/standing.ts';
 import type { WebhookOptions } from '../commands/webhooks.ts';
 import { fraction, overHttp, parseObject } from '../options.ts';

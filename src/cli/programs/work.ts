@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { JOB_STATES } from '../../engine/index.ts';
+import { JOB_STATES } from '../../engine/for-options.ts';
 import { integer, overHttp } from '../options.ts';
 import { addFederationCommands } from './federation.ts';
 import { addConsolidationCommands } from './consolidations.ts';
@@ -65,6 +65,7 @@ function addEmbeddingCommands(program: Command): void {
     .option('--pause', 'pause; reembed resumes')
     .option('--cancel', 'cancel; the old model stays live')
     .option('--without-refused', 'change to the new model even if it refuses many memories')
+    .option('--force', 'change to the new model even if a guarded evaluation set falls')
     .action(async (options: object) => (await import('../commands/reembed.ts')).reembed(options));
 
   const embeddings = program

@@ -1152,7 +1152,18 @@ export type Explanation = {
 };
 export type ExportedLine = {
   /** What the line holds. */
-  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly type:
+    | 'cairn.export'
+    | 'setting'
+    | 'eval_set'
+    | 'standing_query'
+    | 'document'
+    | 'document_text'
+    | 'memory'
+    | 'revision'
+    | 'link'
+    | 'session_item'
+    | 'end';
   readonly [field: string]: Json;
 };
 export type Failure = {
@@ -1218,7 +1229,7 @@ export type FederationMember = {
   readonly tenant: string | null;
   /** Name of the server; null for this one. */
   readonly server: string | null;
-  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read. */
+  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, or answers of other servers leave no room for this one. */
   readonly outcome: 'answered' | 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed';
   /** Why there is no answer; null for an answer. */
   readonly detail: string | null;
@@ -1885,11 +1896,15 @@ export type Learned = {
   /** What was set when they were learned. */
   readonly before: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   /** What is proposed. */
   readonly after: {
     readonly weights: Readonly<Record<string, number>>;
+    /** Share of the vectors against words; null for the embedder's own. */
+    readonly vector_weight: number | null;
     readonly min_score: number;
   };
   readonly report: {
@@ -2465,7 +2480,18 @@ export type Origin = {
 };
 export type PortableLine = {
   /** What the line holds. */
-  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+  readonly type:
+    | 'cairn.export'
+    | 'setting'
+    | 'eval_set'
+    | 'standing_query'
+    | 'document'
+    | 'document_text'
+    | 'memory'
+    | 'revision'
+    | 'link'
+    | 'session_item'
+    | 'end';
   readonly [field: string]: unknown;
 };
 export type PrivacyPolicy = {
@@ -4339,7 +4365,7 @@ export type UndoConsolidationInput = {
   readonly id: string;
 };
 export type CallMcpInput = {
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
@@ -4359,7 +4385,7 @@ export type CallMcpInput = {
 export type CallMcpOfUserInput = {
   /** The user. */
   readonly user_id: string;
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
@@ -4626,6 +4652,8 @@ export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
   /** If true, the new model goes live even if it refuses many memories; false by default. */
   readonly without_refused?: boolean | null | undefined;
+  /** If true, the new model goes live even if a guarded evaluation set falls; false by default. */
+  readonly force?: boolean | null | undefined;
 };
 export type CancelReembedInput = Readonly<Record<string, never>>;
 export type PauseReembedInput = Readonly<Record<string, never>>;
@@ -6109,7 +6137,7 @@ export interface Operations {
   /** Stores a reflection of a graph: `POST /lgm/reflection`. */
   storeGraphReflection(input?: StoreGraphReflectionInput, options?: CallOptions): Reply<StoreGraphReflectionReply>;
 
-  /** Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`. */
+  /** Exports everything but keys and logs of requests as lines of JSON, in plain text: `GET /export`. */
   exportData(input?: ExportDataInput, options?: CallOptions): Reply<string>;
 
   /** Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`. */

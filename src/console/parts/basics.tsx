@@ -13,7 +13,7 @@ interface PageHeadProps {
   readonly children?: ComponentChildren;
 }
 
-/** The head of a page: its title, what it is for, and what can be done there. */
+/** Shows the head of a page: its title, what it is for, and what can be done there. */
 export function PageHead({ title, about, children }: PageHeadProps) {
   return (
     <header class="page-head">
@@ -26,6 +26,7 @@ export function PageHead({ title, about, children }: PageHeadProps) {
   );
 }
 
+/** Shows in place of a list that there is nothing in it, and below it what can be done. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -35,6 +36,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+/** Shows why something could not be loaded, with a button that tries again if `retry` is given. */
 export function Failed({ error, retry }: { error: Refusal; retry?: () => void }) {
   return (
     <div class="notice notice-bad between" role="alert">
@@ -50,6 +52,7 @@ export function Failed({ error, retry }: { error: Refusal; retry?: () => void })
   );
 }
 
+/** Shows grey lines while something is loaded. */
 export function Waiting({ lines = 3 }: { lines?: number }) {
   return (
     <div class="stack-tight" role="status">
@@ -61,11 +64,12 @@ export function Waiting({ lines = 3 }: { lines?: number }) {
   );
 }
 
+/** Shows the name of a sector in its colour. */
 export function SectorName({ sector }: { sector: Sector }) {
   return <span class={`sector of-${sector}`}>{sector}</span>;
 }
 
-/** A time, as how long ago it was; the exact time shows on hovering. */
+/** Shows a time, as how long ago it was; the exact time shows on hovering. */
 export function Time({ at }: { at: number }) {
   return (
     <time class="nowrap" dateTime={new Date(at).toISOString()} title={dateTime(at)}>
@@ -74,7 +78,7 @@ export function Time({ at }: { at: number }) {
   );
 }
 
-/** A value of 0 to 1 as a bar and a number. */
+/** Shows a value of 0 to 1 as a bar and a number. */
 export function Meter({ value, name, sector }: { value: number; name: string; sector?: Sector }) {
   return (
     <span class={`nowrap ${sector === undefined ? '' : `of-${sector}`}`} title={`${name} ${fixed(value, 3)}`}>
@@ -89,6 +93,7 @@ export function Meter({ value, name, sector }: { value: number; name: string; se
   );
 }
 
+/** Shows a link to a memory: the end of its id, or `children`. */
 export function MemoryLink({ id, children }: { id: string; children?: ComponentChildren }) {
   return <a href={hrefOf(['memory', id])}>{children ?? <span class="mono">{shortId(id)}</span>}</a>;
 }
@@ -107,7 +112,7 @@ interface FieldProps {
   readonly isBare?: boolean;
 }
 
-/** A labelled input. What is typed counts when the field is left or Enter is pressed. */
+/** Shows a labelled input. What is typed counts when the field is left or Enter is pressed. */
 export function Field({ label, value, onChange, list, isBare = false, ...rest }: FieldProps) {
   const id = useId();
   // What is being typed is kept here, as the page around may be drawn anew meanwhile.
@@ -147,7 +152,7 @@ interface ChoiceProps {
   readonly options: readonly (string | readonly [string, string])[];
 }
 
-/** A labelled choice of one of several. */
+/** Shows a labelled choice of one of several. */
 export function Choice({ label, value, onChange, options }: ChoiceProps) {
   const id = useId();
   return (
@@ -167,6 +172,7 @@ export function Choice({ label, value, onChange, options }: ChoiceProps) {
   );
 }
 
+/** Shows a checkbox with its label. */
 export function Check(props: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
   return (
     <label class="check">
@@ -187,7 +193,7 @@ interface TabsProps {
   readonly options: readonly (readonly [string, string])[];
 }
 
-/** A row of tabs; arrow keys move between them. */
+/** Shows a row of tabs; arrow keys move between them. */
 export function Tabs({ label, value, onChange, options }: TabsProps) {
   const move = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;

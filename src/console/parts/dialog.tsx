@@ -14,7 +14,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A question that needs an answer before something is changed. Escape closes it. */
+/** Shows a question that needs an answer before something is changed. Escape closes it. */
 export function Dialog({ title, action, isBad = false, onDo, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);

@@ -5,7 +5,7 @@ import type { Deleted } from '../types.ts';
 import { count } from './format.ts';
 import { CopyButton } from './secret.tsx';
 
-/** What deletes erased, all together, and how that can be proven later. */
+/** Shows what deletes erased, all together, and how that can be proven later. */
 export function Erased({ receipts }: { receipts: readonly Deleted[] }) {
   const tokens = receipts.flatMap(({ erasure }) => (erasure === undefined ? [] : [erasure]));
   return (

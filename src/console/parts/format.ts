@@ -13,11 +13,15 @@ const UNITS = [
   ['minute', 60_000],
 ] as const;
 
+/** Writes a number as in English, with a comma between thousands. */
 export const count = (value: number) => COUNT.format(value);
+/** Writes the day and time of a Unix time (ms) in the time zone of the browser. */
 export const dateTime = (at: number) => DATE.format(at);
+/** Writes the day of a Unix time (ms) in the time zone of the browser. */
 export const day = (at: number) => DAY.format(at);
 /** Two digits after the point, as scores are compared. */
 export const fixed = (value: number, digits = 2) => value.toFixed(digits);
+/** Writes a share of 0 to 1 in per cent, without decimals. */
 export const percent = (value: number) => `${Math.round(value * 100)} %`;
 /** Short form of an id: its last eight characters, as the first ones are its time. */
 export const shortId = (id: string) => `…${id.slice(-8)}`;
@@ -38,6 +42,7 @@ export function duration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`;
 }
 
+/** Writes a number of bytes as B, kB, MB or GB, of 1,000 each. */
 export function bytes(value: number): string {
   if (value < 1_000) return `${value} B`;
   if (value < 1_000_000) return `${(value / 1_000).toFixed(1)} kB`;

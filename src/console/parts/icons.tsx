@@ -11,8 +11,10 @@ const PATHS = {
   work: 'M3 15V9h3v6M7.500 15V4h3v11M12 15v-4h3v4',
   admin: 'M2 5h7M13 5h3M11 3v4M2 13h3M9 13h7M7 11v4',
 } as const;
+/** Names of the drawings that `Icon` knows. */
 export type IconName = keyof typeof PATHS;
 
+/** Shows a small drawing of 18 by 18 units in the colour of the text; screen readers pass over it. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg

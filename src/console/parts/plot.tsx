@@ -24,7 +24,7 @@ interface PlotProps {
   readonly most?: number;
 }
 
-/** Values over time as lines. The latest values stand below as words, for everybody. */
+/** Shows values over time as lines. The latest values stand below as words, for everybody. */
 export function Plot({ title, lines, write, writeX, most }: PlotProps) {
   const points = lines.flatMap((line) => line.points);
   const xs = points.map(([at]) => at);

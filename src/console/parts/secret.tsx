@@ -8,7 +8,7 @@ interface SecretProps {
   readonly onClose: () => void;
 }
 
-/** A secret that was made a moment ago and is shown this once; the page forgets it with this notice. */
+/** Shows a secret that was made a moment ago and is shown this once; the page forgets it with this notice. */
 export function Secret({ title, about, secret, onClose }: SecretProps) {
   return (
     <section class="notice notice-good stack-tight" role="status" aria-label={title}>

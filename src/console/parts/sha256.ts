@@ -6,6 +6,7 @@ export async function sha256(...parts: readonly (string | Uint8Array<ArrayBuffer
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
+/** Reads bytes from hexadecimal digits, two a byte. */
 export function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
 }

@@ -7,7 +7,7 @@ interface TableProps {
   readonly children: ComponentChildren;
 }
 
-/** A table that scrolls sideways by itself where it is wider than the page. */
+/** Shows a table that scrolls sideways by itself where it is wider than the page. */
 export function Table({ label, columns, children }: TableProps) {
   return (
     <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>

@@ -20,6 +20,7 @@ export function sayRefusal(error: unknown): void {
   say(error instanceof Refusal ? [error.message, ...error.errors].join(' ') : String(error));
 }
 
+/** Shows the message of `say` until it is closed or its time is over. It stands once in the page. */
 export function Toast() {
   return (
     <div role="status" aria-live="polite">

@@ -13,7 +13,7 @@ interface VirtualListProps<Item> {
   readonly onNearEnd?: () => void;
 }
 
-/** A list of any length: only the rows in sight are in the page. */
+/** Shows a list of any length: only the rows in sight are in the page. */
 export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd }: VirtualListProps<Item>) {
   const ref = useRef<HTMLDivElement>(null);
   // The first row in sight, not the place of the scroll bar: scrolling within a row draws nothing anew.

@@ -29,7 +29,10 @@ interface WordsProps {
   readonly isCut?: boolean;
 }
 
-/** A text of a memory, to be read. */
+/**
+ * Shows the text of a memory: its first 4,000 characters, or its first lines where `isCut`, with a button for the rest.
+ * Words that begin like one of `terms` are highlighted.
+ */
 export function Words({ children: text, terms = [], isCut = false }: WordsProps) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? text : text.slice(0, FIRST_CHARACTERS);
@@ -49,7 +52,7 @@ export function Words({ children: text, terms = [], isCut = false }: WordsProps)
   );
 }
 
-/** The beginning of a text in one line. */
+/** Shows the first 300 characters of a text as one line, each run of blanks and line breaks as one space. */
 export function Line({ children: text }: { children: string }) {
   return <bdi>{visible(text.slice(0, 300).replace(/\s+/g, ' '))}</bdi>;
 }

@@ -16,6 +16,7 @@ export const learned = {
   from: (recalls: number, profile: string) => `from ${many(recalls, 'answer')}, profile ${profile}`,
   weights: 'Weights',
   weightColumns: ['Weight', '>Now', '>Proposed'],
+  vectors: 'share of vectors',
   floor: 'floor under scores',
   report: (answers: number) => `Measured on the ${many(answers, 'later answer')}, which it did not learn from`,
   reportColumns: ['Measure', '>Before', '>After'],

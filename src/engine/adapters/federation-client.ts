@@ -11,26 +11,37 @@ export const FEDERATED_HEADER = 'x-cairn-federated';
 
 /**
  * What came of a question: the bytes of the answer, or why there is none. `refused`: the server answered an error.
- * `invalid`: what it answered is no answer to a question. `detail` is a sentence without host, address or key.
+ * `invalid`: what it answered is no answer to a question. `failed`: there is no room for its answer here. `detail` is a
+ * sentence without host, address or key.
  */
 export type ServerAnswer =
   | { readonly outcome: 'answered'; readonly bytes: Buffer }
-  | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid'; readonly detail: string };
+  | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed'; readonly detail: string };
 
 /** Asks other Cairn servers. It reaches only addresses that may be asked, whatever resolvers say. */
 export interface FederationClient {
   /** Checks an address before it is stored. @returns it without a slash at its end @throws EngineError `invalid` */
   check(url: string): string;
   /**
-   * Asks a server once, by `POST /memory/query`. What it answers is not looked at; a reply of more than `maxBytes` is
-   * `invalid`.
+   * Asks a server once, by `POST /memory/query`. What it answers is not looked at.
    * @throws whatever `signal` was aborted with
    */
-  ask(
-    server: FederationAccess,
-    question: object,
-    options: { readonly maxBytes: number; readonly signal: AbortSignal },
-  ): Promise<ServerAnswer>;
+  ask(server: FederationAccess, question: object, options: AskOptions): Promise<ServerAnswer>;
+}
+
+interface AskOptions {
+  /** Most bytes of a reply; a longer one is `invalid`. */
+  readonly maxBytes: number;
+  readonly room: AnswerRoom;
+  readonly signal: AbortSignal;
+}
+
+/** The memory that the replies to one question may take. A reply that finds none left is `failed`. */
+export interface AnswerRoom {
+  /** Takes room for bytes that have arrived. @returns false, and takes nothing, if there is none left */
+  take(bytes: number): boolean;
+  /** Gives back what was taken for a reply that is no answer. */
+  give(bytes: number): void;
 }
 
 /**
@@ -54,7 +65,7 @@ export function createFederationClient({
       if (/[?#]/.test(text)) throw new EngineError('invalid', 'url: leave the query string and fragment out of it');
       return url.href.replace(/\/+$/, '');
     },
-    async ask(server, question, { maxBytes, signal }) {
+    async ask(server, question, { signal, ...bounds }) {
       const url = new URL(`${server.url}/memory/query`);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([signal, timeout]);
@@ -73,12 +84,7 @@ export function createFederationClient({
           headers: headersFor(server),
           body: JSON.stringify(question),
         });
-        if (status === 200) {
-          const bytes = await readBounded(body, maxBytes);
-          return bytes === undefined
-            ? invalid(`the server answered more than ${maxBytes} bytes`)
-            : { outcome: 'answered', bytes };
-        }
+        if (status === 200) return await readBounded(body, bounds);
         body.on('error', () => {}).destroy();
         if (status >= 300 && status < 400) return invalid('the server answered with a redirect, which is not followed');
         return { outcome: 'refused', detail: `the server answered ${status}` };
@@ -108,14 +114,25 @@ function headersFor({ key, remoteTenant }: FederationAccess): Record<string, str
   };
 }
 
-/** Reads a body of at most `maxBytes`. @returns undefined for a longer one */
-async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
+/** Reads a body of at most `maxBytes`, as long as there is room for it. */
+async function readBounded(
+  body: AsyncIterable<Buffer>,
+  { maxBytes, room }: Pick<AskOptions, 'maxBytes' | 'room'>,
+): Promise<ServerAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) return undefined;
-    chunks.push(chunk);
+  let answer: ServerAnswer | undefined;
+  try {
+    for await (const chunk of body) {
+      if (bytes + chunk.length > maxBytes) return invalid(`the server answered more than ${maxBytes} bytes`);
+      if (!room.take(chunk.length))
+        return { outcome: 'failed', detail: 'the answers that are read now leave no room for this one' };
+      bytes += chunk.length;
+      chunks.push(chunk);
+    }
+    answer = { outcome: 'answered', bytes: Buffer.concat(chunks) };
+    return answer;
+  } finally {
+    if (answer === undefined) room.give(bytes);
   }
-  return Buffer.concat(chunks);
 }

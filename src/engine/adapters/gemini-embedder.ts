@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
@@ -60,30 +59,52 @@ export function createGeminiEmbedder(config: Config): Embedder {
   };
 }
 
-const errorSchema = z.object({
-  error: z.object({
-    status: z.string().catch(''),
-    message: z.string().catch(''),
-    details: z
-      .array(z.object({ reason: z.string().optional().catch(''), retryDelay: z.string().optional().catch('') }))
-      .catch([]),
-  }),
-});
+interface GeminiError {
+  readonly status: string;
+  readonly message: string;
+  readonly details: readonly { readonly reason: string; readonly retryDelay: string }[];
+}
+
+/**
+ * Reads the error of a reply; what is not there or malformed is ''. By hand, since each thread that answers queries
+ * loads this file, and zod would take 3 MB of it.
+ * @returns undefined for a reply without one
+ */
+function readError(json: unknown): GeminiError | undefined {
+  const error = fieldsOf(fieldsOf(json)?.['error']);
+  if (error === undefined) return undefined;
+  const details = Array.isArray(error['details']) ? error['details'].map(fieldsOf) : [];
+  return {
+    status: textOf(error['status']),
+    message: textOf(error['message']),
+    details: details.map((detail) => ({
+      reason: textOf(detail?.['reason']),
+      retryDelay: textOf(detail?.['retryDelay']),
+    })),
+  };
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
 
 /**
  * Explains a failed reply; undefined if its status says all. Gemini answers 400 also for a wrong key and for an account
  * that is not set up, and says in the body how long to wait.
  */
 function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
-  const parsed = errorSchema.safeParse(json);
-  if (!parsed.success) return undefined;
-  const { error } = parsed.data;
+  const error = readError(json);
+  if (error === undefined) return undefined;
   if (status === 429) {
-    const seconds = error.details.map(({ retryDelay }) => parseFloat(retryDelay ?? '')).find((delay) => delay > 0);
+    const seconds = error.details.map(({ retryDelay }) => parseFloat(retryDelay)).find((delay) => delay > 0);
     return seconds === undefined ? undefined : errors.limited(Math.ceil(seconds * 1_000));
   }
   if (status !== 400) return undefined;
-  if (error.status !== 'INVALID_ARGUMENT' || error.details.some(({ reason }) => reason?.startsWith('API_KEY_')))
+  if (error.status !== 'INVALID_ARGUMENT' || error.details.some(({ reason }) => reason.startsWith('API_KEY_')))
     return errors.misconfigured(status, 'GEMINI_API_KEY and its account');
   if (/output_?dimensionality|task_?type/i.test(error.message))
     return errors.misconfigured(status, 'OM_GEMINI_MODEL and OM_VEC_DIM');

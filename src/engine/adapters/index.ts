@@ -7,6 +7,7 @@
 export { createCodeFlow, type CodeFlow, type CodeFlowSecrets } from './code-flow.ts';
 export { createEmbedder } from './create-embedder.ts';
 export {
+  type AnswerRoom,
   createFederationClient,
   FEDERATED_HEADER,
   type FederationClient,

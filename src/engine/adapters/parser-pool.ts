@@ -1,12 +1,12 @@
-import pLimit from 'p-limit';
 import { EngineError } from '../errors.ts';
 import type { DocumentParser } from '../ports.ts';
 import { createParserChildren } from './parser-children.ts';
 import { aborted, type ParserExit } from './parser-exit.ts';
+import { createParserGate } from './parser-gate.ts';
 import { type ParserProcess, startParserProcess } from './parser-process.ts';
 
 export interface ParserPoolOptions {
-  /** Most child processes; each reads one document at a time. */
+  /** Child processes that read at once, each one document; one more reads for a tenant of which none is read. */
   readonly size: number;
   /** Longest time to read one document (ms); time in the queue or without a processor does not count. */
   readonly timeoutMs: number;
@@ -29,8 +29,8 @@ const IDLE_MS = 60_000;
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
  * that a document leaves behind in a process meets another tenant's. It is kept for further documents of its tenant
  * while it is usable (`ParserProcess.isUsable`); `createParserChildren` says how many are. A start takes 0.6 s of CPU,
- * so that much longer takes a document for which no child was ready. While `size` children are busy, documents wait in
- * the order in which they came; the time limit of a document begins when a child has it. An abort ends a running read
+ * so that much longer takes a document for which no child was ready. While `size` children are busy, documents wait
+ * (`createParserGate`); the time limit of a document begins when a child has it. An abort ends a running read
  * at once, and a waiting one when its turn comes. `close` ends running and waiting reads with EngineError
  * `unavailable`.
  */
@@ -43,7 +43,7 @@ export function createParserPool({
   onStart,
   onExit,
 }: ParserPoolOptions): DocumentParser {
-  const limit = pLimit(size);
+  const gate = createParserGate(size);
   let isClosed = false;
   const start = (): ParserProcess => {
     const parser = startParserProcess({ entry, timeoutMs, heapMb });
@@ -55,7 +55,7 @@ export function createParserPool({
 
   return {
     parse: (request, options = {}) =>
-      limit(async () => {
+      gate.enter(options.tenant ?? '', async () => {
         if (isClosed) throw new EngineError('unavailable', 'the reading of documents was stopped');
         if (options.signal?.aborted) throw aborted();
         const parser = children.take(options.tenant ?? '');

@@ -1,4 +1,5 @@
-import { type Config, withModel } from '../config.ts';
+import type { Config } from '../config.ts';
+import { withModel } from '../named-model.ts';
 import type { Embedder } from '../ports.ts';
 import { createEmbedder } from './create-embedder.ts';
 

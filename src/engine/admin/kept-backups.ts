@@ -6,7 +6,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../config.ts';
-import { exportWrappedKey, tenantOf } from '../control/data-keys.ts';
+import { tenantOf } from '../control/data-keys.ts';
+import { exportWrappedKey } from '../control/key-file.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { BackupFile, Page } from '../types.ts';
 import { backupControl, backupDatabase, keyFileOf } from './backup.ts';

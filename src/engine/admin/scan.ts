@@ -1,10 +1,11 @@
-import { ERASE_PENDING } from '../commands/erase.ts';
+import { ERASE_PENDING, forgetSpaceOf } from '../commands/erase.ts';
 import { changeMemory } from '../commands/patch.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { screenFields } from '../privacy/screen-memory.ts';
 import { startScreening } from '../privacy/screening.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { listEvalItems, putEvalItem } from '../store/evals.ts';
+import { eraseStoredReplies } from '../store/idempotency.ts';
 import { listMemoryNosAfter, readMemoryRows, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteRecall, listRecallsAfter } from '../store/recalls.ts';
@@ -114,9 +115,15 @@ function changedColumns(
   return { ...(Object.fromEntries(columns) as MemoryColumns), ...hash };
 }
 
+/**
+ * Writes a memory without its values, and erases what was made from them: earlier versions, the latent space, and the
+ * hash of the request that brought them.
+ */
 function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): void {
   const [before] = readMemoryRows(context.store, [memoryNo]);
   if (before === undefined) return;
+  forgetSpaceOf(context.store, [before]);
+  eraseStoredReplies(context.store, memoryNo);
   changeMemory(context, before, { columns, status: undefined });
   deleteRevisions(context.store, memoryNo);
 }

@@ -1,12 +1,15 @@
 import type { Logger } from '../ports.ts';
 import type { ProviderHealth } from '../providers/retry.ts';
 import type { StepContext } from '../steps/step-context.ts';
+import type { RetrievalOptions } from '../types.ts';
 
 /** Context of the batches of one tenant's jobs: that of the steps, and who claims the jobs. */
 export interface BatchContext extends StepContext {
   /** Name that the claims bear in the ledger, by which their leases are renewed. */
   readonly owner: string;
   readonly logger: Logger;
+  /** Reads the tenant's defaults for queries; left out where it has none. */
+  readonly defaults?: (() => RetrievalOptions) | undefined;
   /**
    * State of the provider that the jobs' step asks, as the worker's batches have seen it. Left out, each batch is
    * judged by itself.

@@ -11,11 +11,12 @@ import { bulkDueUntil, claimJobs, claimSuspects, claimThese } from '../store/job
 import { holdsLease } from '../store/job-leases.ts';
 import { traced } from '../tracing.ts';
 import { reembedMemories } from '../upkeep/reembed-memories.ts';
-import { directReembed } from '../upkeep/reembed.ts';
+import { directReembed, type TriesModels } from '../upkeep/reembed.ts';
 import type { Batch, BatchContext, BatchResult } from './batch-context.ts';
 import { runNamedDocuments } from './run-document.ts';
 import { settleBatchFailure, settleEncodeFailures } from './settle-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
+import { tryModels } from './try-models.ts';
 import { hasWorked, noteModels, watchProvider } from './watch-provider.ts';
 
 /** The claims of a batch, by the step at which they begin. */
@@ -198,7 +199,8 @@ async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
   });
   const reembedPauseMs = await timed(batch, directors, 'reembed', async () => {
-    for (const director of directors) await directReembed(batch, director);
+    const tries: TriesModels = (models, begun) => tryModels(batch, models, begun);
+    for (const director of directors) await directReembed(batch, director, tries);
   });
   return longerPause(linkPauseMs, reembedPauseMs);
 }

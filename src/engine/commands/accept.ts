@@ -11,13 +11,13 @@ import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { putText, reindexText } from '../store/word-index/memory-text.ts';
+import { insertText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
-import { getReplaced, refuseSecondSuccessor, takePlace } from './relate.ts';
+import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** An item of an add after its screening. `screened` is absent where the policy looks for nothing. */
@@ -52,20 +52,8 @@ export function addMemories(
   refuseOverQuota(context, quota, adding);
 
   const accepted: Accepted[] = [];
-  const outcomes = items.map((item): AddOutcome => {
-    if (isRejected(item)) return item;
-    const { screened, ...memory } = item;
-    const report = screened === undefined ? {} : { screened };
-    try {
-      const result = acceptMemory(context, memory, options);
-      if (!('memoryNo' in result)) return { ...result, ...report };
-      accepted.push(result);
-      return { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo, ...report };
-    } catch (error) {
-      if (!isEngineError(error) || !REJECTING.has(error.code)) throw error;
-      return rejected(error);
-    }
-  });
+  const outcomes: AddOutcome[] = [];
+  for (const item of items) outcomes.push(acceptItem(context, { item, options, before: outcomes, accepted }));
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -88,6 +76,53 @@ interface Accepted {
   readonly id: string;
   readonly jobId: string;
   readonly jobNo: number;
+}
+
+/**
+ * Accepts one item of an add.
+ * @param asked.before outcomes of the items before it
+ * @param asked.accepted memories that this add stored; a new one is put behind them
+ */
+function acceptItem(
+  context: WriteContext,
+  asked: {
+    readonly item: ScreenedItem;
+    readonly options: AddOptions;
+    readonly before: readonly AddOutcome[];
+    readonly accepted: Accepted[];
+  },
+): AddOutcome {
+  const { item, options, before, accepted } = asked;
+  if (isRejected(item)) return item;
+  const { screened, ...memory } = item;
+  const report = screened === undefined ? {} : { screened };
+  try {
+    const sources = getSources(context, sourcesOf(options, before));
+    const result = acceptMemory(context, memory, options);
+    if (!('memoryNo' in result)) return { ...result, ...report };
+    deriveFrom(context, result.memoryNo, sources);
+    accepted.push(result);
+    return { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo, ...report };
+  } catch (error) {
+    if (!isEngineError(error) || !REJECTING.has(error.code)) throw error;
+    return rejected(error);
+  }
+}
+
+/**
+ * Lists the ids of what the next item of an add repeats or sums up.
+ * @param before outcomes of the items before it
+ * @throws EngineError with the refusal of one of them that was refused
+ */
+function sourcesOf({ derived = [] }: AddOptions, before: readonly AddOutcome[]): string[] {
+  const sources = derived.filter(({ item }) => item === before.length).flatMap(({ from }) => from);
+  return sources.map((source) => {
+    if (typeof source === 'string') return source;
+    const outcome = before[source];
+    assert(outcome !== undefined, 'an item of an add rests on items before it');
+    if (isRejected(outcome)) throw new EngineError(outcome.error.code as ErrorCode, outcome.error.message);
+    return outcome.id;
+  });
 }
 
 type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
@@ -150,7 +185,7 @@ export function storeMemory(
   });
   const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
   const { context: before, successors } = neighboursOf(store, place);
-  putText(store, {
+  insertText(store, {
     memoryNo,
     title: memory.title,
     content: memory.content,

@@ -255,8 +255,8 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   return receipt;
 }
 
-/** Forgets the latent space if it may hold words of memories that are erased; the upkeep fits another one. */
-function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
+/** Forgets the latent space if it may hold words of memories that are to go; the upkeep fits another one. */
+export function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
   // An earlier version may have been longer.
   const isPart = ({ content, version }: MemoryRow) => version > 1 || mayBeFitted(content);
   if (hasLatentSpace(store) && rows.some(isPart)) deleteLatentFit(store);

@@ -12,9 +12,10 @@ import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
 import { neighboursOf } from '../store/session-context.ts';
+import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
-import type { ImportOutcome, PortableLine, PortableLink, PortableMemory } from '../types.ts';
+import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
@@ -35,10 +36,8 @@ export function importLines(
   { lines, quota = null }: { readonly lines: readonly PortableLine[]; readonly quota?: Quota | null },
 ): ImportOutcome[] {
   const memories = lines.filter(({ type }) => type === 'memory').length;
-  if (memories > 0) {
-    refuseOverBacklog(context, memories);
-    refuseOverQuota(context, quota, memories);
-  }
+  if (memories > 0) refuseOverBacklog(context, memories);
+  if (memories > 0 || lines.some(({ type }) => type === 'session_item')) refuseOverQuota(context, quota, memories);
   return lines.map((line) => {
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind !== 'new') return judged;
@@ -52,6 +51,7 @@ function storeLine(context: WriteContext, judged: NewLine): void {
   if ('hash' in judged) return storeMemory(context, judged.line, judged);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
   if ('link' in judged) return storeLink(context, judged.line, judged.link);
+  if ('log' in judged) return storeLogItem(context, judged.line, judged.log);
   insertExactDocument(store, judged.line, ensureWriter(store, context.writtenBy));
 }
 
@@ -103,6 +103,14 @@ function indexWords(
   const { title, content, gist, entities, tags, files } = line;
   putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, files, context });
   reindexText(store, successors);
+}
+
+function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow | undefined): void {
+  const { store } = context;
+  const place = { userId: line.user_id, sessionId: line.session_id };
+  const now = line.created_at ?? context.now;
+  const writerNo = ensureWriter(store, context.writtenBy);
+  appendItems(store, log ?? insertLog(store, place, now), [line.item], { writerNo, now });
 }
 
 /** Stores a link, and gives its memories the statuses that it says, unless they came with them. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { EngineError, isEngineError } from '../errors.ts';
 import { findByExternalId, keptHash } from '../store/duplicates.ts';
 import { findEdge, findWaypoint, isOnTheWay, listSuccessors, type EdgeKey } from '../store/edges.ts';
@@ -12,14 +13,17 @@ import {
   type StoredTwin,
 } from '../store/import-rows.ts';
 import type { Store } from '../store/open-store.ts';
+import { findLog, type LogRow, readItems } from '../store/session-logs.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type {
-  ImportOutcome,
-  PortableDocument,
-  PortableLine,
-  PortableLink,
-  PortableMemory,
-  PortableRevision,
+import {
+  type ImportOutcome,
+  MAX_LOG_ITEMS,
+  type PortableDocument,
+  type PortableLine,
+  type PortableLink,
+  type PortableLogItem,
+  type PortableMemory,
+  type PortableRevision,
 } from '../types.ts';
 import { fittingVectors } from './import-vectors.ts';
 import { contradictionOf } from './relate.ts';
@@ -35,7 +39,8 @@ export type NewLine =
     }
   | { readonly kind: 'new'; readonly line: PortableRevision; readonly memoryNo: number }
   | { readonly kind: 'new'; readonly line: PortableLink; readonly link: ResolvedLink }
-  | { readonly kind: 'new'; readonly line: PortableDocument };
+  | { readonly kind: 'new'; readonly line: PortableDocument }
+  | { readonly kind: 'new'; readonly line: PortableLogItem; readonly log: LogRow | undefined };
 
 /** A link whose memories were found. */
 export interface ResolvedLink {
@@ -58,8 +63,12 @@ export function judgeLine(store: Store, line: PortableLine, now: number): NewLin
         return judgeLink(store, line);
       case 'document':
         return judgeDocument(store, line);
+      case 'session_item':
+        return judgeLogItem(store, line);
       case 'document_text':
       case 'setting':
+      case 'eval_set':
+      case 'standing_query':
         return { kind: 'read' };
     }
   } catch (error) {
@@ -166,6 +175,18 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
     if (named !== undefined) throw taken(`external_id belongs to document ${named.id}`);
   }
   return { kind: 'new', line };
+}
+
+/** Judges an item of a session log. What a log has at the item's place, or behind it, was written here. */
+function judgeLogItem(store: Store, line: PortableLogItem): NewLine | ImportOutcome {
+  const log = findLog(store, { userId: line.user_id, sessionId: line.session_id });
+  const items = log?.items ?? 0;
+  if (line.position > items)
+    throw new EngineError('not_found', `position: the log has ${items} items, not the ones before`);
+  if (line.position === MAX_LOG_ITEMS) throw taken(`position: a log has at most ${MAX_LOG_ITEMS} items`);
+  if (log === undefined || line.position === items) return { kind: 'new', line, log };
+  const [there] = readItems(store, log, line.position, line.position + 1);
+  return isDeepStrictEqual(there?.item, line.item) ? KNOWN : KEPT;
 }
 
 function getTwin(store: Store, name: string, id: string): StoredTwin {

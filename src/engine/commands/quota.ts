@@ -20,6 +20,12 @@ const MB = 1024 * 1024;
 export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, adding: number): void {
   if (quota === null) return;
   const { maxMemories, maxMb } = quota;
+  if (maxMb > 0 && store.words !== null) {
+    throw new EngineError(
+      'unprocessable',
+      'quota max_mb: it is not counted in PostgreSQL (OM_DATABASE_URL); set it to 0',
+    );
+  }
   if (maxMb > 0 && usedBytes(store) >= maxMb * MB) {
     const usedMb = Math.ceil(usedBytes(store) / MB);
     throw overQuota(`max_mb (OM_TENANT_MAX_MB): ${usedMb} MB are used, ${maxMb} MB are allowed`);

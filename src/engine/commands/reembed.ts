@@ -21,7 +21,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Begins a change of the model, or goes on with one that was paused or failed. A change to the same model that is under
- * way is left alone, unless `withoutRefused` is set. A change to another model that has not gone live is given up.
+ * way is left alone, unless `withoutRefused` or `force` is set. A change to another model that has not gone live is
+ * given up.
  * Refused memories are tried again, unless the change only goes on after a pause. Where the configured model is live
  * already, gaps in its vectors are filled, and what other models left behind is dropped.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished
@@ -31,12 +32,15 @@ export function startReembed(
   {
     target,
     withoutRefused = false,
+    force = false,
   }: {
     readonly target: SectorModelNumbers;
     /**
      * True if the model goes live however many memories it refuses. If it failed over them, they are not tried again.
      */
     readonly withoutRefused?: boolean;
+    /** True if the model goes live although a guarded evaluation set may fall. */
+    readonly force?: boolean;
   },
 ): void {
   const earlier = findReembed(store);
@@ -47,12 +51,12 @@ export function startReembed(
     }
     cancelReembed({ store });
   } else if (isUnderWay(store)) {
-    if (!withoutRefused || earlier?.phase !== 'embed') return;
+    if (!(withoutRefused || force) || earlier?.phase !== 'embed') return;
     takeBack(store, earlier); // Else the job that directs it would overwrite the record with what it read earlier.
   }
   const current = findReembed(store);
   const hasFailed = current?.phase === 'embed' && findDirector(store)?.state === 'dead';
-  const isBeginning = current === undefined || (hasFailed && !withoutRefused);
+  const isBeginning = current === undefined || (hasFailed && !withoutRefused && !force);
   if (isBeginning) {
     deleteRefusals(store);
     for (const id of listRefusedAdds(store)) retryJob(store, id, now);
@@ -63,6 +67,7 @@ export function startReembed(
   putReembed(store, {
     ...record,
     ...(withoutRefused ? { withoutRefused } : {}),
+    ...(force ? { unguarded: true } : {}),
     since: { at: now, done: countUpTo(store, record.cursor) },
   });
   withdrawDirector(store);

@@ -43,7 +43,7 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
  * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
  *   `conflict` for the link from a gathered memory to a source
  */
-export function linkMemories(context: WriteContext, { src, dst, type, weight, isReflection }: NewLink): Link {
+export function linkMemories(context: WriteContext, { src, dst, type, weight }: NewLink): Link {
   const { store, now } = context;
   if (type === 'supersedes' || type === 'contradicts') {
     const command = type === 'supersedes' ? 'supersede' : 'contradict';
@@ -54,9 +54,19 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight, is
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
   refuseLinkToSource(context, key);
   const put = weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type];
-  if (isReflection && type === 'derived_from') putConcludedEdge(store, key, { similarity: null, weight: put }, now);
-  else putStatedEdge(store, key, put, now, writerNo(context));
+  putStatedEdge(store, key, put, now, writerNo(context));
   return getLink(context, key, to);
+}
+
+/** Returns the memories that one which is being added repeats or sums up. @throws EngineError `not_found` */
+export function getSources(context: WriteContext, ids: readonly string[]): number[] {
+  return ids.map((id) => getNamed(context, 'derived', id).memoryNo);
+}
+
+/** Links a memory that is being added to what it repeats or sums up, as a reflection is linked to its sources. */
+export function deriveFrom({ store, now }: WriteContext, src: number, sources: readonly number[]): void {
+  const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
+  for (const dst of sources) putConcludedEdge(store, { src, dst, type: 'derived_from' }, link, now);
 }
 
 /**

@@ -1,10 +1,12 @@
 /** The writes of standing queries and webhooks. */
+import { EngineError } from '../errors.ts';
 import { feedId } from '../store/events.ts';
 import {
   claimDueMemories,
   type DueMemory,
   eraseStanding as erase,
   getStandingQuery,
+  hasStandingQuery,
   insertStandingQuery,
   noteAnswers as note,
 } from '../store/standing.ts';
@@ -32,8 +34,9 @@ export function createStandingQuery(context: WriteContext, query: NewStandingQue
   const { store, now, newId } = context;
   // Without the feed nothing would tell of an answer.
   feedId(store);
-  const id = newId();
-  const queryNo = insertStandingQuery(store, query, { id, now });
+  const id = query.made?.id ?? newId();
+  if (hasStandingQuery(store, id)) throw new EngineError('conflict', 'id: another standing query has this id');
+  const queryNo = insertStandingQuery(store, query, { id, now: query.made?.at ?? now });
   const { webhookUrl: url, userId } = query;
   const webhook =
     url === undefined ? null : insertWebhook(store, { url, kinds: [], userId }, { id: newId(), queryNo, now });

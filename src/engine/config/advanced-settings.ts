@@ -43,7 +43,8 @@ const SERVER_SETTINGS = {
     'How long a client may read nothing of a reply before its connection is cut (ms).',
   ),
   OM_MAX_CONNECTIONS: integer(10_000, 2, 1_000_000).describe(
-    'Most connections of HTTP clients. One address (of IPv6 one /64) may have half of them.',
+    'Most connections of HTTP clients, in all of OM_API_PROCESSES. One address (of IPv6 one /64) may have half of ' +
+      'them.',
   ),
 };
 
@@ -140,7 +141,9 @@ const DOCUMENT_SETTINGS = {
   OM_UPLOADS_MAX_MB: integer(2048, 1, 1_000_000).describe(
     "Most disk that a tenant's documents may take while they arrive or wait to be read (MB); further ones get 503.",
   ),
-  OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
+  OM_PARSERS: integer(2, 1, 32).describe(
+    'Child processes of a worker that read documents at once; one more reads for a tenant that would wait for others.',
+  ),
   OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe(
     'Time limit for reading one document (ms), below 1 MB down to a third; waiting for a processor does not count.',
   ),

@@ -1,13 +1,6 @@
 import { SECTORS } from '../types.ts';
-import {
-  commaSeparated,
-  fallbacksOf,
-  hasModels,
-  sectorModelsOf,
-  sectorSetting,
-  withModel,
-  type Fallback,
-} from './embedding-models.ts';
+import { commaSeparated, fallbacksOf, sectorModelsOf, sectorSetting, type Fallback } from './embedding-models.ts';
+import { hasModels, withModel } from '../named-model.ts';
 import { serviceUrl } from './setting-kinds.ts';
 import type { Settings } from './settings.ts';
 
@@ -72,8 +65,28 @@ export function crossChecks(settings: Settings): string[] {
   if (settings.OM_ENTITY_MODE === 'none' && settings.OM_ENTITY_MODE_FILE !== undefined) {
     problems.push('OM_ENTITY_MODE=none builds no graph, which OM_ENTITY_MODE_FILE asks for: leave one of them out');
   }
-  problems.push(...checkBackups(settings));
+  problems.push(...checkBackups(settings), ...checkDatabase(settings));
   return problems;
+}
+
+const ENCRYPTION_KEYS = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
+
+/** Refuses beside `OM_DATABASE_URL` what a tenant in PostgreSQL does not have yet. */
+function checkDatabase(settings: Settings): string[] {
+  if (settings.OM_DATABASE_URL === undefined) return [];
+  const refused: readonly (readonly [isSet: boolean, problem: string])[] = [
+    [settings.REDIS_URL !== undefined, 'REDIS_URL: queues do not carry jobs of tenants in PostgreSQL yet'],
+    [settings.OM_API_PROCESSES > 1, `OM_API_PROCESSES=${settings.OM_API_PROCESSES}: one process serves PostgreSQL yet`],
+    [settings.OM_BACKUP_EVERY !== undefined, 'OM_BACKUP_EVERY: back up a tenant in PostgreSQL by its own means'],
+    [settings.OM_TENANT_MAX_MB > 0, `OM_TENANT_MAX_MB=${settings.OM_TENANT_MAX_MB}: it is not counted in PostgreSQL`],
+    [settings.OM_VECTOR_INDEX === 'vec0', 'OM_VECTOR_INDEX=vec0: needs a file of SQLite; choose auto'],
+    [settings.OM_WORD_INDEX !== 'auto', `OM_WORD_INDEX=${settings.OM_WORD_INDEX}: needs a file of SQLite; choose auto`],
+    [
+      ENCRYPTION_KEYS.some((name) => settings[name] !== undefined),
+      `${ENCRYPTION_KEYS.join(', ')}: only files are sealed; encrypt the disks of the database`,
+    ],
+  ];
+  return refused.flatMap(([isSet, problem]) => (isSet ? [`${problem}, or leave OM_DATABASE_URL out`] : []));
 }
 
 function checkBackups({ OM_BACKUP_EVERY: every, OM_BACKUP_FOLDER: folder }: Settings): string[] {

@@ -13,6 +13,13 @@ export const CORE_SETTINGS = {
     .string()
     .default('./data/cairn.sqlite')
     .describe("The default tenant's file. The control database and further tenants live beside it."),
+  OM_DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'expected postgres://user:password@host:port/database' })
+    .optional()
+    .describe(
+      'Experimental: the PostgreSQL, 15 or newer, in which tenants live instead of in files. OM_DB_PATH then says ' +
+        'where the local files lie: the control database and uploads.',
+    ),
   OM_API_KEY: z
     .string()
     .min(16, 'expected at least 16 characters, better 24 or more: `openssl rand -base64 24` prints 32')

@@ -1,29 +1,6 @@
+import { hasModels, MODEL_SETTINGS, type NamedModel } from '../named-model.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import type { Settings } from './settings.ts';
-
-/** The setting that names the model, by provider. `local` is left out: its model is a folder, so there is only one. */
-const MODEL_SETTINGS = {
-  openai: 'OM_OPENAI_MODEL',
-  gemini: 'OM_GEMINI_MODEL',
-  ollama: 'OM_OLLAMA_MODEL',
-  bedrock: 'OM_BEDROCK_MODEL',
-} as const;
-
-/** A model of the provider that `OM_EMBEDDINGS` names, with the dimensions of its vectors. */
-export interface NamedModel {
-  /** Name of the model, as its provider calls it. */
-  readonly model: string;
-  readonly dimensions: number;
-}
-
-/**
- * Returns a copy of the settings with another model and `OM_VEC_DIM`. With a provider whose model no setting names
- * (`synthetic`, `local`), only `OM_VEC_DIM` changes.
- */
-export function withModel<S extends Settings>(settings: S, { model, dimensions }: NamedModel): S {
-  const setting = MODEL_SETTINGS[settings.OM_EMBEDDINGS as keyof typeof MODEL_SETTINGS] as string | undefined;
-  return { ...settings, OM_VEC_DIM: dimensions, ...(setting === undefined ? {} : { [setting]: model }) };
-}
 
 /** A server of `OM_EMBED_FALLBACK`. */
 export interface Fallback {
@@ -51,11 +28,6 @@ export function sectorModelsOf(settings: Settings): NamedModel[] | null {
       settings[sectorSetting(sector)]?.split('@') ?? [];
     return { model, dimensions: Number(dimensions ?? OM_VEC_DIM) };
   });
-}
-
-/** Whether a provider (a value of `OM_EMBEDDINGS`) has several models to choose from. */
-export function hasModels(provider: string): provider is keyof typeof MODEL_SETTINGS {
-  return provider in MODEL_SETTINGS;
 }
 
 /** Splits a list at its commas and trims each entry. An empty entry stays, as ''; '' gives one empty entry. */

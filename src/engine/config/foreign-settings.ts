@@ -4,7 +4,7 @@
  */
 const FOREIGN_SETTINGS: Readonly<Record<string, string>> = {
   OPEN_MEM_RERANKING: 'send `"rerank": "llm"` with a query, or set it for a tenant by PUT /settings/retrieval',
-  OPEN_MEM_RERANKING_MAX_CANDIDATES: 'the language model is shown the first 20 candidates, which is not settable',
+  OPEN_MEM_RERANKING_MAX_CANDIDATES: 'send `k_rerank` with a query, or set it for a tenant the same way',
   OPEN_MEM_ENTITY_EXTRACTION: 'set OM_ENTITY_EXTRACTION to patterns or llm, or OM_ENTITY_MODE=none for no graph',
 };
 

@@ -15,7 +15,7 @@ export const LIMIT_SETTINGS = {
     'Most bytes of uploaded documents a minute for each key (MB); 0 for no limit.',
   ),
   OM_TENANT_EVENT_STREAMS: integer(100, 0, 1_000).describe(
-    'Most event streams that each tenant keeps open in a process, out of 1,000; 0 for no share of its own.',
+    'Most event streams that each tenant keeps open, in all processes; 0 for any number. A process opens 1,000.',
   ),
   OM_TENANT_PARSE_SECONDS: integer(0, 0, 1_000_000).describe(
     'Most time a minute for which the documents of each tenant keep parsers busy (s); 0 for no limit.',

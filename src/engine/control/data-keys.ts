@@ -2,10 +2,9 @@
 
 import path from 'node:path';
 import type Database from 'better-sqlite3';
-import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { CIPHERS, useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
+import { useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { DEFAULT_TENANT } from './control-database.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';
@@ -75,7 +74,13 @@ export function isSharedFile(paths: Config['paths'], file: string): boolean {
   return file !== paths.control && file.startsWith(start) && /^[a-z0-9-]+\.sqlite$/.test(file.slice(start.length));
 }
 
-function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
+/**
+ * Reads the data key of an owner, a tenant's id or SHARED_OWNER, from the control database.
+ * @param controlKey key of the control database, as `controlKeyOf` returns it
+ * @throws EngineError `not_found`; `unprocessable` if a change of the key was broken off, or another master key wrapped
+ *   it
+ */
+export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
   const db = openDatabase(paths.control, { readonly: true, fileMustExist: true, key: controlKey, timeout: 5_000 });
   try {
     const found = listDataKeys(db, masterKey!, owner)[0];
@@ -164,49 +169,4 @@ export function destroyAllKeys(db: Database.Database): void {
 
 function described(owner: string): string {
   return owner === SHARED_OWNER ? 'the shared files' : `tenant ${owner}`;
-}
-
-/**
- * Returns the wrapped key of a tenant as a text to be kept beside a backup; null for a tenant in clear. It is of use
- * only with the master key.
- */
-export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
-  const { masterKey } = settings;
-  if (masterKey === null) return null;
-  const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
-  const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
-  return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
-}
-
-/**
- * Reads what `exportWrappedKey` returned.
- * @throws EngineError `unprocessable` if it is damaged, or another master key wrapped it
- */
-export function importWrappedKey(masterKey: Uint8Array, text: string): FileKey {
-  const parsed = WRAPPED.safeParse(parseJson(text));
-  if (!parsed.success) throw new EngineError('unprocessable', 'the key file of the backup is damaged');
-  const { tenant, cipher, master, wrapped } = parsed.data;
-  const bytes = unwrapKey(masterKey, tenant, Buffer.from(wrapped, 'base64'));
-  if (bytes !== undefined) return { cipher, bytes };
-  throw new EngineError(
-    'unprocessable',
-    `the backup is sealed by the master key ${master}, and the one that is set is ${fingerprintOf(masterKey)}: give ` +
-      'its key by --key-file',
-  );
-}
-
-const WRAPPED = z.object({
-  version: z.literal(1),
-  tenant: z.string(),
-  cipher: z.enum(CIPHERS),
-  master: z.string().regex(/^[0-9a-f]{16}$/),
-  wrapped: z.string(),
-});
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,13 +5,22 @@ import { immediately, type ControlFile } from './control-file.ts';
 /** Time for which uses of keys gather before they are written together (ms), so that no request waits for a commit. */
 const GATHER_MS = 60_000;
 
-/** Notes when keys were last used. */
+/** Keeps the time at which each key was last used, at first in memory and within a minute in the control database. */
 export interface KeyUses {
-  /** Notes that a key was accepted just now. It only changes memory, and never throws. */
+  /**
+   * Notes that a request with this key was accepted just now. It only changes memory, and never throws.
+   * @param keyId public id of the key
+   */
   note(keyId: string): void;
-  /** Writes what was noted. Throws what `storageError` says. */
+  /**
+   * Writes what was noted to the control database.
+   * @throws EngineError `unavailable` while another process locks the file; `storage_full`. What was noted stays noted
+   */
   write(): void;
-  /** Writes what was noted and stops. A file that cannot be written now loses the last minute of uses. */
+  /**
+   * Writes what was noted and stops the timer. If the file is locked or the disk full, the uses of the last minute are
+   * lost.
+   */
   close(): void;
 }
 

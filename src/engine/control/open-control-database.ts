@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../config.ts';
+import { eraseTenantRows, refuseLeftTenant } from '../store/postgres/tenant-database.ts';
 import { removeUploads } from '../documents/uploads.ts';
 import { assert, EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
@@ -40,7 +41,7 @@ interface Context {
   readonly uses: KeyUses;
   readonly paths: Config['paths'];
   readonly clock: Clock;
-  readonly keys: KeySettings;
+  readonly keys: KeySettings & Pick<Config, 'OM_DATABASE_URL'>;
   readonly audit: ServiceAudit;
 }
 
@@ -120,6 +121,7 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
             `a database file of an earlier tenant ${tenantId} is still there: move it away`,
           );
         }
+        if (keys.OM_DATABASE_URL !== undefined) refuseLeftTenant(keys.OM_DATABASE_URL, tenantId);
         ensureDataKey(file.db, keys, tenantId);
         audit.append('tenant.create', { tenant: tenantId }, by);
         return tenant;
@@ -136,6 +138,7 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
         statements.deleteKeysWithoutTenant.run();
         audit.append('tenant.erase', { tenant: tenantId });
         // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
+        if (keys.OM_DATABASE_URL !== undefined) eraseTenantRows(keys.OM_DATABASE_URL, tenantId);
         for (const name of databaseFiles(tenantFile(paths, tenantId))) fs.rmSync(name, { force: true });
         removeUploads(tenantFile(paths, tenantId));
       });

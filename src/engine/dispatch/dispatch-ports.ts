@@ -1,4 +1,5 @@
-import type { QueuedStep, StepPayload } from '../jobs.ts';
+import type { StepPayload } from '../job-payloads.ts';
+import type { QueuedStep } from '../jobs.ts';
 import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
 

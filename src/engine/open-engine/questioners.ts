@@ -5,7 +5,7 @@ import { createQueryEmbedder, type Questioner } from '../providers/query-embedde
 import type { EmbeddingSource } from '../steps/step-context.ts';
 import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import { estimateTokens } from '../text/tokens.ts';
-import type { EngineParts } from './engine-parts.ts';
+import type { EngineParts } from '../parts/engine-parts.ts';
 
 /**
  * Makes the function that finds what embeds queries for a model. It keeps one questioner for each source, with a cache

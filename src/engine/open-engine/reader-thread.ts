@@ -3,8 +3,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { useMasterKey } from '../control/data-keys.ts';
+import { placeOf } from '../control/place-of.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
+import { giveWay, NICENESS } from '../give-way.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
@@ -26,12 +28,14 @@ const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
 
+giveWay(NICENESS.questions);
 releaseMemoryAfterStart();
 useMasterKey(config);
 const logger = forwardingLogger();
 const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
   openTenant(path, {
+    place: placeOf(config, path),
     role: 'reader',
     identity,
     now: systemClock.now(),

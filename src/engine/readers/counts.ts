@@ -23,7 +23,8 @@ export function readStats({ open }: ReadContext): TenantStats {
       vectors: countVectors(store),
       waypoints: countWaypoints(store),
       jobs: countJobs(store),
-      databaseBytes: fs.statSync(store.path).size,
+      // The tables of PostgreSQL hold all tenants together.
+      databaseBytes: store.words === null ? fs.statSync(store.path).size : 0,
       walBytes: walBytes(store.path),
     };
   });

@@ -6,8 +6,11 @@ import {
   type LeftOut,
   listExportedDocuments,
   listExportedLinks,
+  listExportedLogItems,
   listExportedMemories,
+  type LogPosition,
   readExportBounds,
+  selectsLogs,
 } from '../store/export-selection.ts';
 import { listModels } from '../store/embeddings.ts';
 import { withinBytes } from '../store/memories.ts';
@@ -15,13 +18,14 @@ import type { Store } from '../store/open-store.ts';
 import { readRowsAsOf } from '../store/revisions.ts';
 import { nameOfWriter } from '../store/writers.ts';
 import type { ExportOptions, PortableType } from '../types.ts';
-import { documentText, linkText, memoryText, revisionText } from './portable-text.ts';
+import { documentText, linkText, logItemText, memoryText, revisionText } from './portable-text.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Place in an export up to which it was read: documents come first, then memories, then links. */
+/** Place in an export up to which it was read: documents come first, then memories, links, and session logs. */
 export type ExportPlace =
   | { readonly stage: 'documents'; readonly after: number; readonly text: OpenText | null }
-  | { readonly stage: 'memories' | 'links'; readonly after: number };
+  | { readonly stage: 'memories' | 'links'; readonly after: number }
+  | { readonly stage: 'logs'; readonly after: LogPosition };
 
 /** A document of which a part of the text was written. */
 interface OpenText {
@@ -80,6 +84,8 @@ export function readExportSlice(
         return memorySlice(store, asked, asked.place.after);
       case 'links':
         return linkSlice(store, asked, asked.place.after);
+      case 'logs':
+        return logSlice(store, asked, asked.place.after);
     }
   });
 }
@@ -148,6 +154,17 @@ function linkSlice(store: Store, { options: { filter = {} }, bounds }: Asked, af
   return {
     text: lines.join(''),
     counts: { link: lines.length },
-    next: next === null ? null : { stage: 'links', after: next },
+    next: next !== null ? { stage: 'links', after: next } : selectsLogs(filter) ? FIRST_LOG : null,
+  };
+}
+
+const FIRST_LOG: ExportPlace = { stage: 'logs', after: [0, -1] };
+
+function logSlice(store: Store, { options: { filter = {} }, bounds }: Asked, after: LogPosition): ExportSlice {
+  const { items, next } = listExportedLogItems(store, filter, { bounds, after, bytes: SLICE_BYTES });
+  return {
+    text: items.map((row) => `${logItemText(row)}\n`).join(''),
+    counts: { session_item: items.length },
+    next: next === null ? null : { stage: 'logs', after: next },
   };
 }

@@ -1,7 +1,7 @@
 import { judgeLine } from '../commands/judge-import.ts';
 import { findDocumentTwin, findTwinById } from '../store/import-rows.ts';
 import type { Store } from '../store/open-store.ts';
-import type { ImportOutcome, PortableLine } from '../types.ts';
+import type { ImportOutcome, PortableLine, PortableLogItem } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** What an import of a line would do, as far as it depends on what is stored. */
@@ -30,6 +30,11 @@ export function judgeImport(
   );
 }
 
+/** Names a place in a session log. */
+export function logItemId({ user_id: user, session_id: session }: PortableLogItem, position: number): string {
+  return JSON.stringify([user, session, position]);
+}
+
 function missingOf(store: Store, line: PortableLine): JudgedImport['missing'] {
   const memories =
     line.type === 'link'
@@ -42,7 +47,9 @@ function missingOf(store: Store, line: PortableLine): JudgedImport['missing'] {
         : [];
   const documents =
     line.type === 'memory' && line.document !== null ? [{ name: 'document', id: line.document.id }] : [];
+  const logItems = line.type === 'session_item' ? [{ name: 'position', id: logItemId(line, line.position - 1) }] : [];
   return [
+    ...logItems,
     ...memories.filter(({ id }) => findTwinById(store, id) === undefined),
     ...documents.filter(({ id }) => findDocumentTwin(store, id)?.liveNo == null),
   ];

@@ -2,10 +2,17 @@
 import { sectorsFromBits } from '../dynamics.ts';
 import { VECTOR_PRECISIONS } from '../ports.ts';
 import type { MemoryOrigin, RevisionRow, ShownDocument, VectorRow } from '../store/export-rows.ts';
-import type { LinkRow } from '../store/export-selection.ts';
+import type { LinkRow, LogItemRow } from '../store/export-selection.ts';
 import type { MemoryRow } from '../store/memories.ts';
 import { parseStored } from '../store/stored-json.ts';
-import type { PortableDocument, PortableLine, PortableLink, PortableMemory, PortableRevision } from '../types.ts';
+import type {
+  PortableDocument,
+  PortableLine,
+  PortableLink,
+  PortableLogItem,
+  PortableMemory,
+  PortableRevision,
+} from '../types.ts';
 
 /** A line as it is written: times are texts, and what is undefined is left out. */
 type Written<Line> = { readonly [Name in keyof Required<Line>]: unknown } & Pick<PortableLine, 'type'>;
@@ -117,6 +124,20 @@ export function linkText({ type, automatic, created_at, updated_at, ...row }: Li
     winner: row.winner ?? undefined,
     created_at: iso(created_at),
     updated_at: iso(updated_at),
+    written_by: row.written_by ?? undefined,
+  };
+  return JSON.stringify(line);
+}
+
+/** Writes an item of a session log. */
+export function logItemText({ item, created_at, ...row }: LogItemRow): string {
+  const line: Written<PortableLogItem> = {
+    type: 'session_item',
+    user_id: row.user_id,
+    session_id: row.session_id,
+    position: row.position,
+    item: parseStored(item),
+    created_at: iso(created_at),
     written_by: row.written_by ?? undefined,
   };
   return JSON.stringify(line);

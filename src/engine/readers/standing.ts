@@ -1,6 +1,6 @@
 import { createEvidenceMeter, type EvidenceMeter, NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
 import { enoughHeld } from '../retrieve/lenience.ts';
-import { confidenceOf } from '../retrieve/calibrate.ts';
+import { type Circumstances, confidenceOf } from '../retrieve/calibrate.ts';
 import { type QueryVector, similaritiesOf } from '../retrieve/dense.ts';
 import { createStandingIndex, type PreparedQuery, type StandingIndex } from '../retrieve/standing-index.ts';
 import { bitsWithin, createStandingNeighbours, type StandingNeighbours } from '../retrieve/standing-neighbours.ts';
@@ -126,12 +126,12 @@ function createNearFinder(
   const codes = readCodesOf(store, spaceOf(live), memoryNos);
   const base = readCosineBase(store, live.modelNo);
   const known = new Map<string, number>();
-  const reachOf = ({ userId, minScore, knowsForms }: PreparedQuery) => {
+  const reachOf = ({ userId, minScore, forms }: PreparedQuery) => {
     const scope = scopes(userId);
-    const key = `${scope} ${minScore} ${knowsForms}`;
+    const key = `${scope} ${minScore} ${forms}`;
     let reach = known.get(key);
     if (reach === undefined) {
-      const nearness = leastNearness(minScore ?? least, { scope, knowsForms });
+      const nearness = leastNearness(minScore ?? least, { scope, forms });
       reach = nearness > 1 ? -1 : bitsWithin(base + nearness * (1 - base), live.dimensions);
       known.set(key, reach);
     }
@@ -141,7 +141,7 @@ function createNearFinder(
 }
 
 /** The nearness with which a memory that shares no word with a query reaches a score; above 1 where none does. */
-function leastNearness(score: number, circumstances: { readonly scope: number; readonly knowsForms: boolean }): number {
+function leastNearness(score: number, circumstances: Circumstances): number {
   for (let near = 0; near <= 1; near += STEP) {
     const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, voiced: 1, held: 0 }];
     if (confidenceOf({ evidence }, circumstances) >= score) return near;
@@ -168,17 +168,17 @@ function createLeastStrength({
   readonly hasVectors: boolean;
 }): (query: PreparedQuery) => number {
   const known = new Map<string, number>();
-  return ({ userId, minScore, knowsForms, text }) => {
+  return ({ userId, minScore, forms, text }) => {
     const scope = scopes(userId);
     // A message of several sentences may be answered by the words of one, and a small scope asks for a share of words.
     if (enoughHeld(scope) < 1 || text.askingTerms.length > 1) return SMALL_SCOPE_STRENGTH;
-    const key = `${scope} ${minScore ?? least} ${knowsForms}`;
+    const key = `${scope} ${minScore ?? least} ${forms}`;
     let strength = known.get(key);
     if (strength !== undefined) return strength;
     for (strength = 0; strength < 1; strength += STEP) {
       const near = hasVectors ? strength + NEAR_WEIGHT * NEAR_MOST : 0;
       const evidence = [{ strength: near, wordsStrength: strength, voiced: 1, held: 0 }];
-      if (confidenceOf({ evidence }, { scope, knowsForms }) >= (minScore ?? least)) break;
+      if (confidenceOf({ evidence }, { scope, forms }) >= (minScore ?? least)) break;
     }
     known.set(key, strength);
     return strength;
@@ -209,7 +209,7 @@ function scoreOf(
 /** The confidence of a query whose best hit is this text: what `calibrate` gives the best hit as its score. */
 function confidenceBy(
   store: Store,
-  { text: asked, knowsForms }: PreparedQuery,
+  { text: asked, forms }: PreparedQuery,
   {
     text,
     cosine,
@@ -222,7 +222,7 @@ function confidenceBy(
     const isCompared = place === 0 && cosine !== null;
     return { strength: isCompared ? strength : 0, wordsStrength: isCompared ? 0 : strength, voiced: 1, held };
   });
-  return confidenceOf({ evidence }, { scope, knowsForms });
+  return confidenceOf({ evidence }, { scope, forms });
 }
 
 /** Meters by query and base: one takes 20 µs to make, and the same few queries are compared again and again. */

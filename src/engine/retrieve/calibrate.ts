@@ -1,5 +1,6 @@
 import type { Candidate } from './candidate.ts';
 import type { Evidence, QueryEvidence } from './evidence.ts';
+import type { WordFormsKnown } from '../text/query-language.ts';
 import { comparability, enoughHeld } from './lenience.ts';
 import { type Formula, rawScoreOf } from './score.ts';
 
@@ -34,25 +35,39 @@ const FEW = 60;
 const CHANCE_RISE = 0.16;
 const MANY = 10_000;
 /**
- * Factor on chance in languages whose inflection is only guessed: there, answers hold fewer of the question's words.
+ * Factor on chance where the inflection of the question's words is only guessed: there, answers hold fewer of the
+ * question's words.
  */
 const GUESSED_FORMS = 0.7;
+/**
+ * Factor on chance for scripts without spaces: an answer in other words holds fewer of the question's pairs of
+ * characters than it would hold words.
+ */
+const PAIRS = 0.85;
+/**
+ * Factor on chance for a sentence that asks among others that do not. It is measured without a vector, and the others
+ * may hold a part of what it is about.
+ */
+const AMONG_OTHERS = 0.7;
 
 /** The circumstances of a question that are known before any memory is read. */
 export interface Circumstances {
   /** Number of memories that are searched, about. */
   readonly scope: number;
-  /** Whether the inflection of the question's words is known: the result of `knowsWordForms`. */
-  readonly knowsForms: boolean;
+  /** How other forms of the question's words are known: the result of `wordFormsOf`. */
+  readonly forms: WordFormsKnown;
+  /** Whether the asking sentences stand among others that do not ask; false where left out. */
+  readonly amongOthers?: boolean;
 }
 
 /**
  * The strength of evidence that unrelated queries find by chance in a scope.
  * @param few that strength among `FEW` memories
  */
-function chanceAmong({ scope, knowsForms }: Circumstances, few: number): number {
+function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: number): number {
   const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
-  return knowsForms ? chance : GUESSED_FORMS * chance;
+  const byForms = { stemmed: 1, pairs: PAIRS, guessed: GUESSED_FORMS }[forms];
+  return chance * byForms * (amongOthers ? AMONG_OTHERS : 1);
 }
 
 /**
@@ -68,7 +83,12 @@ const RISE = 0.7;
  * Memories without a vector count by their words.
  */
 export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circumstances: Circumstances): number {
-  return Math.max(0, ...evidence.map((ofSentence) => confidenceBy(ofSentence, circumstances)));
+  const [whole, ...sentences] = evidence;
+  if (whole === undefined) return 0;
+  return Math.max(
+    confidenceBy(whole, { scope: circumstances.scope, forms: circumstances.forms }),
+    ...sentences.map((ofSentence) => confidenceBy(ofSentence, circumstances)),
+  );
 }
 
 function confidenceBy({ strength, wordsStrength, voiced, held }: Evidence, circumstances: Circumstances): number {

@@ -35,3 +35,8 @@ export function fuseByRank(lists: readonly RankedList[], k = RANK_CONSTANT): Fus
     .map(([memoryNo, score]) => ({ memoryNo, score }))
     .sort((a, b) => b.score - a.score || a.memoryNo - b.memoryNo);
 }
+
+/** Returns what a place in a list of weight 1 adds to a fused score. @param rank from 1 */
+export function rankShare(rank: number): number {
+  return 1 / (RANK_CONSTANT + rank);
+}

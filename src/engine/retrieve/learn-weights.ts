@@ -1,6 +1,6 @@
 /**
- * Weights of a profile, and the floor under the scores, learned from feedback on recalls. Features of kept recalls are
- * scored anew with other weights, so nothing is asked again.
+ * Weights of a profile, the share of vectors, and the floor under the scores, learned from feedback on recalls.
+ * Features of kept recalls are scored anew with other weights, so nothing is asked again.
  */
 import { createRandom } from '../random.ts';
 import type {
@@ -14,6 +14,7 @@ import type {
   Weights,
 } from '../types.ts';
 import { rawScoreBy, rescore } from './replay.ts';
+import { isFused, withVectorWeight } from './reweigh.ts';
 
 /** Fewest recalls with feedback on a used match and on a useless or wrong one. */
 export const MIN_JUDGED_RECALLS = 40;
@@ -33,7 +34,10 @@ const RANGES: Readonly<Partial<Record<Profile, Readonly<Partial<Record<WeightNam
   composite: { similarity: [0.4, 1], salience: [0, 0.4], recency: [0, 0.4], waypoint: [0, 0.4] },
   activation: { activation: [0.3, 0.9], recency: [0, 0.4], strength: [0, 0.4], confidence: [0, 0.3] },
   retention: { alpha: [0, 1] },
+  fusion: {},
 };
+/** Range of the share of vectors: neither words nor vectors are ever switched off. */
+const VECTOR_WEIGHTS = [0.05, 0.8] as const;
 /** Steps by which a weight is changed, the largest first. */
 const STEPS = [0.1, 0.05, 0.02, 0.01];
 /** Difference of raw scores that counts as a clear order. */
@@ -73,17 +77,21 @@ export function learnWeights(
   const cut = Math.round(judged.length * (1 - HELD_OUT));
   const [past, future] = [judged.slice(0, cut), judged.slice(cut)];
 
-  const fitted = fitWeights(past, profile, present.weights);
-  const [ordersBefore, ordersAfter] = [present.weights, fitted].map((weights) =>
-    future.map((one) => orderOf(one, profile, weights)),
+  const [ofPast, ofFuture] = [createShares(past), createShares(future)];
+  const start = present.vectorWeight ?? judged.findLast(({ recall }) => isFused(recall))?.recall.scoring.vectorWeight;
+  const fitted = fitWeights(ofPast, profile, { weights: present.weights, vectorWeight: start ?? null });
+  const [ordersBefore, ordersAfter] = [present, fitted].map(({ weights, vectorWeight }) =>
+    ofFuture(vectorWeight).map((one) => orderOf(one, profile, weights)),
   ) as [number[], number[]];
   const chance = chanceOf(ordersBefore, ordersAfter);
   const isBetter = mean(ordersAfter) - mean(ordersBefore) >= MIN_GAIN && chance <= MAX_CHANCE;
-  const weights = isBetter ? fitted : present.weights;
+  // What stays where it was is not set, so that another embedder may have another share.
+  const vectorWeight = fitted.vectorWeight === start ? present.vectorWeight : fitted.vectorWeight;
+  const found = { weights: fitted.weights, vectorWeight };
+  const chosen = isBetter ? found : { weights: present.weights, vectorWeight: present.vectorWeight };
 
-  const minScore = fitFloor([past, future], weights, present.minScore);
-  const before = measure(future, profile, present);
-  const tried = measure(future, profile, { weights: fitted, minScore });
+  const minScore = fitFloor([ofPast, ofFuture], chosen, present.minScore);
+  const before = measure(ofFuture, profile, present);
   const report = {
     learnedFrom: past.length,
     heldOut: future.length,
@@ -91,9 +99,11 @@ export function learnWeights(
     before,
     chance,
   };
-  if (!isBetter && minScore === present.minScore) return { better: null, report: { ...report, after: tried } };
-  const better = { weights, minScore };
-  return { better, report: { ...report, after: measure(future, profile, better) } };
+  if (!isBetter && minScore === present.minScore) {
+    return { better: null, report: { ...report, after: measure(ofFuture, profile, { ...found, minScore }) } };
+  }
+  const better = { ...chosen, minScore };
+  return { better, report: { ...report, after: measure(ofFuture, profile, better) } };
 }
 
 /** A recall with the candidates that feedback calls used, and useless or wrong. */
@@ -113,24 +123,39 @@ function judge(recall: RecallRecord): Judged {
   };
 }
 
+/** Weights that are tried, and the share of vectors; null for the share that each recall had. */
+type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
+
+/** Recalls as a share of vectors would have measured them. */
+type Shares = (vectorWeight: number | null) => readonly Judged[];
+
+function createShares(judged: readonly Judged[]): Shares {
+  const known = new Map<number | null, readonly Judged[]>([[null, judged]]);
+  return (vectorWeight) => {
+    const measured =
+      known.get(vectorWeight) ?? judged.map(({ recall }) => judge(withVectorWeight(recall, vectorWeight!)));
+    known.set(vectorWeight, measured);
+    return measured;
+  };
+}
+
 /**
  * Changes one weight after the other by ever smaller steps, as long as that lowers the cost: how clearly useless and
  * wrong matches stand before used ones, and how far the weights are from the present ones.
  */
-function fitWeights(past: readonly Judged[], profile: Profile, present: Weights): Weights {
-  const ranges = Object.entries(RANGES[profile] ?? {}) as [WeightName, readonly [number, number]][];
+function fitWeights(past: Shares, profile: Profile, present: Point): Point {
+  const moves = movesOf(profile, present);
   let best = present;
   let least = costOf(past, profile, present, present);
   for (const step of STEPS) {
     for (let isMoving = true; isMoving;) {
       isMoving = false;
-      for (const [name, [from, to]] of ranges) {
+      for (const move of moves) {
         for (const change of [step, -step]) {
-          const value = Math.round(Math.min(to, Math.max(from, (best[name] ?? 0) + change)) * 100) / 100;
-          const weights = { ...best, [name]: value };
-          const cost = costOf(past, profile, weights, present);
+          const point = move(best, change);
+          const cost = costOf(past, profile, point, present);
           if (cost >= least - 1e-9) continue;
-          best = weights;
+          best = point;
           least = cost;
           isMoving = true;
         }
@@ -140,19 +165,42 @@ function fitWeights(past: readonly Judged[], profile: Profile, present: Weights)
   return best;
 }
 
-function costOf(past: readonly Judged[], profile: Profile, weights: Weights, present: Weights): number {
-  const costs = past.map((one) =>
+/** Lists the ways of changing one weight of a point, within its range. */
+function movesOf(profile: Profile, { vectorWeight: start }: Point): ((point: Point, change: number) => Point)[] {
+  const moved = (value: number, [from, to]: readonly [number, number]) =>
+    Math.round(Math.min(to, Math.max(from, value)) * 100) / 100;
+  const ranges = Object.entries(RANGES[profile] ?? {}) as [WeightName, readonly [number, number]][];
+  return [
+    ...ranges.map(([name, range]) => (point: Point, change: number): Point => ({
+      ...point,
+      weights: { ...point.weights, [name]: moved((point.weights[name] ?? 0) + change, range) },
+    })),
+    ...(start === null
+      ? []
+      : [
+          (point: Point, change: number): Point => ({
+            ...point,
+            vectorWeight: moved((point.vectorWeight ?? start) + change, VECTOR_WEIGHTS),
+          }),
+        ]),
+  ];
+}
+
+function costOf(past: Shares, profile: Profile, { weights, vectorWeight }: Point, present: Point): number {
+  const costs = past(vectorWeight).map((one) =>
     mean(pairsOf(one, profile, weights).map((difference) => Math.log1p(Math.exp(-difference / CLEAR)))),
   );
-  const changes = Object.keys(weights).map(
-    (name) => (weights[name as WeightName]! - (present[name as WeightName] ?? 0)) ** 2,
-  );
-  return mean(costs) + CAUTION * changes.reduce((sum, change) => sum + change, 0);
+  const changes = [
+    ...Object.keys(weights).map((name) => weights[name as WeightName]! - (present.weights[name as WeightName] ?? 0)),
+    (vectorWeight ?? 0) - (present.vectorWeight ?? 0),
+  ];
+  return mean(costs) + CAUTION * changes.reduce((sum, change) => sum + change ** 2, 0);
 }
 
 /** Returns by how much each used match has a higher raw score than each useless or wrong one. */
-function pairsOf({ recall, used, bad }: Judged, profile: Profile, weights: Weights): number[] {
-  const formula = { profile, weights, bestFused: recall.scoring.bestFused };
+function pairsOf({ used, bad }: Judged, profile: Profile, weights: Weights): number[] {
+  // The profile `fusion` measures by the best fused score, which would make each difference too small to be clear.
+  const formula = { profile, weights, bestFused: 1 };
   const scoresOf = (list: readonly KeptCandidate[]) => list.map((candidate) => rawScoreBy(candidate, formula));
   const worse = scoresOf(bad);
   return scoresOf(used).flatMap((score) => worse.map((other) => score - other));
@@ -163,22 +211,22 @@ function orderOf(one: Judged, profile: Profile, weights: Weights): number {
 }
 
 /** Chooses the floor that cuts most useless and wrong matches on the earlier recalls, and holds on the later ones. */
-function fitFloor([past, future]: readonly [readonly Judged[], readonly Judged[]], weights: Weights, present: number) {
-  const before = passing(past, weights, present);
+function fitFloor([past, future]: readonly [Shares, Shares], point: Point, present: number) {
+  const before = passing(past, point, present);
   const found = FLOORS.filter((floor) => floor > present)
-    .map((floor) => ({ floor, ...passing(past, weights, floor) }))
+    .map((floor) => ({ floor, ...passing(past, point, floor) }))
     .filter(({ wanted, unwanted }) => wanted >= MIN_WANTED && before.unwanted - unwanted >= MIN_CUT)
     .toSorted((a, b) => a.unwanted - b.unwanted || a.floor - b.floor)[0];
   if (found === undefined) return present;
-  const later = passing(future, weights, found.floor);
-  const holds = later.wanted >= MIN_WANTED && passing(future, weights, present).unwanted - later.unwanted >= MIN_CUT;
+  const later = passing(future, point, found.floor);
+  const holds = later.wanted >= MIN_WANTED && passing(future, point, present).unwanted - later.unwanted >= MIN_CUT;
   return holds ? found.floor : present;
 }
 
 /** Tells which shares of the used, and of the useless and wrong matches are above a floor. */
-function passing(judged: readonly Judged[], weights: Weights, floor: number): Omit<FeedbackMeasure, 'order'> {
+function passing(shares: Shares, { weights, vectorWeight }: Point, floor: number): Omit<FeedbackMeasure, 'order'> {
   const counts = { used: 0, bad: 0, usedPassing: 0, badPassing: 0 };
-  for (const { recall, used, bad } of judged) {
+  for (const { recall, used, bad } of shares(vectorWeight)) {
     const { hits } = rescore(recall, { weights, minScore: floor, relativeFloor: 0, k: recall.candidates.length });
     const there = new Set(hits.map(({ id }) => id));
     counts.used += used.length;
@@ -189,8 +237,9 @@ function passing(judged: readonly Judged[], weights: Weights, floor: number): Om
   return { wanted: counts.usedPassing / counts.used, unwanted: counts.badPassing / counts.bad };
 }
 
-function measure(judged: readonly Judged[], profile: Profile, { weights, minScore }: LearnedOptions): FeedbackMeasure {
-  return { order: mean(judged.map((one) => orderOf(one, profile, weights))), ...passing(judged, weights, minScore) };
+function measure(shares: Shares, profile: Profile, { minScore, ...point }: LearnedOptions): FeedbackMeasure {
+  const orders = shares(point.vectorWeight).map((one) => orderOf(one, profile, point.weights));
+  return { order: mean(orders), ...passing(shares, point, minScore) };
 }
 
 /** Draws recalls with replacement, and tells in which share of the draws they are ordered no better than before. */

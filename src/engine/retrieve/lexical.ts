@@ -97,7 +97,9 @@ export interface TextSearchOptions {
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
     const index = openWordSearch(store);
-    const located = withStems(plan)
+    const terms = withStems(plan);
+    index.expect(terms.map(({ words }) => words));
+    const located = terms
       .filter(({ words, formOf }) => formOf === undefined || saysNoMore(index, words, formOf))
       .map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
     const byRarity = located.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);

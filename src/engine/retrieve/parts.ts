@@ -1,5 +1,7 @@
 import type { Store } from '../store/open-store.ts';
 import type { AskingSentences } from '../text/asking-sentences.ts';
+import type { QueryTerms } from '../text/index-text.ts';
+import type { QueryText } from '../text/query-text.ts';
 import type { Findings, Fit } from './candidate.ts';
 import type { RankedList } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
@@ -11,6 +13,8 @@ export interface SearchedPart {
   /** The plan of the whole message with the text and the terms of this sentence. */
   readonly plan: QueryPlan;
   readonly lexical: LexicalResult;
+  /** Whether a mark or a word tells that the sentence asks, or nothing tells which of the message's sentences ask. */
+  readonly asks: boolean;
 }
 
 /** A part with its weight among the parts, above 0 and at most 1. */
@@ -39,6 +43,12 @@ const NOISE = 0.08;
 const ONE_QUESTION = 0.2;
 
 /**
+ * How much a sentence without a question word counts beside those with one, where no mark tells which ask. It is one of
+ * the parts only where it counts for more than they do all the same.
+ */
+const UNASKED = 0.5;
+
+/**
  * Least weight of the whole message where a single sentence stands beside the one that asks: it more often says what
  * the question is about than four sentences do.
  */
@@ -49,15 +59,17 @@ const LEAST_OF_TWO = 0.5;
  * text and terms only.
  * @returns an empty list for a message that is one question
  */
-export function plansOfParts(store: Store, plan: QueryPlan): QueryPlan[] {
-  const { asking, askingTerms } = plan.query;
+export function plansOfParts(store: Store, plan: QueryPlan): Omit<SearchedPart, 'lexical'>[] {
+  const { asking, askingTerms, mayAskTerms } = plan.query;
   if (!asking.standAlone) return [];
-  return asking.sentences
-    .map((text, place) => {
-      const query = { text, terms: askingTerms[place]!, asking: NOTHING_ASKED, askingTerms: [] };
-      return { ...plan, query, terms: termsOf(query), matcher: matcherFor(store, query.terms) };
-    })
-    .filter(({ terms }) => terms.length > 0);
+  const planOf = (text: string, terms: QueryTerms, asks: boolean) => {
+    const query = { text, terms, asked: text, asking: NOTHING_ASKED, askingTerms: [], mayAskTerms: [] };
+    return { plan: { ...plan, query, terms: termsOf(query), matcher: matcherFor(store, terms) }, asks };
+  };
+  return [
+    ...asking.sentences.map((text, place) => planOf(text, askingTerms[place]!, true)),
+    ...asking.mayAsk.map((text, place) => planOf(text, mayAskTerms[place]!, false)),
+  ].filter((part) => part.plan.terms.length > 0);
 }
 
 const NOTHING_ASKED: QueryPlan['query']['asking'] = {
@@ -66,12 +78,14 @@ const NOTHING_ASKED: QueryPlan['query']['asking'] = {
   areMarked: false,
   standAlone: false,
   others: 0,
+  mayAsk: [],
 };
 
 /**
  * Weighs the parts against the whole message by their agreement: the share of the other sentences' words, by rarity,
  * that the best memories of a part hold. Sentences about one thing find each other's memories, and foreign sentences do
- * not. Where no question mark tells which sentences ask, a part counts by how much this file has to say about it.
+ * not. Where no question mark tells which sentences ask, a part counts by how much this file has to say about it, and
+ * one with a question word counts twice.
  * @param whole the hits of the whole message
  */
 export function weighParts(
@@ -79,7 +93,8 @@ export function weighParts(
   searched: readonly SearchedPart[],
   { areMarked, others }: Pick<AskingSentences, 'areMarked' | 'others'>,
 ): Parts {
-  const found = searched.filter(({ lexical }) => lexical.hits.length > 0);
+  const asked = Math.max(0, ...searched.filter(({ asks }) => asks).map(bestOf));
+  const found = searched.filter((part) => bestOf(part) > 0 && (part.asks || bestOf(part) > asked));
   if (found.length === 0) return NO_PARTS;
   const most = Math.max(...found.map(bestOf));
   const parts = found
@@ -92,8 +107,20 @@ export function weighParts(
   return { parts, whole: Math.min(1, Math.max(least, (agreement - NOISE) / (ONE_QUESTION - NOISE))) };
 }
 
-function bestOf({ lexical }: SearchedPart): number {
-  return lexical.hits[0]?.bm25 ?? 0;
+/** The BM25 of a part's best memory, 0 without hits; of a sentence that may not ask, a share of it. */
+function bestOf({ lexical, asks }: SearchedPart): number {
+  return (lexical.hits[0]?.bm25 ?? 0) * (asks ? 1 : UNASKED);
+}
+
+/**
+ * The query with the parts that only their weight shows to ask among its asking sentences, and their words before those
+ * of the other sentences, which a limit cuts.
+ */
+export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryText {
+  const found = parts.filter(({ asks }) => !asks).map(({ plan }) => plan.query.terms);
+  if (found.length === 0) return query;
+  const words = [...new Set([...found.flatMap((terms) => terms.words), ...query.terms.words])];
+  return { ...query, terms: { ...query.terms, words }, askingTerms: [...query.askingTerms, ...found] };
 }
 
 /**

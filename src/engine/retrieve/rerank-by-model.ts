@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { serialiseError } from '../errors.ts';
 import type { LanguageModel, Logger } from '../ports.ts';
 import { fenceOf, quote } from '../text/fence.ts';
@@ -74,8 +73,6 @@ function promptOf(query: string, texts: readonly string[]): { instructions: stri
   return { instructions: INSTRUCTIONS, input };
 }
 
-const orderSchema = z.array(z.number());
-
 /**
  * Reads the new order of the places, from 0: first those that the reply names, then the others. Of several arrays the
  * longest counts, since a model may speak of single passages before or after its answer.
@@ -83,13 +80,17 @@ const orderSchema = z.array(z.number());
  */
 function readOrder(reply: string, count: number): readonly number[] | null {
   const arrays = (reply.match(/\[[\d\s,]*\]/g) ?? []).flatMap((text) => {
-    const parsed = orderSchema.safeParse(parseJson(text));
-    return parsed.success ? [parsed.data] : [];
+    const parsed = parseJson(text);
+    return isNumbers(parsed) ? [parsed] : [];
   });
   const longest = arrays.reduce((best, array) => (array.length > best.length ? array : best), []);
   const named = new Set(longest.map((number) => number - 1).filter((place) => place >= 0 && place < count));
   if (named.size === 0) return null;
   return [...named, ...Array.from({ length: count }, (_, place) => place).filter((place) => !named.has(place))];
+}
+
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'number');
 }
 
 function parseJson(text: string): unknown {

@@ -6,9 +6,10 @@ import { readCosineBase } from '../store/calibrations.ts';
 import { readLatentSpace } from '../store/latent-spaces.ts';
 import { runWithin } from '../store/work-budget.ts';
 import { loadWords } from '../store/word-index/open-word-search.ts';
-import { isEnglish, knowsWordForms } from '../text/query-language.ts';
+import { isEnglish, wordFormsOf } from '../text/query-language.ts';
+import type { QueryText } from '../text/query-text.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
-import { calibrate, confidenceOf } from './calibrate.ts';
+import { calibrate, type Circumstances, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
 import { joinModels } from './dense.ts';
@@ -34,7 +35,7 @@ import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
-import { askedText, listsOf, type Parts } from './parts.ts';
+import { askedText, listsOf, type Parts, withFoundParts } from './parts.ts';
 import { raritiesOf } from './term-frequencies.ts';
 import { stepBack } from './step-back.ts';
 import { applyTopic } from './topic.ts';
@@ -222,14 +223,19 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     // With several models, scoring has subtracted the base of each memory's own model already.
     const cosineBase = vectors.length > 1 ? 0 : readCosineBase(store, vectors[0]?.modelNo ?? null);
     const scope = scopeSize(plan);
-    const evidence = evidenceOf(store, reranked, { query: plan.query, cosineBase, texts: plan.texts });
-    const confidence = confidenceOf(evidence, { scope, knowsForms: knowsWordForms(query.query) });
+    const question = withFoundParts(plan, asked);
+    const evidence = evidenceOf(store, reranked, { query: question, cosineBase, texts: plan.texts });
+    const confidence = confidenceOf(evidence, circumstancesOf(question, scope));
     const calibrated = calibrate(reranked, { confidence, evidence, scope, scoring });
     const value = { candidates: calibrated, confidence, evidence };
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
   const measured = evidence.measuredBy;
   return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, evidence, measured };
+}
+
+function circumstancesOf({ asked, asking }: QueryText, scope: number): Circumstances {
+  return { scope, forms: wordFormsOf(asked), amongOthers: asking.others > 0 };
 }
 
 /** Says in the trace how many candidates gained by the question before them; nothing where none did. */
@@ -250,7 +256,7 @@ function reorder(
   return applyTopic(applyDates(byTexts, plan, now), {
     texts: plan.texts,
     raritiesOf: (words) => raritiesOf(store, words),
-    ...(isEnglish(plan.query.text) ? { question: askedText(plan, asked) } : {}),
+    ...(isEnglish(plan.query.asked) ? { question: askedText(plan, asked) } : {}),
     latentSpace: () => readLatentSpace(store),
   });
 }

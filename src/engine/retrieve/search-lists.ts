@@ -31,7 +31,7 @@ export function searchParts(
     const { areMarked } = plan.query.asking;
     const share = areMarked ? Math.max(query.k, Math.ceil(limit / plans.length)) : limit;
     const search = { ...rest, limit: Math.min(limit, share) };
-    const searched = plans.map((part) => ({ plan: part, lexical: searchText(store, part, search) }));
+    const searched = plans.map((part) => ({ ...part, lexical: searchText(store, part.plan, search) }));
     const value = weighParts(whole, searched, plan.query.asking);
     return { value, out: value.whole === 1 ? 0 : value.parts.length, note: describeParts(value) };
   });

@@ -7,7 +7,7 @@ import type { ComparedQuery } from '../store/standing.ts';
 import { identifiersOf, searchableWords } from '../text/index-text.ts';
 import { type StemmedLanguage, stemIn } from '../text/language-stems.ts';
 import { namePartsOf } from '../text/name-parts.ts';
-import { knowsWordForms } from '../text/query-language.ts';
+import { wordFormsOf, type WordFormsKnown } from '../text/query-language.ts';
 import { type QueryText, readQueryText } from '../text/query-text.ts';
 import { stemOf } from '../text/stem-finder.ts';
 import { isAscii } from '../text/words.ts';
@@ -18,8 +18,8 @@ import { weighWords, wordsOf } from './query-words.ts';
 /** A standing query, taken apart. */
 export interface PreparedQuery extends ComparedQuery {
   readonly text: QueryText;
-  /** Whether the inflection of its words is known: the result of `knowsWordForms`. */
-  readonly knowsForms: boolean;
+  /** How other forms of its words are known: the result of `wordFormsOf`. */
+  readonly forms: WordFormsKnown;
 }
 
 export interface StandingIndex {
@@ -50,11 +50,10 @@ interface Posting {
 
 /** Makes the index of these queries. A query takes some 20 µs and a kilobyte. */
 export function createStandingIndex(rows: readonly ComparedQuery[]): StandingIndex {
-  const queries = rows.map((row) => ({
-    ...row,
-    text: readQueryText(row.query),
-    knowsForms: knowsWordForms(row.query),
-  }));
+  const queries = rows.map((row) => {
+    const text = readQueryText(row.query);
+    return { ...row, text, forms: wordFormsOf(text.asked) };
+  });
   const postings = new Map<string, Posting[]>();
   const languages = new Set<StemmedLanguage>();
   const totals = queries.map(({ query, text }, slot) => {

@@ -44,7 +44,7 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
   const byUser = new Map<string | null, readonly Group[]>();
   for (const [userId, own] of Map.groupBy(placed, ({ query }) => query.userId)) {
-    const groups = Map.groupBy(own, ({ query: { minScore, knowsForms } }) => `${minScore} ${knowsForms}`);
+    const groups = Map.groupBy(own, ({ query: { minScore, forms } }) => `${minScore} ${forms}`);
     byUser.set(
       userId,
       [...groups.values()].map((members) => ({

@@ -8,6 +8,7 @@ import { textRewrites } from '../store/word-index/rewrites.ts';
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {
   return store.read(() => {
     const words = openWordSearch(store);
+    words.expect(texts);
     return texts.map(words.frequencyOf);
   });
 }

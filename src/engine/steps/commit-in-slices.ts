@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { othersVersion, type Store } from '../store/open-store.ts';
+import type { Store } from '../store/open-store.ts';
 
 /** The time that a slice holds the write lock, and the time that the lock is free afterwards (ms). */
 interface Pace {
@@ -19,6 +19,9 @@ const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
  */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 
+/** The pace in PostgreSQL, where a transaction alone takes as long as a slice of a file. */
+const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
+
 interface Slice {
   /** Version of the file when the slice began, which others' commits change: see `othersVersion`. */
   readonly version: number;
@@ -37,9 +40,11 @@ const lastSlices = new WeakMap<Store, Slice>();
 const QUIET_MS = 100;
 
 /**
- * Writes many small items in short transactions with a pause between them, so that the writer that answers clients
- * never waits long for the lock. A caller that computes between two calls for as long as a pause takes is not held up.
- * @param open    called for each slice, since others may close the file during a pause
+ * Writes many small items in short transactions with a pause between them (1 to 4 ms each), so that the writer that
+ * answers clients never waits long for SQLite's write lock. The pause is counted from the end of the last transaction:
+ * a caller that computed for that long before its next call does not wait at all.
+ * @param open    returns the tenant's open file; called for each slice, since others may close the file during a pause
+ * @param items   what is written, in this order; the promise resolves when all are
  * @param write   writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is undone
  *   and the error is thrown on
  * @param sliceMs shortest slice (ms); a longer one suits items that take as long as a slice, as the pauses would take
@@ -56,11 +61,12 @@ export async function commitInSlices<T>(
     if (pauseMs > 0) await pause(pauseMs);
     const store = open();
     next = store.write(() => {
-      const version = othersVersion(store);
+      const version = store.othersVersion();
       const begunAt = performance.now();
       const last = lastSlices.get(store);
-      const [pace, versionSince] =
-        last?.version === version ? [ALONE, last.versionSince] : ([AMONG_OTHERS, begunAt] as const);
+      const isSame = last?.version === version;
+      const pace = store.words !== null ? IN_DATABASE : isSame ? ALONE : AMONG_OTHERS;
+      const versionSince = isSame ? last.versionSince : begunAt;
       const deadline = begunAt + Math.max(sliceMs, pace.sliceMs);
       let position = next;
       do write(store, items[position++] as T);
@@ -79,7 +85,7 @@ export async function commitInSlices<T>(
 export function isAlone(store: Store): boolean {
   const last = lastSlices.get(store);
   if (last === undefined || performance.now() - last.versionSince < QUIET_MS) return false;
-  return last.version === othersVersion(store);
+  return last.version === store.othersVersion();
 }
 
 function leftOfPause(store: Store): number {

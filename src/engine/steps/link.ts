@@ -40,8 +40,9 @@ const LINKED_AT_ONCE = 64;
 
 /** A memory that is near another one by their mean vectors. */
 export interface Neighbour {
+  /** Number of the near memory. */
   readonly memory: number;
-  /** Cosine of the two vectors. */
+  /** Cosine of the two vectors, -1..1. */
   readonly similarity: number;
   /** Numbers of the two vectors that were compared. */
   readonly vectorNos: readonly [own: number, other: number];
@@ -246,8 +247,9 @@ function nearestIn(
 }
 
 /**
- * Removes a memory's waypoint, and puts one to its nearest neighbour if there is one and their similarity is
- * `threshold` or more, with the way back that `linkMemories` describes. Call it inside a write.
+ * Removes a memory's waypoint, the automatic link to its nearest memory, and makes a new one to `nearest` if the
+ * similarity of the two is `threshold` (a cosine) or more, with the way back that `linkMemories` describes. Call it
+ * inside a write.
  */
 export function putNearest(
   store: Store,

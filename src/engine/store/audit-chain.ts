@@ -74,7 +74,7 @@ export function listAudit(store: AuditFile, { before, keyId, action, from, to, l
   return rows.map(recordOf);
 }
 
-/** Iterates over all records, the oldest first. */
+/** Iterates over all records of the audit log of a file, the oldest first. */
 export function* iterateAudit(store: AuditFile): Iterable<AuditRecord> {
   for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate()) yield recordOf(row as AuditRow);
 }

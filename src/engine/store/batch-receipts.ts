@@ -20,7 +20,7 @@ type KeptItem = readonly [
   message: string | null,
 ];
 
-/** A page of a receipt, of those that a key made if `writtenBy` names one. */
+/** The page of a batch receipt that is wanted; with `writtenBy` only a receipt of the key with this id is found. */
 export interface WantedReceipt {
   readonly limit: number;
   readonly offset: number;

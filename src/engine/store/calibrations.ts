@@ -1,6 +1,6 @@
 import type { Store } from './open-store.ts';
 
-/** Calibration of one vector space of this file. */
+/** What raw scores mean in one vector space of this file, as it was fitted on pairs of unrelated memories. */
 export interface CalibrationRow {
   /** Time of the calibration, Unix ms. */
   readonly fittedAt: number;
@@ -45,6 +45,7 @@ export function readCosineBase(store: Store, modelNo: number | null): number {
   return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
 }
 
+/** Stores the calibration of a vector space in place of the one before. Call inside a write. */
 export function putCalibration(
   store: Store,
   modelNo: number,
@@ -55,6 +56,7 @@ export function putCalibration(
     .run(modelNo, fittedAt, memories, parameters);
 }
 
+/** Deletes the calibration of the vector space of a model (0 for words alone), if there is one. Call inside a write. */
 export function deleteCalibration(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
 }

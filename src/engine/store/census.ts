@@ -30,9 +30,10 @@ export interface FileCensus {
 
 /** States of a job that the census counts. */
 export const LEDGER_STATES = ['queued', 'active', 'failed', 'dead'] as const;
+/** A state of jobs that the census counts: any but `done` and `cancelled`. */
 export type LedgerState = (typeof LEDGER_STATES)[number];
 
-/** Counts by two names. */
+/** Counts of something by two names, such as jobs by step and by state. */
 export type Tally<A extends string, B extends string> = Record<A, Record<B, number>>;
 
 /** Rows that are counted in one slice: about a millisecond. */

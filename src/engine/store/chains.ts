@@ -69,7 +69,10 @@ export function shortenChain(store: Store, chainNo: number, freed: readonly numb
   deleteChain(store, chainNo);
 }
 
-/** Finds which of these memories are live ends: the number of the chain by the number of the memory. */
+/**
+ * Finds which of these memories are the live end of a chain of supersessions.
+ * @returns the number of the chain by the number of its live end; other memories are left out
+ */
 export function listChainsEndingIn(store: Store, memoryNos: readonly number[]): Map<number, number> {
   const rows = store
     .prepare(

@@ -18,7 +18,7 @@ export interface RunPlace {
 /** The place before the first memory of a user. */
 export const startOfUser = (userNo: number): RunPlace => ({ userNo, eventTime: Number.MIN_SAFE_INTEGER, memoryNo: 0 });
 
-/** A run of consolidating. */
+/** A run of consolidating, which looks through the memories of one user or of all and gathers what is alike. */
 export interface ConsolidationRun {
   /** Number of the only user of the run; null for all users. */
   readonly userNo: number | null;
@@ -31,7 +31,7 @@ export interface ConsolidationRun {
   readonly made: number;
 }
 
-/** Finds the unfinished run with this scope. */
+/** Finds the unfinished run for the user with this number, or for all users (null); undefined if there is none. */
 export function findUnfinishedRun(
   store: Store,
   userNo: number | null,
@@ -91,7 +91,7 @@ export function findRun(store: Store, jobNo: number): ConsolidationRun | undefin
   return { userNo, again: row.again === 1, place, bytes, made };
 }
 
-/** Notes how far a run came. Call inside a write. */
+/** Notes the place that a run of consolidating reached, and how many more bytes it read. Call inside a write. */
 export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { readonly bytes: number }): void {
   store
     .prepare('UPDATE consolidation_runs SET at_user = ?, at_time = ?, at_memory = ?, bytes = bytes + ? WHERE job = ?')
@@ -117,7 +117,7 @@ export function nextUserNo(store: Store, userNo: number): number | undefined {
     number | undefined;
 }
 
-/** What was gathered into a memory. */
+/** A consolidation to be stored: a gathered memory and the memories, its sources, that were gathered into it. */
 export interface NewConsolidation {
   readonly id: string;
   readonly runId: string;
@@ -149,7 +149,7 @@ export function hasConsolidations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM consolidations WHERE memory > 0 LIMIT 1').get() !== undefined;
 }
 
-/** Makes a test whether others were gathered into a memory, to be used on one snapshot. */
+/** Makes a function that tells whether a memory was made by gathering others. Use it on one snapshot only. */
 export function createGatheredTest(store: Store): (memoryNo: number) => boolean {
   if (!hasConsolidations(store)) return () => false;
   const find = store.prepare('SELECT 1 FROM consolidations WHERE memory = ?');
@@ -162,7 +162,10 @@ export interface GatheredSource {
   readonly source: number;
 }
 
-/** Lists those of these memories that others were gathered into, with their sources. */
+/**
+ * Finds out which of these memories were made by gathering others (a consolidation).
+ * @returns a pair for each gathered memory among them and each of its sources; no pair for other memories
+ */
 export function listGatheredAmong(store: Store, memoryNos: readonly number[]): GatheredSource[] {
   return store
     .prepare(
@@ -184,7 +187,7 @@ export function isGatheredFrom(store: Store, { gathered, source }: GatheredSourc
   );
 }
 
-/** Lists the memories that these memories were gathered into, each once. */
+/** Lists the numbers of the gathered memories that have one of these memories as a source, each once. */
 export function listGatheredOf(store: Store, sources: readonly number[]): number[] {
   return store
     .prepare(

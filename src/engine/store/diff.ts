@@ -42,7 +42,7 @@ type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'fad
   readonly faded: { readonly memoryNo: number; readonly salienceFrom: number; readonly salienceTo: number }[];
 };
 
-/** Compares two states of what is known. Call inside a read. */
+/** Compares what the memories of a tenant say at two times. Call inside a read, which keeps both on one snapshot. */
 export function readDiff(store: Store, request: DiffRequest): MemoryDiff {
   const { from, to, axis, limit } = request;
   const scope = scopeOf(request);

@@ -23,7 +23,7 @@ function maxHandout(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
 }
 
-/** Jobs of the ledger for one job of a queue. */
+/** Numbers of jobs of the ledger that one job of a queue carries to a worker. */
 export interface Handout {
   /** Jobs of one step, those due longest first. */
   readonly jobNos: readonly number[];
@@ -132,7 +132,7 @@ function listUnmarked(
     .all(parameters) as DueRow[];
 }
 
-/** State of a file's ledger at one moment. */
+/** What waits and what is leased in the ledger of a file at one moment. */
 export interface LedgerSight {
   /** Steps at which at least one due job is known to no queue. */
   readonly steps: readonly QueuedStep[];

@@ -1,6 +1,7 @@
 /** Statements over `memory_dynamics`, which holds what changes about a memory while its text does not. */
 import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
+import { appendStored } from './events.ts';
 import type { Store } from './open-store.ts';
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
@@ -14,6 +15,10 @@ const NOTE_GAIN = `
   boost_hour = max(coalesce(boost_hour, 0), :hour)`;
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
+/**
+ * Adds the dynamics of a memory that was just inserted, and tells the feed of it unless a document brings it. Call
+ * inside a write.
+ */
 export function insertDynamics(
   store: Store,
   { memoryNo, salience, decayLambda, generationNo = null, writerNo = null, now }: NewDynamics,
@@ -25,6 +30,7 @@ export function insertDynamics(
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(memoryNo, salience, now, salience, decayLambda, now, now, generationNo, writerNo);
+  if (generationNo === null) appendStored(store, memoryNo, now);
 }
 
 /** The dynamics of a new memory, which is queued and has no sectors yet. */

@@ -126,6 +126,9 @@ export interface Edge extends EdgeKey {
   readonly writtenBy: string | null;
 }
 
+/**
+ * Finds the link of a type from the memory `src` to the memory `dst`, stated or automatic; undefined if there is none.
+ */
 export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | undefined {
   const row = store
     .prepare(
@@ -198,6 +201,7 @@ export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, n
     .run(winner, now, src, dst);
 }
 
+/** Deletes the link of a type from the memory `src` to the memory `dst`, if there is one. Call inside a write. */
 export function deleteEdge(store: Store, { src, dst, type }: EdgeKey): void {
   store.prepare('DELETE FROM edges WHERE src = ? AND dst = ? AND type = ?').run(src, dst, type);
 }

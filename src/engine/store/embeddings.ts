@@ -193,6 +193,7 @@ export function listEmbedLogs(
   }));
 }
 
+/** Counts the logged calls of providers that a filter selects. */
 export function countEmbedLogs(store: Store, filter: EmbedLogFilter): number {
   return (store.prepare(`SELECT count(*) AS n FROM embed_logs ${ofState(filter)}`).get() as { n: number }).n;
 }

@@ -1,6 +1,6 @@
 /**
- * The change feed: a row for each change, written by triggers (migrations/0006-logs-and-events.sql) in the transaction
- * of the change, whichever process makes it.
+ * The change feed: a row for each change, written in the transaction of the change, whichever process makes it.
+ * Triggers write it (migrations/0006-logs-and-events.sql), but for the events of this file's functions.
  */
 import { randomBytes } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
@@ -30,14 +30,23 @@ interface Subject {
 
 /** Most rows that one read looks at. A filter that passes few events takes several reads. */
 const LOOKED_AT_ONCE = 5_000;
+const INSERT_STORED = `INSERT INTO events (at, kind, memory) VALUES (?, ${EVENT_KINDS.indexOf('memory.stored')}, ?)`;
 /** Time in a statement, Unix ms; the triggers have no other. */
 const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
 
 // ── The feed as a whole ──────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Whether changes leave events, as the latest transaction of a connection found it: every add asks. */
+const found = new WeakMap<Store, { readonly transactionNo: number; readonly isOn: boolean }>();
+
 /** Tells whether changes of this file leave events. */
 export function hasEvents(store: Store): boolean {
-  return store.prepare('SELECT is_on FROM event_feed').pluck().get() === 1;
+  const { transactionNo } = store;
+  const known = found.get(store);
+  if (transactionNo !== undefined && known?.transactionNo === transactionNo) return known.isOn;
+  const isOn = store.prepare('SELECT is_on FROM event_feed').pluck().get() === 1;
+  if (transactionNo !== undefined) found.set(store, { transactionNo, isOn });
+  return isOn;
 }
 
 /**
@@ -45,6 +54,7 @@ export function hasEvents(store: Store): boolean {
  * a write.
  */
 export function switchEvents(store: Store, isOn: boolean): void {
+  found.delete(store);
   store.prepare('DELETE FROM events').run();
   store.prepare('DELETE FROM erased_users').run();
   store.prepare('UPDATE event_feed SET feed_id = ?, is_on = ?').run(randomBytes(4).toString('hex'), isOn ? 1 : 0);
@@ -55,6 +65,11 @@ export function switchEvents(store: Store, isOn: boolean): void {
  */
 export function renewFeed(store: Store): void {
   switchEvents(store, hasEvents(store));
+}
+
+/** Appends the event that a memory was stored, at a time (Unix ms). Call inside the write that stores it. */
+export function appendStored(store: Store, memoryNo: number, at: number): void {
+  if (hasEvents(store)) store.prepare(INSERT_STORED).run(at, memoryNo);
 }
 
 /** Appends the event that a memory answers a standing query. Call inside the write that notes the answer. */

@@ -104,9 +104,8 @@ export function listExportedDocuments(
 export interface LeftOut {
   /** Documents that nobody has read yet, or nobody could. */
   readonly documents_not_read: number;
-  readonly session_log_items: number;
-  readonly evaluation_questions: number;
-  readonly standing_queries: number;
+  /** Webhooks, each of which is signed with a secret that its receiver knows. */
+  readonly webhooks: number;
   /** Gathered memories, whose sources an export holds. */
   readonly consolidations: number;
 }
@@ -115,9 +114,7 @@ export interface LeftOut {
 export function countLeftOut(store: Store): LeftOut {
   const counts = store.prepare(
     `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
-       (SELECT coalesce(sum(items), 0) FROM session_logs WHERE user_id IS NOT NULL) AS session_log_items,
-       (SELECT count(*) FROM eval_items) AS evaluation_questions,
-       (SELECT count(*) FROM standing_queries) AS standing_queries,
+       (SELECT count(*) FROM webhooks) AS webhooks,
        (SELECT count(memory) FROM consolidations) AS consolidations`,
   );
   return counts.get() as LeftOut;
@@ -155,4 +152,59 @@ export function listExportedLinks(
        ORDER BY e.src, e.dst, e.type`,
     )
     .all(JSON.stringify(from), bounds.at, bounds.lastMemory, ...parameters) as LinkRow[];
+}
+
+/** A place behind an item of a session log. */
+export type LogPosition = readonly [logNo: number, position: number];
+
+/** An item of a session log with the names of its log. */
+export interface LogItemRow {
+  readonly user_id: string;
+  readonly session_id: string;
+  readonly position: number;
+  /** The item as JSON. */
+  readonly item: string;
+  readonly created_at: number;
+  readonly written_by: string | null;
+}
+
+/** Tells whether a filter can select session logs: of what it may ask for they have a user and a session. */
+export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others }: MemoryFilter): boolean {
+  return Object.values(others).every((value) => value === undefined);
+}
+
+/**
+ * Lists selected items of session logs behind a place, in their order, until they have `bytes` bytes of JSON.
+ * @returns the items, and the place behind the last one that was looked at; null behind the last one of all
+ */
+export function listExportedLogItems(
+  store: Store,
+  { userIds, sessionIds }: MemoryFilter,
+  asked: { readonly bounds: ExportBounds; readonly after: LogPosition; readonly bytes: number },
+): { readonly items: readonly LogItemRow[]; readonly next: LogPosition | null } {
+  const named = [
+    ...(userIds === undefined ? [] : [['user_id', JSON.stringify(userIds)] as const]),
+    ...(sessionIds === undefined ? [] : [['session_id', JSON.stringify(sessionIds)] as const]),
+  ];
+  const isNamed = named.map(([column]) => `AND l.${column} IN (SELECT value FROM json_each(?))`).join(' ');
+  const rows = store
+    .prepare(
+      `SELECT i.log_no AS logNo, i.position, l.user_id, l.session_id, i.created_at,
+         ${writerOf('i.writer_no')} AS written_by,
+         CASE WHEN l.user_id IS NOT NULL AND i.created_at <= ? ${isNamed} THEN i.item END AS item
+       FROM session_log_items i CROSS JOIN session_logs l ON l.log_no = i.log_no
+       WHERE (i.log_no, i.position) > (?, ?) ORDER BY i.log_no, i.position LIMIT ?`,
+    )
+    .iterate(asked.bounds.at, ...named.map(([, names]) => names), ...asked.after, LOOKED_AT_ONCE);
+  const items: LogItemRow[] = [];
+  let [looked, bytes] = [0, 0];
+  for (const { logNo, item, ...row } of rows as IterableIterator<
+    Omit<LogItemRow, 'item'> & { readonly logNo: number; readonly item: string | null }
+  >) {
+    looked += 1;
+    if (item !== null) items.push({ ...row, item });
+    bytes += item?.length ?? 0;
+    if (looked === LOOKED_AT_ONCE || bytes >= asked.bytes) return { items, next: [logNo, row.position] };
+  }
+  return { items, next: null };
 }

@@ -11,6 +11,8 @@ import type {
 } from '../types.ts';
 import { insertChunk } from './chunks.ts';
 import { keptHash } from './duplicates.ts';
+import { appendStored } from './events.ts';
+import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
 
 /** What a file does not say of a memory. */
@@ -130,6 +132,7 @@ export function insertExactMemory(store: Store, line: PortableMemory, facts: Mem
     );
   store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(facts.userNo);
   const memoryNo = Number(result.lastInsertRowid);
+  insertLabels(store, { memoryNo, userNo: facts.userNo, tags: line.tags, files: line.files });
   insertExactDynamics(store, memoryNo, line, { ...facts, created });
   return memoryNo;
 }
@@ -166,6 +169,7 @@ function insertExactDynamics(
       facts.generationNo,
       facts.writerNo,
     );
+  if (facts.generationNo === null) appendStored(store, memoryNo, line.last_seen_at ?? created);
 }
 
 /** Notes the place of a memory in a reading of a document. */

@@ -62,7 +62,7 @@ export function recoverLeases(
   { now, leaseMs, everyOwner }: LeaseTimes & { readonly everyOwner: boolean },
 ): Recovery {
   const condition = everyOwner ? `state = 'active'` : `state = 'active' AND ${HAS_LAPSED}`;
-  const wasAlone = '(lease_alone = 1)';
+  const wasAlone = 'iif(lease_alone = 1, 1, 0)';
   const charge = `crashes = crashes + ${wasAlone}`;
   const together = `CASE lease_alone WHEN 0 THEN ${MAX_JOB_IDS} ELSE (lease_alone + ${PARTS - 1}) / ${PARTS} END`;
   const common = `suspect = ${together}, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,

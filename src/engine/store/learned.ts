@@ -28,8 +28,14 @@ export function putLearned(store: Store, learned: Learned): void {
 export function listLearned(store: Store): Learned[] {
   const rows = store.prepare('SELECT id, at, state, data FROM learned ORDER BY learned_no DESC').all() as (Row &
     Pick<Learned, 'id' | 'at'>)[];
-  return rows.map(({ data, ...row }) => ({ ...row, ...(parseStored(data) as Omit<Learned, keyof typeof row>) }));
+  return rows.map(({ data, ...row }) => {
+    const { before, after, ...rest } = parseStored(data) as Omit<Learned, keyof typeof row>;
+    return { ...row, ...rest, before: { ...SHARE_OF_OLD, ...before }, after: { ...SHARE_OF_OLD, ...after } };
+  });
 }
+
+/** What was learned before shares of vectors were leaves them as they are. */
+const SHARE_OF_OLD = { vectorWeight: null } as const;
 
 /** Reads what was learned. @throws EngineError `not_found` */
 export function getLearned(store: Store, id: string): Learned {

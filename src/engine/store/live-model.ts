@@ -54,6 +54,14 @@ export function numbersOf(models: SectorModels<{ readonly modelNo: number }>): S
   return models.length === 1 ? models[0].modelNo : models.map(({ modelNo }) => modelNo);
 }
 
+/** Names models in a run of an evaluation set; `none` where nothing is embedded. */
+export function namesOfModels(models: SectorModels | null): string {
+  if (models === null) return 'none';
+  return distinctModels(models)
+    .map(({ provider, model, dimensions }) => `${provider}/${model}/${dimensions}`)
+    .join(' ');
+}
+
 /** Tells whether two results of `numbersOf` name the same models for all sectors. */
 export function areSameModels(a: SectorModelNumbers, b: SectorModelNumbers): boolean {
   return JSON.stringify(a) === JSON.stringify(b);

@@ -16,6 +16,7 @@ import { keptHash } from './duplicates.ts';
 import { keepUserNo, takeUserNo } from './events.ts';
 import { compileFilter } from './filter.ts';
 import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
+import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
@@ -112,8 +113,8 @@ export interface MemoryInsert {
 }
 
 /**
- * Inserts a memory's row and counts the memory for its user. Its dynamics (`insertDynamics`), words and job are left to
- * the caller. Call inside a write.
+ * Inserts a memory's row with its labels, and counts the memory for its user. Its dynamics (`insertDynamics`), words
+ * and job are left to the caller. Call inside a write.
  * @returns the new memory's `memoryNo`
  */
 export function insertMemory(
@@ -154,7 +155,9 @@ export function insertMemory(
       value,
     );
   store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(userNo);
-  return Number(result.lastInsertRowid);
+  const memoryNo = Number(result.lastInsertRowid);
+  insertLabels(store, { memoryNo, userNo, tags: memory.tags, files: memory.files });
+  return memoryNo;
 }
 
 /** Columns of `memories` that a PATCH or the memory's document can change, encoded as in the table. */

@@ -32,9 +32,12 @@ interface NameSource {
 }
 
 /**
- * Lists names in their order. One step along an index finds the next name, whatever the number of its memories; these
- * are counted one by one, since some may have expired or lie outside the bounds of the caller.
- * @throws EngineError `invalid` for a cursor of another list, and for sessions without a user
+ * Lists the distinct users, sessions, types or tags (`kind`) that memories have, each with the number of its memories,
+ * sorted by name, character by character. One step along an index finds the next name, whatever the number of its
+ * memories; these are counted one by one, since some may have expired or lie outside the bounds of the caller. A page
+ * may have fewer than `page.limit` names and not be the last: the last one has `next` null.
+ * @param now time at which memories must not have expired, Unix ms
+ * @throws EngineError `invalid` for a cursor of another list, and for sessions without `filter.userId`
  */
 export function listNames(
   store: Store,

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type Database from 'better-sqlite3';
-import { LRUCache } from 'lru-cache';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { defineLabelFunctions } from './label-conditions.ts';
@@ -10,8 +9,10 @@ import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
+import { createStatements } from './prepared-statements.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
+import type { WordTable } from './word-table.ts';
 
 /**
  * One tenant's database on one connection. The files beside this one hold the statements, mostly one file for each
@@ -38,6 +39,8 @@ export interface Store {
   readonly isWriting: boolean;
   /** Number of the transaction that this connection has open, never given twice; undefined outside a transaction. */
   readonly transactionNo: number | undefined;
+  /** Grows with each statement of this connection that changed rows, those that were rolled back later included. */
+  readonly changes: number;
   /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing is awaited inside. */
   read<T>(work: () => T): T;
   /**
@@ -46,6 +49,10 @@ export interface Store {
    * made again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
+  /** Reads a number that changes whenever another connection has committed to the tenant. */
+  othersVersion(): number;
+  /** The words of a tenant in PostgreSQL; null for a file, where FTS5 holds them. */
+  readonly words: WordTable | null;
   /** Whether `close` has not been called. */
   readonly isOpen: boolean;
   close(): void;
@@ -102,8 +109,6 @@ const WRITER_CACHE_KB = 8_000;
 const MAX_CACHE_KB = 16_000;
 /** Cache as a share of the file, above the 300th that the inner pages of the trees take. */
 const CACHE_SHARE = 1 / 200;
-/** Most prepared statements that a connection keeps. */
-const MAX_STATEMENTS = 500;
 
 /**
  * Opens a tenant's file and brings its schema up to date, for a reader too.
@@ -205,13 +210,7 @@ function prepareFile(file: string, options: OpenStoreOptions): void {
  */
 function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): SqliteStore {
   defineLabelFunctions(db);
-  // The number of statements is bounded, since callers determine the shapes of filters.
-  const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
-  const prepare = (sql: string) => {
-    let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = prepareNaming(db, hideParameters(sql), file)));
-    return statement;
-  };
+  const statements = createStatements(db, file);
   let isWriting = false;
   let transactions = 0;
   let lastVersion: number | undefined;
@@ -220,12 +219,15 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
   const store: SqliteStore = {
     db,
     path: file,
-    prepare,
+    prepare: statements.prepare,
     get isWriting() {
       return isWriting;
     },
     get transactionNo() {
       return db.inTransaction ? transactions : undefined;
+    },
+    get changes() {
+      return statements.changes;
     },
     write(work) {
       beginImmediate(db, file);
@@ -257,7 +259,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
           db.pragma(`cache_size = -${cacheKbWanted}`);
           cacheKb = cacheKbWanted;
         }
-        const version = othersVersion(store);
+        const version = store.othersVersion();
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
@@ -266,39 +268,14 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
         // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
+    othersVersion: () => store.prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
+    words: null,
     get isOpen() {
       return db.open;
     },
     close: () => db.close(),
   };
   return store;
-}
-
-/** Prepares a statement whose errors for damaged data name the file. */
-function prepareNaming(db: Database.Database, sql: string, file: string): Statement {
-  const naming = <T>(work: () => T): T => {
-    try {
-      return work();
-    } catch (error) {
-      throw damageError(error, file);
-    }
-  };
-  const statement = naming<Statement>(() => db.prepare(sql));
-  for (const method of ['get', 'all', 'run'] as const) {
-    const own: (...parameters: unknown[]) => unknown = statement[method].bind(statement);
-    Object.assign(statement, { [method]: (...parameters: unknown[]) => naming(() => own(...parameters)) });
-  }
-  return statement;
-}
-
-/**
- * Writes each parameter as `+?`. SQLite built with STAT4, as better-sqlite3 is, looks at bound values while it plans a
- * join, an ORDER BY or a LIMIT, and then prepares the statement again at every binding. That takes 3 to 40
- * microseconds, a quarter of an add. A unary plus hides the parameter and changes neither its value nor the choice of
- * an index.
- */
-function hideParameters(sql: string): string {
-  return sql.replace(/\?|:[a-z]\w*/gi, '+$&');
 }
 
 function finish<T>(db: Database.Database, file: string, work: () => T): T {
@@ -349,17 +326,6 @@ export function retryWhileBusy<T>(attempt: () => T): T {
       sleep(RETRY_PAUSE_MS);
     }
   }
-}
-
-/** Reads a number that changes whenever another connection has committed to the file. */
-export function othersVersion(store: Store): number {
-  const row = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as { version: number };
-  return row.version;
-}
-
-/** Reads the number of rows that this connection has changed since it was opened. */
-export function totalChanges(store: Store): number {
-  return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
 }
 
 /** Total cost of waiting for other connections since this thread began. */

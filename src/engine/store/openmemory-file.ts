@@ -26,10 +26,10 @@ export interface OpenMemoryFile {
   readonly memories: number;
   readonly facts: number;
   /**
-   * Number of its links, vectors and summaries of users, which Cairn makes itself, and of its relations between facts,
-   * for which Cairn has no place.
+   * Number of its links, vectors and summaries of users, which Cairn makes itself, and of its relations between facts
+   * and its rows of logs, for which Cairn has no place.
    */
-  readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations', number>>;
+  readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations' | 'logs', number>>;
   /** Its memories, the oldest first, and then its facts. The file is closed after the last one. */
   readonly items: () => Generator<OpenMemoryItem>;
   readonly close: () => void;
@@ -55,6 +55,7 @@ export function openOpenMemoryFile(file: string): OpenMemoryFile {
       vectors,
       summaries: count(db, 'users'),
       relations: count(db, 'temporal_edges'),
+      logs: count(db, 'embed_logs') + count(db, 'stats'),
     },
     *items() {
       yield* memoriesOf(db);
@@ -80,7 +81,15 @@ function openReadOnly(file: string): Database.Database {
 
 /** Tables that versions of OpenMemory have. */
 type Table =
-  'memories' | 'vectors' | 'openmemory_vectors' | 'waypoints' | 'users' | 'temporal_facts' | 'temporal_edges';
+  | 'memories'
+  | 'vectors'
+  | 'openmemory_vectors'
+  | 'waypoints'
+  | 'users'
+  | 'temporal_facts'
+  | 'temporal_edges'
+  | 'embed_logs'
+  | 'stats';
 
 /** Returns the names of a table's columns; empty if there is no such table. */
 function columnsOf(db: Database.Database, table: Table): Set<string> {
@@ -98,14 +107,13 @@ function* memoriesOf(db: Database.Database): Generator<OpenMemoryItem> {
   const rows = db.prepare('SELECT * FROM memories ORDER BY created_at, id').iterate() as IterableIterator<Row>;
   for (const row of rows) {
     const sector = SECTORS.find((name) => name === row['primary_sector']);
-    const project = textOf(row['project_id']);
     yield {
       content: textOf(row['content']),
       user_id: userOf(row),
       tags: tagsOf(row['tags']),
       metadata: {
         ...objectOf(row['meta'] ?? row['metadata']),
-        ...(project === '' ? {} : { project_id: project }),
+        ...projectOf(row),
         ...withSector(sector),
       },
       ...timeAs('event_time', row['created_at']),
@@ -124,7 +132,12 @@ function* factsOf(db: Database.Database): Generator<OpenMemoryItem> {
       content: [subject, predicate, object].map(textOf).join(' '),
       user_id: userOf(row),
       tags: [],
-      metadata: { ...objectOf(row['metadata']), subject: textOf(subject), predicate: textOf(predicate) },
+      metadata: {
+        ...objectOf(row['metadata']),
+        ...projectOf(row),
+        subject: textOf(subject),
+        predicate: textOf(predicate),
+      },
       type: 'fact',
       ...timeAs('event_time', from),
       ...timeAs('valid_from', from),
@@ -133,6 +146,11 @@ function* factsOf(db: Database.Database): Generator<OpenMemoryItem> {
       external_id: `fact:${textOf(row['id'])}`,
     };
   }
+}
+
+function projectOf(row: Row): Metadata {
+  const project = textOf(row['project_id']);
+  return project === '' ? {} : { project_id: project };
 }
 
 function withSector(sector: Sector | undefined) {

@@ -4,11 +4,16 @@ import type { Store } from './open-store.ts';
 /** Columns of the word index that hold a memory's own words: all of TEXT_COLUMNS but `context`. */
 export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
 
-/** A memory's own words, without its context. */
+/**
+ * The words of a memory that its caller gave or that were derived from them. Words of its neighbours in the session
+ * (its context) are not among them.
+ */
 export interface OwnText {
   /** The memory's text, or the beginning that was asked for. */
   readonly content: string;
+  /** The title that the caller gave; '' for none. */
   readonly title: string;
+  /** One line about the text that the caller gave; '' for none. */
   readonly gist: string;
   /** JSON array of strings. */
   readonly entities: string;

@@ -12,7 +12,7 @@ export interface Placed {
   readonly cursor: string;
 }
 
-/** Some memories of a page. */
+/** A part of a page of memories, as one read finds it. */
 export interface PlacedSlice {
   readonly placed: readonly Placed[];
   /** Bytes of their texts and values. */
@@ -28,7 +28,7 @@ export interface SliceWanted extends CursorPage {
   readonly now: number;
 }
 
-/** What was found of a list, in its order. */
+/** Entries of a list of memories that one read found, in the order of the list. */
 export interface FoundPlaces<Entry extends { readonly memoryNo: number }> {
   /** The next entries of the list, fewer than `LOOKED_AT_ONCE` only at its end. */
   readonly found: readonly Entry[];

@@ -1,7 +1,7 @@
 /** How much a tenant's file holds, for its quota. */
 import type { Store } from './open-store.ts';
 
-/** Bytes of the pages in use, which a delete lowers at once. Both numbers stand in the file's header. */
+/** Reads how many bytes of the file's pages are in use; a delete lowers that at once. It reads the header alone. */
 export function usedBytes(store: Store): number {
   const { bytes } = store
     .prepare(
@@ -17,7 +17,7 @@ export function highestMemoryNo(store: Store): number {
   return (store.prepare('SELECT coalesce(max(seq), 0) AS no FROM memories').get() as { no: number }).no;
 }
 
-/** Number of memories, by a walk over the smallest index. */
+/** Counts all memories, by a walk over the smallest index: the time grows with their number. */
 export function countMemories(store: Store): number {
   return (store.prepare('SELECT count(*) AS memories FROM memories').get() as { memories: number }).memories;
 }

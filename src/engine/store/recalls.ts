@@ -26,7 +26,10 @@ export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
 /** Bytes that rows and index entries take beside their texts, about: of a recall, and of one of its candidates. */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
-/** Appends a recall. A candidate that was erased since the answer is left out. Call inside a write. */
+/**
+ * Adds a recall to the end of the log. A candidate whose memory was erased since the answer is left out. Call inside a
+ * write.
+ */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
@@ -116,7 +119,7 @@ export function listRecallsAfter(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Deletes a recall. Call inside a write. */
+/** Deletes a recall from the log with its candidates and feedback. Call inside a write. */
 export function deleteRecall(store: Store, recallNo: number): void {
   store.prepare('DELETE FROM recalls WHERE recall_no = ?').run(recallNo);
 }

@@ -28,11 +28,31 @@ export interface ReembedRecord {
   readonly wentLiveAt: number | null;
   /** Whether somebody decided that the new model goes live, however many memories it refused and has no vectors of. */
   readonly withoutRefused?: boolean;
+  /** Whether somebody decided that the new model goes live, although a guarded evaluation set may fall. */
+  readonly unguarded?: boolean;
+  /** How far the guarded evaluation sets were asked before the new model goes live; left out before the first. */
+  readonly trial?: ReembedTrial | undefined;
   /**
    * Time (Unix ms) at which the phase was begun or resumed, and the number of memories or vectors that were done then;
    * rate and remaining time are computed from them.
    */
   readonly since: { readonly at: number; readonly done: number };
+}
+
+/** How far the questions of the guarded evaluation sets were asked by the old and by the new model. */
+export interface ReembedTrial {
+  /** Names the sets and their items; where they have changed meanwhile, all are asked anew. */
+  readonly sets: string;
+  /** Number of questions that were asked. */
+  readonly asked: number;
+  /** By set: sums of what came by the old and by the new model, and over how many items. */
+  readonly sums: Readonly<Record<string, TrialSums>>;
+}
+
+/** Sums over the items of a set so far, each `[old model, new model, number of items]`. */
+export interface TrialSums {
+  readonly recall: readonly [number, number, number];
+  readonly rightlyEmpty: readonly [number, number, number];
 }
 
 /**
@@ -57,11 +77,12 @@ export function findReembed(store: Store): ReembedRecord | undefined {
   return value === undefined ? undefined : (JSON.parse(value) as ReembedRecord);
 }
 
-/** Writes the progress. Call inside a write. */
+/** Stores the progress of a change of the model in place of the record before. Call inside a write. */
 export function putReembed(store: Store, record: ReembedRecord): void {
   putInfo(store, RECORD, JSON.stringify(record));
 }
 
+/** Deletes the record of the latest change of the model, whatever its phase. Call inside a write. */
 export function deleteReembed(store: Store): void {
   deleteInfo(store, RECORD);
 }
@@ -105,7 +126,10 @@ export function findDirector(store: Store): Director | undefined {
     .get() as Director | undefined;
 }
 
-/** Tells whether a change of the model is under way: its director has not ended. */
+/**
+ * Tells whether a change of the embedding model is under way in this file: the job that directs it (the director) is
+ * neither done nor cancelled nor dead.
+ */
 export function isUnderWay(store: Store): boolean {
   return (
     store
@@ -243,8 +267,9 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
     .get() as { givenUp: number; refused: number };
 }
 
-/** A slice of the memories that a model has yet to embed. */
+/** Memories that a model has yet to embed, as one call of `listOwed` found them. */
 export interface OwedMemories {
+  /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
   /** Number of the last memory that was looked at, to go on from; Infinity if no memory is left. */
   readonly upTo: number;
@@ -321,7 +346,7 @@ export function countLacking(store: Store, models: ModelNumbers): { readonly lac
     .get(...parameters) as { lacking: number; owed: number };
 }
 
-/** A slice of the vectors whose model serves no sector of their memory. */
+/** Vectors whose model serves no sector of their memory, as one call of `listSurplus` found them. */
 export interface SurplusVectors {
   readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
   /** Last vector number that was looked at, to go on from; Infinity if no vector is left. */
@@ -329,9 +354,9 @@ export interface SurplusVectors {
 }
 
 /**
- * Lists the vectors of live models that serve no sector of their memory, among the `within` vector numbers above
- * `after`.
- * @param models the live models; vectors of other models are not listed
+ * Lists vectors that no query reads any more: their model is live, but for other sectors than those their memory now
+ * has. Vectors with numbers from `after + 1` up to `after + within` are looked at, so few may be found, or none.
+ * @param models the live model of each sector; vectors of models that are not live are not listed
  */
 export function listSurplus(
   store: Store,

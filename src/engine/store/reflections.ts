@@ -6,7 +6,7 @@ import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Memories that a reflection is about. */
+/** The memories that a reflection is about: those of a user, or of one session of that user. */
 export interface ReflectionScope {
   readonly userNo: number;
   /** The session; null for all memories of the user. */
@@ -115,24 +115,23 @@ export function isReflection(store: Store, memoryNo: number): boolean {
  * rests on its sources even where the links to them are gone.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
-  return store
+  // A level at a time: PostgreSQL takes one reference to itself in a recursive query, and here there would be two.
+  const select = store
     .prepare(
-      `WITH RECURSIVE resting (seq) AS (
-         SELECT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-         WHERE e.automatic = 1
-         UNION
-         SELECT c.memory FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value
-           CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0
-         UNION
-         SELECT e.src FROM resting CROSS JOIN edges e ON e.dst = resting.seq AND e.type = 'derived_from'
-         WHERE e.automatic = 1
-         UNION
-         SELECT c.memory FROM resting CROSS JOIN consolidation_sources s ON s.source = resting.seq
-           CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0
-       ) SELECT seq FROM resting`,
+      `SELECT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
+       WHERE e.automatic = 1
+       UNION
+       SELECT c.memory FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value
+         CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0`,
     )
-    .pluck()
-    .all(JSON.stringify(sources), JSON.stringify(sources)) as number[];
+    .pluck();
+  const found = new Set<number>();
+  for (let level = [...sources]; level.length > 0;) {
+    const list = JSON.stringify(level);
+    level = (select.all(list, list) as number[]).filter((memoryNo) => !found.has(memoryNo));
+    for (const memoryNo of level) found.add(memoryNo);
+  }
+  return [...found];
 }
 
 /**

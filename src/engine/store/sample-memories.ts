@@ -1,6 +1,6 @@
 import type { Store } from './open-store.ts';
 
-/** A memory that was drawn. */
+/** A memory that was drawn at random. */
 export interface SampledMemory {
   readonly memoryNo: number;
   readonly userNo: number;

@@ -6,6 +6,7 @@ import type { Store } from './open-store.ts';
  * @throws the error of `work` if it ended the whole transaction, as a full disk may
  */
 export function inSavepoint<T>(store: Store, work: () => T, undone: (error: unknown) => T): T {
+  store.words?.flush();
   store.prepare('SAVEPOINT request').run();
   try {
     const value = work();
@@ -13,6 +14,7 @@ export function inSavepoint<T>(store: Store, work: () => T, undone: (error: unkn
     return value;
   } catch (error) {
     if (store.transactionNo === undefined) throw error;
+    store.words?.forget();
     store.prepare('ROLLBACK TO request').run();
     store.prepare('RELEASE request').run();
     return undone(error);

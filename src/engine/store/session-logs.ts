@@ -8,7 +8,7 @@ import { parseStored } from './stored-json.ts';
 import { findInfo } from './store-info.ts';
 import { isByOneOf, writerOf } from './writers.ts';
 
-/** A log that has been written to. */
+/** The session log of one session of a user: its number in the file, and its length. */
 export interface LogRow {
   readonly logNo: number;
   /** Number of items, which is the position of the next one. */
@@ -18,14 +18,14 @@ export interface LogRow {
 /** Most bytes of items on one page; it has at least one item. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** Finds a log; undefined for a session that never had one. */
+/** Finds the log of a session of a user; undefined for a session that never had one. */
 export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow | undefined {
   return store
     .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE user_id = ? AND session_id = ?')
     .get(userId, sessionId) as LogRow | undefined;
 }
 
-/** Adds an empty log. Call inside a write. */
+/** Adds an empty log for a session that has none, at the time `now` (Unix ms). Call inside a write. */
 export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: number): LogRow {
   const made = store
     .prepare('INSERT INTO session_logs (user_id, session_id, created_at, updated_at) VALUES (?, ?, ?, ?)')
@@ -34,9 +34,12 @@ export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: nu
 }
 
 /**
- * Writes items behind the last one. Call inside a write.
- * @param by.writerNo number of their writer, as `ensureWriter` returns it
- * @returns the log as it is now
+ * Adds JSON items to the end of a session log, in their order. Their size and number are not checked here. Call inside
+ * a write.
+ * @param log         the log as `findLog` or `insertLog` returned it in the same write
+ * @param by.writerNo number of the key that wrote the items, as `ensureWriter` returns it; null for nobody
+ * @param by.now      time that the items and the log get, Unix ms
+ * @returns the log with its new length
  */
 export function appendItems(
   store: Store,
@@ -51,7 +54,11 @@ export function appendItems(
   return setLength(store, log, log.items + items.length, now);
 }
 
-/** Removes all items from a position on. Call inside a write. @returns the log as it is now */
+/**
+ * Removes the items of a log from the position `from` on, counted from 0, and sets its time to `now` (Unix ms). Call
+ * inside a write.
+ * @returns the log with its new length
+ */
 export function cutLog(store: Store, log: LogRow, from: number, now: number): LogRow {
   store.prepare('DELETE FROM session_log_items WHERE log_no = ? AND position >= ?').run(log.logNo, from);
   return setLength(store, log, from, now);
@@ -62,7 +69,7 @@ function setLength(store: Store, { logNo }: LogRow, items: number, now: number):
   return { logNo, items };
 }
 
-/** Reads items from position `from` up to, and without, `to`, whatever their size. */
+/** Reads the items of a log from position `from` (counted from 0) up to and without `to`, whatever their size. */
 export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
   const rows = store
     .prepare(
@@ -73,7 +80,11 @@ export function readItems(store: Store, { logNo }: LogRow, from: number, to: num
   return rows.map((row) => ({ ...row, item: parseStored(row.item) as Json }));
 }
 
-/** Reads the newest items of a log before a position. `limit` is 1 or more. */
+/**
+ * Reads a page of the log of a session: its newest items, or the newest before the position `before`, in the order of
+ * the log. A page has at least one item, at most `limit` (1 or more), and about 1 MiB. A session without a log gives an
+ * empty page.
+ */
 export function readLogPage(
   store: Store,
   place: LogPlace,
@@ -101,7 +112,10 @@ interface PlacedItem extends Pick<LogItem, 'position' | 'item'> {
   readonly place: LogPlace;
 }
 
-/** Lists items of all logs, or of those of a user, after an item of a log. */
+/**
+ * Lists at most `limit` items of the logs of all users, or of one (`userId`), ordered by log and position. The list
+ * begins behind the item at `after`, which need not exist; [0, -1] stands before the first.
+ */
 export function listLogItemsAfter(
   store: Store,
   {
@@ -128,7 +142,7 @@ export function listLogItemsAfter(
   }));
 }
 
-/** Puts an item in place of the one at a position. Call inside a write. */
+/** Replaces the item at a position of a log; does nothing where there is none. Call inside a write. */
 export function putLogItem(
   store: Store,
   { logNo, position, item }: Pick<PlacedItem, 'logNo' | 'position' | 'item'>,
@@ -256,7 +270,7 @@ export function hasAbandonedLogs(store: Store): boolean {
 
 // ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A change of a log that its caller named. */
+/** A change of a session log to which its caller gave an id, so that a repeated request changes nothing. */
 export interface LogOperation {
   readonly place: LogPlace;
   readonly operationId: string;
@@ -283,7 +297,10 @@ export function findOperation(store: Store, operation: LogOperation): LogReceipt
   return { ...(parseStored(row.reply) as LogReceipt), replayed: true };
 }
 
-/** Notes the reply to a change, in the write that makes it. */
+/**
+ * Stores the reply to a change, so that `findOperation` returns it when the same request comes again. Call it in the
+ * write that makes the change, with its time `now` (Unix ms).
+ */
 export function putOperation(
   store: Store,
   operation: LogOperation,

@@ -1,4 +1,4 @@
-import { othersVersion, totalChanges, type Store } from './open-store.ts';
+import type { Store } from './open-store.ts';
 
 /** Version of the snapshot that each connection reads. It is kept because a query asks for it some eight times. */
 const cachedVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
@@ -17,6 +17,5 @@ export function snapshotVersion(store: Store): string {
 }
 
 function readVersion(store: Store): string {
-  const version = othersVersion(store);
-  return `${version}.${totalChanges(store)}`;
+  return `${store.othersVersion()}.${store.changes}`;
 }

@@ -1,7 +1,7 @@
 /** Vectors of standing queries, by which a memory finds queries that it shares no word with. */
 import type { Store } from './open-store.ts';
 
-/** The vector of a standing query. */
+/** A standing query, by its number, with the vector of its question. */
 export interface StandingVector {
   readonly queryNo: number;
   readonly embedding: Float32Array;

@@ -79,6 +79,11 @@ export function getStandingQuery(store: Store, id: string): StandingQuery {
   return queryOf(getRow(store, id));
 }
 
+/** Tells whether a standing query has this id. */
+export function hasStandingQuery(store: Store, id: string): boolean {
+  return store.prepare('SELECT 1 FROM standing_queries WHERE id = ?').get(id) !== undefined;
+}
+
 function getRow(store: Store, id: string): QueryRow {
   const row = store.prepare(`${QUERIES} WHERE id = ?`).get(id) as QueryRow | undefined;
   if (row === undefined) throw new EngineError('not_found', 'no standing query with this id');

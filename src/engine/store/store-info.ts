@@ -35,13 +35,19 @@ export function hasStoreId(store: Store): boolean {
   return findInfo(store, STORE_ID) !== undefined;
 }
 
+/** Ids that were found in their files. One that was just made is not among them, as its write may be undone. */
+const storeIds = new WeakMap<Store, string>();
+
 /**
  * Returns the eight hex digits that tell write receipts of one tenant from those of another. They are made on first use
  * and kept in the file. Call inside a write.
  */
 export function ensureStoreId(store: Store): string {
-  const storeId = findInfo(store, STORE_ID);
-  if (storeId !== undefined) return storeId;
+  const storeId = storeIds.get(store) ?? findInfo(store, STORE_ID);
+  if (storeId !== undefined) {
+    storeIds.set(store, storeId);
+    return storeId;
+  }
   const made = randomBytes(4).toString('hex');
   putInfo(store, STORE_ID, made);
   return made;

@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import { createIndexMemory, type IndexMemory } from '../adapters/following-index/index-memory.ts';
 import { openVectorIndex, type VectorIndexChoice } from '../adapters/vector-index/open-vector-index.ts';
 import { EngineError } from '../errors.ts';
@@ -12,7 +13,8 @@ import {
 } from '../store/live-model.ts';
 import type { SharedReader } from '../shared-memory.ts';
 import { hasEvents, switchEvents } from '../store/events.ts';
-import { openStore, retryWhileBusy, type OpenStoreOptions, type SqliteStore, type Store } from '../store/open-store.ts';
+import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
+import { openTenantStore, type TenantPlace } from '../store/postgres/tenant-database.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
@@ -34,7 +36,7 @@ export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' |
  * across an await.
  */
 export interface OpenTenant {
-  readonly store: SqliteStore;
+  readonly store: Store;
   /** Id of the file, made with it, which write receipts name. */
   readonly storeId: string;
   /**
@@ -62,6 +64,8 @@ export interface OpenTenant {
 
 /** How a tenant's file is opened. */
 export interface OpenTenantOptions {
+  /** Where the tenant lives if not in its file, as `placeOf` tells; null, the default, for the file. */
+  readonly place?: TenantPlace | null;
   /** `reader` for a connection that refuses writes, `acknowledger` for the writer, `worker` for steps and commands. */
   readonly role: OpenStoreOptions['role'];
   /**
@@ -96,8 +100,9 @@ export interface OpenTenantOptions {
 export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
   const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;
   const identities = identity === null ? null : [identity].flat();
-  if (role === 'reader') prepare(path, identities, now);
-  const store = openStore(path, { role, create: true });
+  const { place = null } = options;
+  if (role === 'reader') prepare(path, place, identities, now);
+  const store = open(path, place, role);
   const { shared } = options;
   const lengths = shared && { lengths: shared.file().lengths, reader: shared.reader };
   chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat, lengths);
@@ -122,15 +127,32 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
   }
 }
 
+/**
+ * Opens the store of a tenant.
+ * @throws EngineError `conflict` for a tenant of a database that has a file here, too
+ */
+function open(path: string, place: TenantPlace | null, role: OpenStoreOptions['role']): Store {
+  if (place === null) return openStore(path, { role, create: true });
+  if (fs.existsSync(path)) {
+    throw new EngineError(
+      'conflict',
+      `OM_DATABASE_URL is set, but tenant ${place.tenant} has a file at ${path}, which no command moves yet: ` +
+        'leave the setting out, or take another OM_DB_PATH',
+    );
+  }
+  return openTenantStore({ ...place, path, role });
+}
+
 /** Prepares a file for a reader on another connection, since a reader cannot write. Does nothing if it is prepared. */
-function prepare(path: string, identities: Identities, now: number): void {
-  const store = openStore(path, { role: 'reader', create: true });
+function prepare(path: string, place: TenantPlace | null, identities: Identities, now: number): void {
+  // In a database a reader cannot make the tenant either.
+  const store = open(path, place, place === null ? 'reader' : 'worker');
   try {
     if (isPrepared(store, identities)) return;
   } finally {
     store.close();
   }
-  openTenant(path, { role: 'worker', identity: identities, now }).close();
+  openTenant(path, { place, role: 'worker', identity: identities, now }).close();
 }
 
 type Identities = readonly SpaceIdentity[] | null;
@@ -160,11 +182,7 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
   return models.length === identities.length ? sectorModels(models) : null;
 }
 
-function describe(
-  store: SqliteStore,
-  identities: Identities,
-  openIndex: (space: VectorSpace) => VectorIndex,
-): OpenTenant {
+function describe(store: Store, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
   const openIndexes = new Map<number, VectorIndex>();
   const indexOf = (model: StoredModel): VectorIndex => {
     const { modelNo } = model;

@@ -96,6 +96,10 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
         const isReached = item.supersedes === undefined || older.has(item.supersedes);
         return isReached ? orRefusal(() => ({ ...item, ...ownOf(item) })) : rejected(noReplaced());
       });
+      const sources = (options.derived ?? []).flatMap(({ from }) =>
+        from.filter((source) => typeof source === 'string'),
+      );
+      await Promise.all(sources.map(reachedMemory));
       const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
       return tenant.addMemories(owned, { ...options, idempotency, withinTags: tags });
     },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EngineError } from '../errors.ts';
-import type { JudgedImport } from '../readers/judge-import.ts';
+import { type JudgedImport, logItemId } from '../readers/judge-import.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ImportOutcome, PortableLine } from '../types.ts';
 
@@ -34,8 +34,8 @@ export class ImportRehearsal {
     return lines.map((line, place) => {
       const { outcome, missing } = judged[place]!;
       if (outcome.kind !== 'stored') return outcome;
-      const lost = missing.find(
-        ({ id }) => !this.#taken.has(hashed('memory', id)) && !this.#taken.has(hashed('document', id)),
+      const lost = missing.find(({ id }) =>
+        ['memory', 'document', 'session_item'].every((type) => !this.#taken.has(hashed(type, id))),
       );
       if (lost !== undefined) return refused('not_found', `${lost.name}: nothing with this id`);
       return this.#claim(line);
@@ -48,6 +48,7 @@ export class ImportRehearsal {
     const mark = this.#taken.get(claims.name);
     if (mark === claims.mark) return { kind: 'known' };
     if (mark !== undefined && line.type === 'memory' && isLater(mark, claims.mark)) return { kind: 'kept' };
+    if (mark !== undefined && line.type === 'session_item') return { kind: 'kept' };
     if (mark !== undefined) return refused('conflict', 'another line of this import has its id');
     if (claims.others.some((name) => this.#taken.has(name)) || !this.#fits(line))
       return refused('conflict', 'it does not go with another line of this import');
@@ -124,8 +125,14 @@ function claimsOf(line: PortableLine): Claims | null {
         others: external === null ? [] : [hashed('document of', user, external)],
       };
     }
+    case 'session_item': {
+      const mark = hashed(JSON.stringify(line.item));
+      return { name: hashed('session_item', logItemId(line, line.position)), mark, others: [] };
+    }
     case 'document_text':
     case 'setting':
+    case 'eval_set':
+    case 'standing_query':
       return null;
   }
 }

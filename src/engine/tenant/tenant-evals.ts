@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
-import fs from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
+import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { judge, type Judged, scoresOf } from '../evals/measure.ts';
+import { fallsOf, hashOf, queryOfItem } from '../evals/questions.ts';
 import { listEvals, listRuns, getEval } from '../store/evals.ts';
 import { scheduleState } from '../store/schedules.ts';
-import { distinctModels } from '../store/live-model.ts';
+import { namesOfModels } from '../store/live-model.ts';
 import {
   EVAL_CHANGES,
   type EvalItem,
@@ -17,14 +17,12 @@ import {
   type RetrievalOptions,
 } from '../types.ts';
 import { VERSION } from '../version.ts';
-import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
 /** Time after which a process that began to run the sets is given up, so that another one may run them, ms. */
 const LEASE_MS = 3_600_000;
-/** Hits of a query whose item names no number. */
-const DEFAULT_K = 10;
 
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
 export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Evals> {
@@ -51,7 +49,11 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
       const defaults = readRetrievalDefaults(control, id);
       const judged = await askAll(options, set, defaults, signal);
       const [before] = listRuns(store(), name, 1);
-      const now = { version: VERSION, model: modelsOf(options), ...hashesOf(options, set, defaults) };
+      const now = {
+        version: VERSION,
+        model: namesOfModels(options.open().liveModels),
+        ...hashesOf(options, set, defaults),
+      };
       const run = { at, ...scoresOf(judged), ...now, changed: before === undefined ? [] : changesOf(before, now) };
       await writer.write(path, 'appendEvalRun', { name, run });
       return { run, outcomes: judged.map(outcomeOf) };
@@ -69,7 +71,7 @@ async function runDue(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const { OM_EVAL_EVERY: everyMs } = config;
-  if (everyMs === undefined || !fs.existsSync(path)) return 0;
+  if (everyMs === undefined || !mayHoldRows(config, path)) return 0;
   const schedule = { name: 'eval', everyMs, waitsAPeriod: false, backsOff: true };
   const claim = { schedule, owner: uuidv7(), leaseMs: LEASE_MS };
   const sets = listEvals(open().store);
@@ -101,10 +103,7 @@ export async function requireNoLoss(
     const set = getEval(store(), name);
     const before = scoresOf(await askAll(options, set, present, signal));
     const after = scoresOf(await askAll(options, set, changed, signal));
-    const falls = [
-      ...fallOf('recall', before.recall, after.recall),
-      ...fallOf('rightly empty', before.rightlyEmpty, after.rightlyEmpty),
-    ];
+    const falls = fallsOf(before, after);
     if (falls.length > 0)
       throw new EngineError(
         'conflict',
@@ -112,11 +111,6 @@ export async function requireNoLoss(
           'nothing is changed without force=true',
       );
   }
-}
-
-function fallOf(measure: string, before: number | null, after: number | null): string[] {
-  if (before === null || after === null || after >= before) return [];
-  return [`${measure} ${before.toFixed(3)} → ${after.toFixed(3)}`];
 }
 
 /** Asks the questions of a set one after the other, so that each time is that of a query alone. */
@@ -128,11 +122,8 @@ async function askAll(
 ): Promise<Judged[]> {
   const judged: Judged[] = [];
   for (const [place, item] of items.entries()) {
-    const { query, userId, k = DEFAULT_K } = item;
-    const filter = userId === undefined ? {} : { userIds: [userId] };
     const started = performance.now();
-    const asked = { query: { query, k, filter, reinforce: false }, defaults };
-    const { result } = await readers.read(path, 'query', asked, signal);
+    const { result } = await readers.read(path, 'query', { query: queryOfItem(item), defaults }, signal);
     judged.push(
       judge(
         item,
@@ -149,23 +140,11 @@ function outcomeOf({ place, hits, missing, forbidden, ms }: Judged): EvalOutcome
   return { place, hits, missing, forbidden, ms };
 }
 
-function modelsOf({ open }: TenantOptions): string {
-  const { liveModels } = open();
-  if (liveModels === null) return 'none';
-  return distinctModels(liveModels)
-    .map(({ provider, model, dimensions }) => `${provider}/${model}/${dimensions}`)
-    .join(' ');
-}
-
 /** Hashes of what a query reads of the settings, and of the items. */
 function hashesOf({ config, languageModel }: TenantOptions, { items }: NewEvalSet, defaults: RetrievalOptions) {
   const { OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS } = config;
   const read = { defaults, OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS, reorders: languageModel !== null };
   return { settings: hashOf(read), itemsHash: hashOf(items) };
-}
-
-function hashOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value), 'utf8').digest('hex').slice(0, 16);
 }
 
 type Circumstances = Pick<EvalRun, 'version' | 'model' | 'settings' | 'itemsHash'>;

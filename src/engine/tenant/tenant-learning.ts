@@ -16,7 +16,7 @@ import type {
   Profile,
   RetrievalOptions,
 } from '../types.ts';
-import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods by which a tenant learns from feedback. Only acceptances and their undoing change answers. */
@@ -28,17 +28,15 @@ export function createLearningMethods(
   const store = () => options.open().store;
   const defaults = () => readRetrievalDefaults(control, tenantId);
   const present = (): { readonly profile: Profile; readonly present: LearnedOptions } => {
-    const { profile = DEFAULT_OPTIONS.profile, weights = {}, minScore = config.OM_MIN_SCORE } = defaults();
+    const { profile = DEFAULT_OPTIONS.profile, weights = {}, vectorWeight = null, ...rest } = defaults();
+    const { minScore = config.OM_MIN_SCORE } = rest;
     const read = Object.entries(weights).filter(([name]) => name in PROFILE_WEIGHTS[profile]);
-    return { profile, present: { weights: weightsOf(profile, Object.fromEntries(read)), minScore } };
+    return { profile, present: { weights: weightsOf(profile, Object.fromEntries(read)), vectorWeight, minScore } };
   };
 
   async function learnWeights(): Promise<LearningOutcome> {
     await options.recalls.flush();
     const { profile, present: before } = present();
-    if (Object.keys(PROFILE_WEIGHTS[profile]).length === 0) {
-      return { learned: null, reason: `the profile ${profile} has no weights` };
-    }
     const found = await readers.read(path, 'learnWeights', { profile, present: before });
     if ('tooFew' in found) return { learned: null, reason: tooFew(found.tooFew, profile) };
     const { better: after, report } = found;
@@ -92,8 +90,16 @@ export function createLearningMethods(
 }
 
 /** Makes the defaults of a tenant after an acceptance: weights of other profiles and all other options stay. */
-function accepted(defaults: RetrievalOptions, { after }: Learned): RetrievalOptions {
-  return { ...defaults, weights: { ...defaults.weights, ...after.weights }, minScore: after.minScore };
+function accepted(
+  defaults: RetrievalOptions,
+  { after: { weights, vectorWeight, minScore } }: Learned,
+): RetrievalOptions {
+  return {
+    ...defaults,
+    weights: { ...defaults.weights, ...weights },
+    minScore,
+    ...(vectorWeight === null ? {} : { vectorWeight }),
+  };
 }
 
 function requireState({ state }: Learned, wanted: Learned['state']): void {

@@ -24,40 +24,52 @@ export function createPortableMethods(options: TenantOptions): Portable {
   return {
     exportLines: (asked) => exportLines(options, asked),
 
-    async importLines(lines) {
-      return screened(guard, lines, async (good) => {
-        const outcomes = await writer.write(path, 'importLines', { lines: good, quota: quotaOf(options) });
-        const added = outcomes.filter(({ kind }, at) => kind === 'stored' && good[at]!.type === 'memory').length;
-        if (added > 0) {
-          metrics.adds.inc({ outcome: 'accepted' }, added);
-          dispatcher.dispatch(path, 'encode');
-        }
-        return outcomes;
-      });
-    },
+    importLines: screened(guard, async (lines) => {
+      const outcomes = await writer.write(path, 'importLines', { lines, quota: quotaOf(options) });
+      const added = outcomes.filter(({ kind }, at) => kind === 'stored' && lines[at]!.type === 'memory').length;
+      if (added > 0) {
+        metrics.adds.inc({ outcome: 'accepted' }, added);
+        dispatcher.dispatch(path, 'encode');
+      }
+      return outcomes;
+    }),
 
     rehearseImport() {
       const rehearsal = new ImportRehearsal((lines) => readers.read(path, 'judgeImport', { lines }));
-      return { importLines: (lines) => screened(guard, lines, (good) => rehearsal.importLines(good)) };
+      return { importLines: screened(guard, (lines) => rehearsal.importLines(lines)) };
     },
   };
 }
 
-/** Runs an import of the lines that the privacy policy lets pass. @returns the outcomes of all lines */
-async function screened(
-  guard: PrivacyGuard,
-  lines: readonly PortableLine[],
-  importGood: (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>,
-): Promise<ImportOutcome[]> {
-  if (!guard.isOn()) return importGood(lines);
-  const judged = await screenLines(guard, lines);
-  const outcomes = (await importGood(judged.filter((line) => 'type' in line))).values();
-  return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
+type ImportLines = (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>;
+
+/**
+ * Makes an import of the lines that the privacy policy lets pass; a line that it refuses becomes its outcome. Lines are
+ * handed on in the order in which they came, however long each group of them is looked at.
+ */
+function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
+  let handedOn: Promise<void> = Promise.resolve();
+  return async (lines) => {
+    if (!guard.isOn()) return importGood(lines);
+    const before = handedOn;
+    const turn = Promise.withResolvers<void>();
+    handedOn = turn.promise;
+    try {
+      const judged = await screenLines(guard, lines);
+      await before;
+      const importing = importGood(judged.filter((line) => 'type' in line));
+      turn.resolve();
+      const outcomes = (await importing).values();
+      return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
+    } finally {
+      turn.resolve();
+    }
+  };
 }
 
 async function* exportLines(
   { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
-  { asked = {}, settings = [], ...options }: ExportOptions,
+  { asked = {}, configuration, ...options }: ExportOptions,
 ): AsyncGenerator<string> {
   const { bounds, models, leftOut } = await readers.read(path, 'startExport', {});
   const hash = createHash('sha256');
@@ -76,8 +88,10 @@ async function* exportLines(
     models: models.map(({ modelNo: _modelNo, ...model }) => model),
   };
   yield hashed(lineOf(head));
-  for (const setting of settings) yield hashed(lineOf(setting));
-  counts.setting = settings.length;
+  for await (const line of configuration ?? []) {
+    counts[line.type] += 1;
+    yield hashed(lineOf(line));
+  }
   const readSlice = (place: ExportPlace): Promise<ExportSlice> => {
     const reading = readers.read(path, 'readExportSlice', { options, bounds, place });
     reading.catch(() => {}); // It is told when its turn comes, and to nobody if the caller has left.
@@ -146,6 +160,8 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
       const { fields } = await guard.fields({ value: line.replaced });
       return { ...line, replaced: fields.value };
     }
+    case 'session_item':
+      return { ...line, item: (await guard.fields({ value: line.item })).fields.value };
     default:
       return line;
   }

@@ -3,7 +3,7 @@ import { observeStages } from '../metrics.ts';
 import { requireReranker } from '../retrieve/options.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { requireNoLoss } from './tenant-evals.ts';
-import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
+import { putRetrievalDefaults, readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import { screenRecall } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';

@@ -20,11 +20,11 @@ export function createReembedMethods({
   return {
     embedding: async () => embedding(),
     reembedStatus: async () => status(),
-    async startReembed({ withoutRefused = false } = {}) {
+    async startReembed({ withoutRefused = false, force = false } = {}) {
       const { configuredModels } = open();
       const target = configuredModels && numbersOf(configuredModels);
       if (target === null) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
-      await writer.write(path, 'startReembed', { target, withoutRefused });
+      await writer.write(path, 'startReembed', { target, withoutRefused, force });
       dispatcher.dispatch(path, 'link');
       return status();
     },

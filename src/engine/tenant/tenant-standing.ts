@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { serialiseError } from '../errors.ts';
 import { hasNeighbours } from '../readers/standing.ts';
@@ -13,7 +13,7 @@ import {
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { getWebhook, hasDueDeliveries, hasEventsToHand, listDeliveries, listWebhooks } from '../store/webhooks.ts';
 import type { ClaimedDelivery, DeliveryOutcome, Standing } from '../types.ts';
-import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
@@ -65,7 +65,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     retryDeliveries: (id) => writer.write(path, 'retryDeliveries', { id }),
 
     async tendStanding(signal) {
-      if (!fs.existsSync(path) || !hasStanding(store())) return 'absent';
+      if (!mayHoldRows(config, path) || !hasStanding(store())) return 'absent';
       const compared = await compareDue();
       const handed =
         hasEventsToHand(store()) && (await writer.write(path, 'handEvents', { limit: HANDED_AT_ONCE })) > 0;

@@ -21,7 +21,11 @@ type UploadMethods = Pick<Tenant, 'createUpload' | 'addDocument' | 'replaceDocum
  */
 export type ArrivingBytes = Map<string, number>;
 
-/** Makes the methods by which a tenant takes documents in: first the file, then the document that owns it. */
+/**
+ * Makes the methods of a tenant that take in documents: `createUpload` makes a file for the bytes; `addDocument` and
+ * `replaceDocument` then record the document that owns it. A file that no document came to own is removed again.
+ * @param arriving sizes of the files that are on their way for this tenant; the methods add and remove entries
+ */
 export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
   const { path, config, writer, dispatcher, open } = options;
   const guard = guardOf(options);

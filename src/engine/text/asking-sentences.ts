@@ -7,7 +7,10 @@ import { sentences } from './sentences.ts';
 const MAX_CHARACTERS = 4_000;
 /** Most sentences that are returned where marks or words tell which ask: the last ones. */
 const MAX_ASKING = 4;
-/** Most sentences that are returned where nothing tells which one asks: the last ones. */
+/**
+ * Most sentences that are returned where no mark tells which one asks, those with a question word included: the first
+ * and the last ones.
+ */
 const MAX_UNMARKED = 8;
 
 /** The sentences of a message that ask. */
@@ -31,16 +34,28 @@ export interface AskingSentences {
   readonly areMarked: boolean;
   /** Number of sentences that do not ask; 0 where `sentences` is empty. */
   readonly others: number;
+  /**
+   * Where only words tell which of three sentences or more ask, the first and last of the others. One of them may be
+   * the question all the same: “papers on shells”.
+   */
+  readonly mayAsk: readonly string[];
 }
 
-const WHOLE: AskingSentences = { sentences: [], areKnown: true, areMarked: false, standAlone: false, others: 0 };
+const WHOLE: AskingSentences = {
+  sentences: [],
+  areKnown: true,
+  areMarked: false,
+  standAlone: false,
+  others: 0,
+  mayAsk: [],
+};
 
 /**
  * Finds the sentences of a message that ask. These are the sentences that end in a question mark. Where none does, they
- * are the sentences with a question word. Where there is no such word either, any of the last sentences may ask. A line
- * end inside a paragraph does not end a sentence, since mail programs and terminals wrap lines.
- * @returns the last 4 sentences that ask, or the last 8 where it is not known which ask; none for a message of one
- *   sentence or of more than 4,000 characters
+ * are the sentences with a question word. Where there is no such word either, any sentence may ask. A line end inside a
+ * paragraph does not end a sentence, since mail programs and terminals wrap lines.
+ * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ask; none for a message
+ *   of one sentence or of more than 4,000 characters
  */
 export function askingSentences(message: string): AskingSentences {
   if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;
@@ -50,9 +65,19 @@ export function askingSentences(message: string): AskingSentences {
   const areMarked = marked.length > 0;
   const standAlone = areMarked || all.length > 2;
   const asking = areMarked ? marked : all.filter((text) => QUESTION_WORD.test(text));
-  const others = all.length - asking.length;
-  if (asking.length > 0) return { sentences: asking.slice(-MAX_ASKING), areKnown: true, areMarked, standAlone, others };
-  return { sentences: all.slice(-MAX_UNMARKED), areKnown: false, areMarked, standAlone, others };
+  const rest = all.filter((text) => !asking.includes(text));
+  const found = { areMarked, standAlone, others: rest.length };
+  if (asking.length === 0) return { ...found, sentences: endsOf(all, MAX_UNMARKED), areKnown: false, mayAsk: [] };
+  const sentences = asking.slice(-MAX_ASKING);
+  const mayAsk = standAlone && !areMarked ? endsOf(rest, MAX_UNMARKED - sentences.length) : [];
+  return { ...found, sentences, areKnown: true, mayAsk };
+}
+
+/** The first and the last sentences of a list, half of `most` each: a question stands at one end of a long message. */
+function endsOf(list: readonly string[], most: number): readonly string[] {
+  if (list.length <= most) return list;
+  const last = Math.ceil(most / 2);
+  return [...list.slice(0, most - last), ...list.slice(-last)];
 }
 
 /**

@@ -121,12 +121,12 @@ export function queryTerms(query: string, asking?: AskingSentences): QueryTerms 
   const identifiers = [...identifiersAsWritten(bounded).keys()].slice(0, MAX_QUERY_TERMS - phrases.length);
   const room = MAX_QUERY_TERMS - phrases.length - identifiers.length;
   // The sentences that ask come first, so that the limit cuts what stands around them.
-  const { sentences } = asking !== undefined && rest === query ? asking : askingSentences(rest);
+  const { sentences, areKnown } = asking !== undefined && rest === query ? asking : askingSentences(rest);
   const words = distinct([...termsIn(`${sentences.join('\n')}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
   const nothingElse = content.length + phrases.length + identifiers.length === 0;
   const terms = { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
-  const language = stemmedLanguageOf(rest);
+  const language = stemmedLanguageOf(areKnown && sentences.length > 0 ? sentences.join('\n') : rest);
   return language === undefined ? terms : { ...terms, language };
 }
 

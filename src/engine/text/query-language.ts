@@ -1,14 +1,18 @@
 import { isSpaceless } from './index-text.ts';
 import { isAscii, isCjk, termsIn } from './words.ts';
 
+/** How other forms of a question's words are known in texts. */
+export type WordFormsKnown = 'stemmed' | 'pairs' | 'guessed';
+
 /**
- * Whether the inflection of a question's words is known. It is for English, which is stemmed, and for scripts without
- * spaces, which are compared by pairs of characters. In any other language a text may answer in other forms of the
- * question's words, which are only guessed.
+ * How other forms of a question's words are known: English is stemmed, and scripts without spaces are compared by pairs
+ * of characters. In any other language a text may answer in other forms of the question's words, which are only
+ * guessed.
  */
-export function knowsWordForms(question: string): boolean {
+export function wordFormsOf(question: string): WordFormsKnown {
   const terms = termsIn(question);
-  return terms.some((term) => isCjk(term) || isSpaceless(term)) || areEnglish(terms);
+  if (terms.some((term) => isCjk(term) || isSpaceless(term))) return 'pairs';
+  return areEnglish(terms) ? 'stemmed' : 'guessed';
 }
 
 /**

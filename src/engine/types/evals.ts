@@ -1,6 +1,6 @@
 /** Evaluation sets: questions with what their answers must and must not hold, and the runs of them. */
 
-/** One question of a set. */
+/** One question of an evaluation set, with what its answer must and must not hold. */
 export interface EvalItem {
   readonly query: string;
   /** The user whose memories are asked; all users if left out. */
@@ -13,7 +13,7 @@ export interface EvalItem {
   readonly forbidden?: readonly string[] | undefined;
 }
 
-/** A set as it is stored. Storing a set replaces the one of the same name, whose runs stay. */
+/** An evaluation set as it is stored. Storing a set replaces the one of the same name, whose runs stay. */
 export interface NewEvalSet {
   readonly name: string;
   /** Whether a change of the tenant's query defaults that lowers the set is refused. */
@@ -21,7 +21,7 @@ export interface NewEvalSet {
   readonly items: readonly EvalItem[];
 }
 
-/** Measures of a run, each 0..1, or null if no item of the set can tell. */
+/** Measures of a run of an evaluation set. Shares are 0..1, and null if no item of the set can tell. */
 export interface EvalScores {
   /** Mean share of the expected entries that were found, over the items that expect something. */
   readonly recall: number | null;
@@ -37,11 +37,12 @@ export interface EvalScores {
   readonly items: number;
 }
 
-/** What can differ between two runs of a set. */
+/** What can differ between two runs of an evaluation set. */
 export const EVAL_CHANGES = ['version', 'model', 'settings', 'items'] as const;
+/** Names what differs between two runs: Cairn's version, the embedding model, the settings, or the items of the set. */
 export type EvalChange = (typeof EVAL_CHANGES)[number];
 
-/** A run of a set. */
+/** A run of an evaluation set: its measures, and what it was run with. */
 export interface EvalRun extends EvalScores {
   /** Time of its beginning, Unix ms. */
   readonly at: number;
@@ -49,35 +50,45 @@ export interface EvalRun extends EvalScores {
   readonly version: string;
   /** The embedding models whose vectors were searched; `none` for words alone. */
   readonly model: string;
-  /** Hash of the settings that queries read, and of the items. */
+  /** Hash of the settings that queries read. */
   readonly settings: string;
+  /** Hash of the items of the set. */
   readonly itemsHash: string;
-  /** What differs from the run before. */
+  /** What differs from the run before; empty for the first run. */
   readonly changed: readonly EvalChange[];
 }
 
-/** What came of one item. */
+/** What one question of an evaluation set brought in a run. */
 export interface EvalOutcome {
   /** Place of the item in the set, from 0. */
   readonly place: number;
   /** Ids of the hits, best first. */
   readonly hits: readonly string[];
-  /** Entries of `expected` that were not found, and entries of `forbidden` that were. */
+  /** Entries of `expected` that were not found. */
   readonly missing: readonly string[];
+  /** Entries of `forbidden` that were found. */
   readonly forbidden: readonly string[];
+  /** Time of the query, ms. */
   readonly ms: number;
 }
 
-/** A set as it is listed. */
+/** An evaluation set in a list: everything about it but its questions. */
 export interface EvalSummary {
   readonly name: string;
+  /** Whether a change of the tenant's query defaults that lowers the set is refused. */
   readonly guard: boolean;
+  /** Number of questions. */
   readonly items: number;
+  /** Time at which the set was last stored, Unix ms. */
   readonly updatedAt: number;
+  /** The latest run; null if the set was never run. */
   readonly lastRun: EvalRun | null;
 }
 
-/** Bounds of sets. */
+/**
+ * Bounds of evaluation sets in a tenant: its sets; items of a set; entries of `expected` and `forbidden` of an item;
+ * runs of a set that are kept; items of all sets with a guard together.
+ */
 export const EVAL_LIMITS = { sets: 100, items: 500, entries: 50, runs: 200, guardedItems: 1_000 } as const;
 
 /** What a tenant does with evaluation sets. */
@@ -93,7 +104,10 @@ export interface Evals {
   getEval(name: string): Promise<NewEvalSet>;
   /** Deletes a set and its runs. @throws EngineError `not_found` */
   deleteEval(name: string): Promise<void>;
-  /** Asks all questions of a set, one after the other, reinforces nothing, and keeps the numbers. */
+  /**
+   * Asks all questions of a set, one after the other, without reinforcing a memory, and stores the measures as a run.
+   * @throws EngineError `not_found`; the reason of the signal if it aborts
+   */
   runEval(
     name: string,
     signal?: AbortSignal,

@@ -8,7 +8,7 @@ export const LEARNED_STATES = ['proposed', 'accepted', 'reverted'] as const;
  */
 export type LearnedState = (typeof LEARNED_STATES)[number];
 
-/** What answers are worth by the feedback on them. */
+/** How good answers are, by the feedback of callers on the matches that they got. */
 export interface FeedbackMeasure {
   /**
    * Share of pairs of a used match and a useless or wrong one in which the used one has the higher score, 0..1: the
@@ -21,9 +21,14 @@ export interface FeedbackMeasure {
   readonly unwanted: number;
 }
 
-/** What the weights of a ranking are: those of one profile, and the floor under the scores. */
+/**
+ * Settings of a ranking that can be learned: the weights of one profile, the share of vectors, and the floor under the
+ * scores (0..1).
+ */
 export interface LearnedOptions {
   readonly weights: Weights;
+  /** Share of the vectors against words; null for the embedder's own. */
+  readonly vectorWeight: number | null;
   readonly minScore: number;
 }
 
@@ -35,7 +40,9 @@ export interface LearnedReport {
   readonly heldOut: number;
   /** Time of the first recall that was held out, Unix ms. */
   readonly heldOutFrom: number;
+  /** What the answers to the held-out recalls are worth under the present weights. */
   readonly before: FeedbackMeasure;
+  /** What they are worth under the learned weights. */
   readonly after: FeedbackMeasure;
   /** Share of 1,000 draws of the held-out recalls in which the order is no better than before, 0..1. */
   readonly chance: number;
@@ -63,8 +70,9 @@ export type LearningOutcome =
 /** What a tenant does with the feedback on its recalls. */
 export interface Learning {
   /**
-   * Learns weights of the tenant's profile, and the floor, from the newest 1,000 recalls with feedback. They become a
-   * proposal if they are better on later recalls than those they were learned from; nothing is applied.
+   * Learns weights of the tenant's profile, the share of vectors, and the floor, from the newest 1,000 recalls with
+   * feedback. They become a proposal if they are better on later recalls than those they were learned from; nothing is
+   * applied.
    */
   learnWeights(): Promise<LearningOutcome>;
   /** Lists what was learned, the newest first, at most 100. */

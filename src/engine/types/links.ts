@@ -76,9 +76,4 @@ export interface NewLink {
   readonly type: EdgeType;
   /** Weight of the link, 0..1. If left out, a link that is there keeps its weight, and a new one gets its type's. */
   readonly weight?: number | undefined;
-  /**
-   * Whether `src` repeats or sums up `dst`, of which it is `derived_from`. It then counts as a reflection, and is
-   * erased together with `dst`. False by default; no client can state it.
-   */
-  readonly isReflection?: boolean | undefined;
 }

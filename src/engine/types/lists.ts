@@ -18,11 +18,12 @@ export interface MemoryPage extends CursorPage {
   readonly asOf?: AsOf | undefined;
 }
 
-/** What has a list of its distinct names. */
+/** The fields of memories whose distinct values can be listed. */
 export const NAME_KINDS = ['users', 'sessions', 'types', 'tags'] as const;
+/** A field of memories whose distinct values can be listed: one of NAME_KINDS. */
 export type NameKind = (typeof NAME_KINDS)[number];
 
-/** Selects names of memories. */
+/** Conditions on the names that a list of users, sessions, types or tags has. */
 export interface NameFilter {
   /** Only names in memories of this user, '' for no particular user; of all users if left out. */
   readonly userId?: string | undefined;
@@ -32,7 +33,7 @@ export interface NameFilter {
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** A name that memories or session logs have. */
+/** A user, session, type or tag, with how much is stored under it. */
 export interface NameSummary {
   readonly name: string;
   /** Number of memories with it, whatever their status; expired ones and those that are not valid now do not count. */

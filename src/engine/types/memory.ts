@@ -270,6 +270,19 @@ export interface AddOptions {
    * rejected with `conflict`. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
+  /** What items of the add repeat or sum up, in the same commit; nothing by default, and no client can state it. */
+  readonly derived?: readonly DerivedItem[] | undefined;
+}
+
+/**
+ * An item of an add that repeats or sums up others, of which it is `derived_from`: it counts as a reflection, and is
+ * erased together with each of them.
+ */
+export interface DerivedItem {
+  /** Place of the item in the add. */
+  readonly item: number;
+  /** What it rests on: ids of memories, and places of other items of the add. */
+  readonly from: readonly (string | number)[];
 }
 
 /** How a document is added. */

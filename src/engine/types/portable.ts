@@ -3,6 +3,7 @@
  * those of the file. In a file times are ISO 8601 in UTC; here they are Unix milliseconds.
  */
 import type { DocumentFormat, DocumentReceipt, DocumentWarning } from './documents.ts';
+import type { EvalItem } from './evals.ts';
 import type { MemoryFilter } from './filter.ts';
 import type { EdgeType } from './links.ts';
 import type { Json, MemoryState, MemoryStatus, Metadata, Sector } from './memory.ts';
@@ -11,7 +12,17 @@ import type { Json, MemoryState, MemoryStatus, Metadata, Sector } from './memory
 export const PORTABLE_VERSION = 1;
 
 /** The types of the lines between the first and the last; `PortableLine` says what they hold. */
-export const PORTABLE_TYPES = ['setting', 'document', 'document_text', 'memory', 'revision', 'link'] as const;
+export const PORTABLE_TYPES = [
+  'setting',
+  'eval_set',
+  'standing_query',
+  'document',
+  'document_text',
+  'memory',
+  'revision',
+  'link',
+  'session_item',
+] as const;
 export type PortableType = (typeof PORTABLE_TYPES)[number];
 
 /** Number of lines of each type. */
@@ -197,9 +208,51 @@ export interface PortableSetting {
   readonly value: Metadata;
 }
 
+/** An evaluation set without its runs. Field names of the items are those of the HTTP API. */
+export interface PortableEvalSet {
+  readonly type: 'eval_set';
+  readonly name: string;
+  readonly guard?: boolean | undefined;
+  readonly items: readonly (Omit<EvalItem, 'userId'> & { readonly user_id?: string | undefined })[];
+}
+
+/** A standing query without its answers and its webhook. An import finds answers among what it brings. */
+export interface PortableStandingQuery {
+  readonly type: 'standing_query';
+  readonly id: string;
+  readonly query: string;
+  /** The only user whose memories answer; null for all users. */
+  readonly user_id: string | null;
+  /** Conditions, as the HTTP API takes them. */
+  readonly filters: Metadata;
+  readonly min_score: number | null;
+  readonly created_at: number | null;
+}
+
+/** An item of a session log. The items of a log stand in their order. */
+export interface PortableLogItem {
+  readonly type: 'session_item';
+  readonly user_id: string;
+  readonly session_id: string;
+  /** Place in the log, from 0. */
+  readonly position: number;
+  readonly item: Json;
+  readonly created_at: number | null;
+  readonly written_by: string | null;
+}
+
+/** Lines that come first in a file, as whoever exports and imports reads and stores them; the engine passes them on. */
+export type PortableConfiguration = PortableSetting | PortableEvalSet | PortableStandingQuery;
+
 /** A line between the first and the last of a file. */
 export type PortableLine =
-  PortableMemory | PortableRevision | PortableLink | PortableDocument | PortableText | PortableSetting;
+  | PortableConfiguration
+  | PortableMemory
+  | PortableRevision
+  | PortableLink
+  | PortableDocument
+  | PortableText
+  | PortableLogItem;
 
 /** What is exported. */
 export interface ExportOptions {
@@ -207,8 +260,8 @@ export interface ExportOptions {
   readonly filter?: MemoryFilter | undefined;
   /** Whether memories bring their vectors; false by default. */
   readonly vectors?: boolean | undefined;
-  /** Settings to write as lines; none by default. */
-  readonly settings?: readonly PortableSetting[] | undefined;
+  /** Lines to write first; none by default. */
+  readonly configuration?: AsyncIterable<{ readonly type: PortableConfiguration['type'] }> | undefined;
   /** What was asked for, in the caller's words, which the first line repeats. */
   readonly asked?: Metadata | undefined;
 }
@@ -226,7 +279,7 @@ export interface Portable {
   /**
    * Exports the tenant as lines of JSON, in pieces of whole lines. Memories are as they were when the export began,
    * except for those that were erased since, which are left out; how they are remembered (salience, strength, counts)
-   * is that of the moment at which each was read. Keys, jobs and logs are never exported.
+   * is that of the moment at which each was read. Keys, jobs and logs of requests are never exported.
    * @throws EngineError `invalid` for a malformed condition of the filter
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;

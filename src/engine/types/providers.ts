@@ -155,10 +155,11 @@ export interface ModelChange {
    * live.
    * @param options.withoutRefused lets the model go live although it refused that many; these memories are found by
    *   words alone
+   * @param options.force lets the model go live although a guarded evaluation set falls, which ends a change otherwise
    * @throws EngineError `invalid` with `OM_EMBEDDINGS=none`; `conflict` while an earlier change whose model is live
    *   is not finished
    */
-  startReembed(options?: { readonly withoutRefused?: boolean }): Promise<ReembedStatus>;
+  startReembed(options?: { readonly withoutRefused?: boolean; readonly force?: boolean }): Promise<ReembedStatus>;
   /**
    * Pauses a change of the embedding model; `startReembed` continues it.
    * @throws EngineError `conflict` if none is under way

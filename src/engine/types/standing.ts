@@ -22,6 +22,8 @@ export interface NewStandingQuery {
   readonly minScore?: number | undefined;
   /** URL of a webhook that is told of the answers to this query alone, and is deleted with it. */
   readonly webhookUrl?: string | undefined;
+  /** Id and time of a query that was made elsewhere; new ones if left out. */
+  readonly made?: { readonly id: string; readonly at: number | null } | undefined;
 }
 
 /** A standing query as it is listed. */
@@ -162,8 +164,8 @@ export interface Listed<Entry> {
 export interface Standing {
   /**
    * Stores a standing query. What is stored or changed from then on is compared with it.
-   * @throws EngineError `conflict` for too many, and with `OM_EVENTS=false`; `invalid` for a URL that is not delivered
-   *   to
+   * @throws EngineError `conflict` for too many, for an id that is taken, and with `OM_EVENTS=false`; `invalid` for a
+   *   URL that is not delivered to
    */
   createStandingQuery(query: NewStandingQuery): Promise<CreatedStandingQuery>;
   /** Lists standing queries, newest first. */

@@ -360,7 +360,9 @@ export function checkpoint(context: MaintenanceContext): void {
 /** Runs a checkpoint and counts it. @returns whether the whole log is in the database now */
 function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNCATE'): boolean {
   const startedAt = performance.now();
-  const result = checkpointLog(open().store, mode);
+  const { store } = open();
+  if (store.words !== null) return true; // The log is PostgreSQL's.
+  const result = checkpointLog(store, mode);
   metrics.checkpointDurations.observe((performance.now() - startedAt) / 1000);
   const isBusy = result?.busy !== 0;
   const isComplete = !isBusy && result.log === result.checkpointed;

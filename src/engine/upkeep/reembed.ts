@@ -1,14 +1,13 @@
 /**
  * Changes the embedding model of a file. The new model's vectors are made beside the old ones, which answer queries
- * meanwhile. Then one commit makes the new model live, waypoints are measured again in the order of the memories, and
- * the old model's vectors are deleted in slices. All of it can be resumed: the vectors themselves show which memories
- * still need one, and the rest is a cursor. With `OM_EMBED_MODE=advanced` the model is a set of models, one a sector,
- * which becomes live as a whole.
+ * meanwhile. The guarded evaluation sets are asked by both. Then one commit makes the new model live, waypoints are
+ * measured again in the order of the memories, and the old model's vectors are deleted in slices. All of it can be
+ * resumed: the vectors themselves show which memories still need one, and the rest is a cursor. With
+ * `OM_EMBED_MODE=advanced` the model is a set of models, one a sector, which becomes live as a whole.
  */
-
+import { setTimeout as pause } from 'node:timers/promises';
 import { createGatheredTest } from '../store/consolidations.ts';
 import { appendEvent } from '../store/events.ts';
-import { setTimeout as pause } from 'node:timers/promises';
 import { takeBackMemories } from '../commands/reembed.ts';
 import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
@@ -41,6 +40,7 @@ import {
   putReembed,
   yieldDirector,
   type ReembedRecord,
+  type ReembedTrial,
 } from '../store/reembed.ts';
 import { deleteVector, hasVector } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
@@ -69,6 +69,15 @@ const REFUSED_ONE_OF = 100;
 
 type DirectorContext = StepContext & { readonly logger: Logger };
 
+/** How a trial stands: all sets hold, it goes on from here, or a provider gave no vector and it has to wait. */
+export type TrialStep = 'holds' | { readonly trial: ReembedTrial; readonly waits: boolean };
+
+/**
+ * Asks the guarded evaluation sets a little further by models that are about to go live.
+ * @throws EngineError `invalid` if one falls
+ */
+export type TriesModels = (models: SectorModels, begun: ReembedTrial | undefined) => Promise<TrialStep>;
+
 /** Time until the director's next slice of work in ms, 0 for at once, or `finished` if the change is complete. */
 type Next = { readonly inMs: number } | 'finished';
 
@@ -76,10 +85,11 @@ type Next = { readonly inMs: number } | 'finished';
  * Does one slice of directing a change of the model, some 100 ms, and then ends the director's job or hands it back for
  * its next slice.
  * @param claim the director's job, which this worker holds
- * @throws EngineError `invalid` if the new model refused too many memories; the caller then gives the job up
+ * @throws EngineError `invalid` if the new model refused too many memories, or lowers a guarded evaluation set; the
+ *   caller then gives the job up
  */
-export async function directReembed(context: DirectorContext, claim: HeldJob): Promise<void> {
-  const next = await runSlice(context, claim);
+export async function directReembed(context: DirectorContext, claim: HeldJob, tries: TriesModels): Promise<void> {
+  const next = await runSlice(context, claim, tries);
   const { store } = context.open();
   const now = context.clock.now();
   store.write(() => {
@@ -92,7 +102,7 @@ export async function directReembed(context: DirectorContext, claim: HeldJob): P
   if (next === 'finished') context.logger.info({}, 'reembed_finished');
 }
 
-async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next> {
+async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesModels): Promise<Next> {
   const { store, live, configuredModels } = context.open();
   const record = findReembed(store);
   if (record === undefined) return 'finished';
@@ -103,7 +113,7 @@ async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next>
         return { inMs: NOT_MINE_MS };
       }
       noteTending(store, record.target, context.clock.now());
-      return oweMemories(context, claim, record, configuredModels);
+      return oweMemories(context, claim, { record, models: configuredModels, tries });
     case 'link':
       return relinkMemories(context, claim);
     case 'drop':
@@ -113,15 +123,18 @@ async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next>
 
 /**
  * Does a slice of the phase `embed`: adds jobs for memories that need a vector, until `WINDOW_JOBS` are unfinished.
- * Once a whole pass over the memories finds none, the new model goes live.
- * @param models the configured models, which are the target of the change
- * @throws EngineError `invalid` if the model refused more memories than `REFUSED_ONE_OF` allows
+ * Once a whole pass over the memories finds none, and the guarded evaluation sets hold, the new model goes live.
+ * @param change.models the configured models, which are the target of the change
+ * @throws EngineError `invalid` if the model refused more memories than `REFUSED_ONE_OF` allows, or lowers a set
  */
 async function oweMemories(
   context: DirectorContext,
   claim: HeldJob,
-  record: ReembedRecord,
-  models: SectorModels,
+  {
+    record,
+    models,
+    tries,
+  }: { readonly record: ReembedRecord; readonly models: SectorModels; readonly tries: TriesModels },
 ): Promise<Next> {
   const { store } = context.open();
   stopIfRefused(context, claim, record);
@@ -146,9 +159,36 @@ async function oweMemories(
     putRecord(context, claim, moved);
     return { inMs: isAtEnd || memoryNos.length > 0 ? LOOK_AGAIN_MS : 0 };
   }
-  if (owed > 0) putRecord(context, claim, { ...moved, cursor: 0, owed: 0, pass: record.pass + 1 });
-  else goLive(context, claim, record, models);
+  if (owed > 0) {
+    putRecord(context, claim, { ...moved, cursor: 0, owed: 0, pass: record.pass + 1 });
+    return { inMs: 0 };
+  }
+  const step = record.unguarded === true ? 'holds' : await tryLive(context, { record, models, tries });
+  if (step !== 'holds') {
+    putRecord(context, claim, { ...record, trial: step.trial });
+    return { inMs: step.waits ? NOT_MINE_MS : 0 };
+  }
+  goLive(context, claim, record, models);
   return { inMs: 0 };
+}
+
+/** Asks the guarded sets, unless the models are live already and only gaps were filled. */
+async function tryLive(
+  { open, clock }: DirectorContext,
+  {
+    record,
+    models,
+    tries,
+  }: { readonly record: ReembedRecord; readonly models: SectorModels; readonly tries: TriesModels },
+): ReturnType<TriesModels> {
+  const { store, liveModels } = open();
+  if (liveModels !== null && areSameModels(numbersOf(liveModels), record.target)) return 'holds';
+  if (record.trial === undefined) {
+    // Scores rest on the fit, which is otherwise made when a model goes live. It is kept by model.
+    const putFit = prepareFit(store, distinctModels(models), clock.now());
+    store.write(putFit);
+  }
+  return tries(models, record.trial);
 }
 
 /**
@@ -182,7 +222,7 @@ function stopIfRefused(context: DirectorContext, claim: HeldJob, record: Reembed
 function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
   const { store, liveModels } = context.open();
   const now = context.clock.now();
-  const common = { ...record, cursor: 0, wentLiveAt: now, since: { at: now, done: 0 } };
+  const common = { ...record, trial: undefined, cursor: 0, wentLiveAt: now, since: { at: now, done: 0 } };
   if (liveModels !== null && areSameModels(numbersOf(liveModels), record.target))
     return putRecord(context, claim, { ...common, phase: 'drop' });
   const putFit = prepareFit(store, distinctModels(models), now);

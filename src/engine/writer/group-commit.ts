@@ -1,5 +1,4 @@
 import type { WriteContext } from '../commands/write-context.ts';
-import { totalChanges } from '../store/open-store.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
@@ -29,7 +28,8 @@ export type WriteResult =
  * A savepoint for each request would be the plain way to undo a refused one. But each savepoint makes FTS5 write out
  * what it holds in memory: 32 small segments for a group instead of one, and three times the cost of an add. So
  * savepoints are used only when a request was refused after it had written something, and the group is run once more
- * with them.
+ * with them. A statement that SQLite must be able to undo by itself is such a savepoint too: one that inserts several
+ * rows, or that has a trigger. An add has none.
  *
  * @returns results in the order of `requests`; a refused request has its error as the result
  * @throws  whatever made the whole transaction fail: nothing of it is stored then
@@ -63,13 +63,13 @@ function withTrail<T>({ store, now }: GroupContext, work: (trail: AuditTrail) =>
 class HalfWritten extends Error {}
 
 function attempt(context: GroupContext, request: WriteRequest, trail: AuditTrail): WriteResult {
-  const before = totalChanges(context.store);
+  const before = context.store.changes;
   try {
     return { ok: true, value: run(context, request, trail) };
   } catch (error) {
     // A full disk may have ended the transaction itself.
     if (context.store.transactionNo === undefined) throw error;
-    if (totalChanges(context.store) !== before) throw new HalfWritten('', { cause: storageError(error) });
+    if (context.store.changes !== before) throw new HalfWritten('', { cause: storageError(error) });
     return { ok: false, error: storageError(error) };
   }
 }
@@ -89,10 +89,10 @@ function runInSavepoint(context: GroupContext, request: WriteRequest, trail: Aud
 function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteRequest, trail: AuditTrail): unknown {
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
   const by = writtenBy ?? null;
-  const before = totalChanges(shared.store);
+  const before = shared.store.changes;
   const output = command({ ...shared, writtenBy: by, trace }, input);
   // A command that found nothing to change leaves no record.
-  const isDone = name === 'recordAction' || totalChanges(shared.store) !== before;
+  const isDone = name === 'recordAction' || shared.store.changes !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
   if (audited !== null) trail.note(by, audited);
   return output;

@@ -2,6 +2,7 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { useMasterKey } from '../control/data-keys.ts';
+import { placeOf } from '../control/place-of.ts';
 import { assert } from '../errors.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { systemClock } from '../ports.ts';
@@ -18,7 +19,13 @@ assert(port !== null, 'the writer thread has a parent');
 releaseMemoryAfterStart();
 useMasterKey(config);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-  openTenant(path, { role: 'acknowledger', identity, now: systemClock.now(), events: config.OM_EVENTS }),
+  openTenant(path, {
+    place: placeOf(config, path),
+    role: 'acknowledger',
+    identity,
+    now: systemClock.now(),
+    events: config.OM_EVENTS,
+  }),
 );
 const commit = createGroupRunner({ pool, config, clock: systemClock });
 

@@ -6,13 +6,14 @@ import { ADMIN_KEY, startApi, type TestApi } from '../../support/start-api.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/;
-const READERS = ['recall', 'get_memory', 'list_recent', 'find_entities', 'explain_recall'];
+const READERS = ['recall', 'get_memory', 'list_recent', 'what_changed', 'find_entities', 'explain_recall'];
 const DEFAULT_TOOLS = [
   'recall',
   'remember',
   'get_memory',
   'update_memory',
   'list_recent',
+  'what_changed',
   'find_entities',
   'ingest',
   'explain_recall',
@@ -96,7 +97,7 @@ describe.each(ERAS)('the official client, %s', (era) => {
     expect(taken).toMatch(/^Document .* (is ready: 1 parts|is stored and will be read: job .* is queued)/);
     await vi.waitFor(
       async () => expect((await api.request('GET', `/documents/${idIn(taken)}`)).body.state).toBe('ready'),
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     );
     const read = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text;
     expect(await read(`cairn://document/${idIn(taken)}`)).toContain('> Run the rollback job');
@@ -156,9 +157,44 @@ test.each(ERAS)(
 test('all default tools together cost less than 2,500 tokens, and forget fits in, too', async () => {
   const client = await connect({ path: '/mcp?tools=forget' });
   const { tools } = await client.listTools();
-  expect(tools).toHaveLength(9);
+  expect(tools).toHaveLength(10);
   expect(encode(JSON.stringify(tools)).length).toBeLessThan(2_500);
   await client.close();
+});
+
+test('what changed since a time is told as a digest, of the own user alone', async () => {
+  const client = await connect({ path: '/mcp/users/news' });
+  const since = new Date(Date.now() - 1).toISOString();
+  const id = idIn(await callTool(client, 'remember', { content: 'The press room is on the third floor.' }));
+  await callTool(client, 'update_memory', { id, mode: 'supersede', content: 'The press room is in the cellar.' });
+  await api.request('POST', '/memory/add', { body: { content: 'The press is elsewhere.', user_id: 'other' } });
+  const digest = await callTool(client, 'what_changed', { since });
+  expect(digest).toContain('quoted data');
+  expect(digest).toMatch(/### Superseded \(1\)|### Added \(2\)/);
+  expect(digest).toContain('in the cellar');
+  expect(digest).not.toContain('elsewhere');
+  expect(await callTool(client, 'what_changed', { since, topic: 'zebras' })).not.toContain('cellar');
+  const future = await tryTool(client, 'what_changed', { since: '2999-01-01T00:00:00Z' });
+  expect(future).toMatchObject({ isError: true, text: expect.stringContaining('to: must be later than from') });
+  await client.close();
+});
+
+test('a client that may rate recalls is told their ids; others are not', async () => {
+  const client = await connect({ path: '/mcp/users/rater?tools=feedback' });
+  const memory = idIn(await callTool(client, 'remember', { content: 'The lantern hangs in the boathouse.' }));
+  const answer = await callTool(client, 'recall', { query: 'Where does the lantern hang?' });
+  const recall = /Recall ([0-9a-f-]{36})$/.exec(answer)![1]!;
+  const kept = await callTool(client, 'rate_recall', { recall_id: recall, verdict: 'used', ids: [memory] });
+  expect(kept).toBe(`Kept: ${memory} used`);
+  const { body } = await api.request('GET', `/recalls/${recall}`);
+  expect(body['feedback']).toMatchObject([{ memory_id: memory, verdict: 'used' }]);
+  const stranger = await connect({ path: '/mcp/users/stranger?tools=feedback' });
+  const refused = await tryTool(stranger, 'rate_recall', { recall_id: recall, verdict: 'wrong', ids: [memory] });
+  expect(refused.isError).toBe(true);
+  const plain = await connect({ path: '/mcp/users/rater' });
+  expect(await namesOf(plain)).not.toContain('rate_recall');
+  expect(await callTool(plain, 'recall', { query: 'Where does the lantern hang?' })).not.toContain('Recall 0');
+  for (const each of [client, stranger, plain]) await each.close();
 });
 
 test('recalled text is quoted as the format prompt quotes it, whichever way it is shown', async () => {

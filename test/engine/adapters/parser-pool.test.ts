@@ -248,6 +248,24 @@ describe('documents', () => {
   });
 });
 
+test('a tenant of which nothing is read does not wait for slow documents of another', async () => {
+  const pool = openPool({ size: 2 });
+  const stop = new AbortController();
+  const started = Promise.withResolvers<void>();
+  const slow = { tenant: 'slow', signal: stop.signal };
+  const reading = [
+    askParser(pool, ['sleep'], slow),
+    askParser(pool, ['pages', 1_000_000], { ...slow, onPage: () => started.resolve() }),
+  ];
+  const next = askParser(pool, ['calls'], slow);
+  await started.promise;
+  // One more is read of another tenant, one after the other, and none of the same.
+  expect(await Promise.all(['a', 'b', 'a'].map((tenant) => askParser(pool, ['calls'], { tenant })))).toEqual([1, 1, 2]);
+  stop.abort();
+  for (const one of await Promise.allSettled([...reading, next]))
+    expect(one).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+});
+
 test('close ends what is read and what waits', async () => {
   const pool = openPool();
   const pid = await askParser(pool, ['pid']);

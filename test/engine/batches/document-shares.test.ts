@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchContext } from '../../../src/engine/batches/batch-context.ts';
 import { runNamedDocuments, runNextDocument } from '../../../src/engine/batches/run-document.ts';
-import { createTenantShares } from '../../../src/engine/open-engine.ts';
+import { createTenantShares } from '../../../src/engine/parts/tenant-shares.ts';
 import type { PageFetcher } from '../../../src/engine/ports.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';

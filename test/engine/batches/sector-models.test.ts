@@ -150,7 +150,7 @@ test('a model that fails costs its part: the others answer, and what it owes is 
   provider.failModels([]);
   // The breaker of the model lets one call through after a while.
   await expect
-    .poll(() => work(fixture).then(async () => (await fixture.tenant.getMemory(owed.id)).state), { timeout: 60_000 })
+    .poll(() => work(fixture).then(async () => (await fixture.tenant.getMemory(owed.id)).state))
     .toBe('ready');
   expect(await breakersOf(fixture)).toEqual(NO_BREAKER_OPEN);
   expectVectorsBySector(fixture);

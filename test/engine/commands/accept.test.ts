@@ -5,6 +5,7 @@ import type { IdempotencyClaim } from '../../../src/engine/types.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
 import { keptHash } from '../../../src/engine/store/duplicates.ts';
+import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import { contentHash } from '../../../src/engine/text/content-hash.ts';
 import {
   dumpTables,
@@ -328,6 +329,53 @@ describe('an Idempotency-Key', () => {
     fixture.clock.advance(500);
     const reply = await fixture.tenant.addMemories([newMemory({ content: 'one' })], { idempotency });
     expect(reply).toMatchObject({ replayed: false, outcomes: [{ kind: 'accepted' }] });
+  });
+});
+
+describe('an item that rests on others', () => {
+  const sourcesOf = async ({ tenant }: TestEngine, id: string) =>
+    (await tenant.listLinks(id)).filter(({ type, direction }) => type === 'derived_from' && direction === 'out');
+
+  test('is linked in the commit that stores it, and is erased together with what it rests on', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const { id: older } = await fixture.add({ content: 'The ferry is late.' });
+    const items = ['The ferry was cancelled.', 'Ferries are late, then cancelled.'].map((content) =>
+      newMemory({ content }),
+    );
+    const { outcomes } = await tenant.addMemories(items, { derived: [{ item: 1, from: [0, older] }] });
+    const [source, sum] = outcomes.map((outcome) => (outcome.kind === 'rejected' ? '' : outcome.id)) as [
+      string,
+      string,
+    ];
+    expect((await sourcesOf(fixture, sum)).map(({ id, automatic }) => [id, automatic]).sort()).toEqual(
+      [
+        [source, true],
+        [older, true],
+      ].sort(),
+    );
+    await tenant.deleteMemory(older);
+    expect(fixture.all<{ id: string }>('SELECT id FROM memories').map(({ id }) => id)).toEqual([source]);
+    expectNoOrphans(fixture.store);
+  });
+
+  test('is not stored without what it rests on', async () => {
+    await using fixture = await openTestEngine();
+    const sum = newMemory({ content: 'Ferries are late.' });
+    const { outcomes } = await fixture.tenant.addMemories([sum], { derived: [{ item: 0, from: ['nothing'] }] });
+    expect(outcomes).toMatchObject([{ kind: 'rejected', error: { code: 'not_found' } }]);
+    const refused = { kind: 'rejected', error: { code: 'conflict', message: 'refused' } } as const;
+    const both = await fixture.tenant.addMemories([refused, sum], { derived: [{ item: 1, from: [0] }] });
+    expect(both.outcomes).toEqual([refused, refused]);
+    expect(fixture.get('SELECT count(*) FROM memories')).toBe(0);
+  });
+
+  test('is no way to a memory outside the bounds of its key', async () => {
+    await using fixture = await openTestEngine();
+    const { id } = await fixture.add({ content: 'The code of the safe is 4711.', userId: 'uma' });
+    const bound = boundTenant(fixture.tenant, { userId: 'vic' });
+    const sum = newMemory({ content: 'There is a safe.', userId: 'vic' });
+    await expect(bound.addMemories([sum], { derived: [{ item: 0, from: [id] }] })).rejects.toThrow(/no memory/);
   });
 });
 

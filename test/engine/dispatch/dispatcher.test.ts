@@ -13,7 +13,8 @@ import { BULK_WINDOW_JOBS, DOCUMENT_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from 
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
 import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { MAX_JOB_IDS, type QueuedStep, type StepPayload } from '../../../src/engine/jobs.ts';
+import type { StepPayload } from '../../../src/engine/job-payloads.ts';
+import { MAX_JOB_IDS, type QueuedStep } from '../../../src/engine/jobs.ts';
 import { createMetrics, type Metrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
@@ -164,7 +165,7 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
   };
 }
 
-const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 const jobNosOf = (jobs: readonly WaitingJob[]) => jobs.flatMap(({ payload }) => payload.jobNos);
 
 describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {

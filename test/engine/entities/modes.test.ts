@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { extractGraph } from '../../../src/engine/entities/extract.ts';
-import { parseEntityMode } from '../../../src/engine/entities/modes.ts';
+import { parseEntityMode } from '../../../src/engine/entities/parse-mode.ts';
 
 test('a file brings types, names and sentences of its own', () => {
   const mode = parseEntityMode(

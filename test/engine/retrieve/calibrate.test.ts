@@ -1,4 +1,5 @@
 import { beforeAll, afterAll, describe, expect, test } from 'vitest';
+import type { WordFormsKnown } from '../../../src/engine/text/query-language.ts';
 import { calibrateScores } from '../../../src/engine/upkeep/calibrate-scores.ts';
 import { confidenceOf, CALIBRATIONS, CHANCE_SCORE } from '../../../src/engine/retrieve/calibrate.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
@@ -232,9 +233,9 @@ describe('confidence', () => {
   const MANY = 10_000;
   const FEW = 60;
   const of = (strength: number, wordsStrength = 0, voiced = 1) =>
-    confidenceOf({ evidence: [{ strength, wordsStrength, voiced, held: 0 }] }, { scope: FEW, knowsForms: true });
+    confidenceOf({ evidence: [{ strength, wordsStrength, voiced, held: 0 }] }, { scope: FEW, forms: 'stemmed' });
   const ofHeld = (held: number, scope: number) =>
-    confidenceOf({ evidence: [{ strength: 0, wordsStrength: 0, voiced: 1, held }] }, { scope, knowsForms: true });
+    confidenceOf({ evidence: [{ strength: 0, wordsStrength: 0, voiced: 1, held }] }, { scope, forms: 'stemmed' });
   const { words, vectors } = CALIBRATIONS;
 
   test('is 0 without evidence, the chance score at chance, 1 at full evidence and beyond', () => {
@@ -263,20 +264,28 @@ describe('confidence', () => {
     for (const scope of [1, 10, 50, 120]) expect(ofHeld(0.9, scope)).toBeLessThan(ofHeld(1, scope));
   });
 
-  test('takes more where more memories are asked, and less in languages whose forms are guessed', () => {
-    const among = (scope: number, knowsForms: boolean) =>
-      confidenceOf({ evidence: [{ strength: 0.5, wordsStrength: 0, voiced: 1, held: 0 }] }, { scope, knowsForms });
-    expect(among(60, true)).toBeGreaterThan(CHANCE_SCORE);
-    expect(among(MANY, true)).toBeLessThan(CHANCE_SCORE);
-    expect(among(100 * MANY, true)).toBe(among(MANY, true));
-    expect(among(MANY, false)).toBeGreaterThan(CHANCE_SCORE);
+  test('takes more where more memories are asked, and less where forms of words are not known', () => {
+    const among = (scope: number, forms: WordFormsKnown) =>
+      confidenceOf({ evidence: [{ strength: 0.5, wordsStrength: 0, voiced: 1, held: 0 }] }, { scope, forms });
+    expect(among(60, 'stemmed')).toBeGreaterThan(CHANCE_SCORE);
+    expect(among(MANY, 'stemmed')).toBeLessThan(CHANCE_SCORE);
+    expect(among(100 * MANY, 'stemmed')).toBe(among(MANY, 'stemmed'));
+    expect(among(MANY, 'guessed')).toBeGreaterThan(CHANCE_SCORE);
+    expect(among(MANY, 'pairs')).toBeGreaterThan(among(MANY, 'stemmed'));
+    expect(among(MANY, 'pairs')).toBeLessThan(among(MANY, 'guessed'));
   });
 
-  test('of several sentences the best one counts', () => {
-    const one = { strength: 1, wordsStrength: 0, voiced: 1, held: 0 };
+  test('of several sentences the best one counts, for more among others that do not ask', () => {
+    const one = { strength: 0.3, wordsStrength: 0, voiced: 1, held: 0 };
     const none = { ...one, strength: 0 };
-    const asked = { scope: FEW, knowsForms: true };
+    const asked = { scope: FEW, forms: 'stemmed' } as const;
+    const noisy = { ...asked, amongOthers: true };
     expect(confidenceOf({ evidence: [none, one, none] }, asked)).toBe(confidenceOf({ evidence: [one] }, asked));
+    expect(confidenceOf({ evidence: [none, one] }, noisy)).toBeGreaterThan(
+      confidenceOf({ evidence: [none, one] }, asked),
+    );
+    // The message as a whole is measured as ever.
+    expect(confidenceOf({ evidence: [one, none] }, noisy)).toBe(confidenceOf({ evidence: [one] }, asked));
     expect(confidenceOf({ evidence: [] }, asked)).toBe(0);
   });
 

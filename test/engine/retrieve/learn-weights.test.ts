@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../../src/engine/random.ts';
 import { learnWeights, MIN_JUDGED_RECALLS } from '../../../src/engine/retrieve/learn-weights.ts';
-import { rawScoreOf, weightsOf } from '../../../src/engine/retrieve/score.ts';
-import type { FeedbackVerdict, KeptCandidate, RecallRecord, Weights } from '../../../src/engine/types.ts';
+import { rawScoreOf, relevance, weightsOf } from '../../../src/engine/retrieve/score.ts';
+import type { FeedbackVerdict, KeptCandidate, Profile, RecallRecord, Weights } from '../../../src/engine/types.ts';
 
-const PRESENT = { weights: weightsOf('composite'), minScore: 0 };
+const PRESENT = { weights: weightsOf('composite'), vectorWeight: null, minScore: 0 };
 
 type Verdict = (candidate: KeptCandidate, random: () => number) => FeedbackVerdict;
 
@@ -96,6 +96,81 @@ describe('where feedback follows other weights', () => {
     );
   });
 });
+
+describe('where words and vectors disagree', () => {
+  const bySimilarity = { similarity: 1, salience: 0, recency: 0, waypoint: 0 };
+  const present = { weights: bySimilarity, vectorWeight: null, minScore: 0 };
+
+  test.each(['composite', 'activation', 'fusion'] as const)('the share of vectors follows feedback: %s', (profile) => {
+    const own = { ...present, weights: profile === 'composite' ? bySimilarity : weightsOf(profile) };
+    const byWords: Verdict = ({ fit }) => (fit['coverage']! > 0.6 ? 'used' : 'useless');
+    const found = learnWeights(fused(150, byWords, profile, own.weights), profile, own);
+    if ('tooFew' in found) throw new Error('too few');
+    expect(found.report.after.order).toBeGreaterThan(found.report.before.order + 0.05);
+    expect(found.better!.vectorWeight).toBeLessThan(0.4);
+    expect(found.better!.vectorWeight).toBeGreaterThanOrEqual(0.05);
+
+    const byVectors: Verdict = ({ fit }) => (fit['cosine']! > 0.6 ? 'used' : 'useless');
+    const other = learnWeights(fused(150, byVectors, profile, own.weights), profile, own);
+    if ('tooFew' in other) throw new Error('too few');
+    expect(other.better!.vectorWeight).toBeGreaterThan(0.6);
+    expect(other.better!.vectorWeight).toBeLessThanOrEqual(0.8);
+  });
+
+  test('noise changes no share: in 30 trials at most one', () => {
+    const noise: Verdict = (_, random) => (random() < 0.5 ? 'used' : 'useless');
+    const proposals = Array.from({ length: 30 }, (_, seed) => {
+      const found = learnWeights(fused(100, noise, 'composite', bySimilarity, seed), 'composite', present);
+      return 'tooFew' in found || found.better !== null;
+    });
+    expect(proposals.filter(Boolean).length).toBeLessThanOrEqual(1);
+  });
+
+  test('a share that nothing speaks against is not set, and one that is set counts', () => {
+    const agreeing: Verdict = ({ features }) => (features.similarity > 0.7 ? 'used' : 'useless');
+    const recalls = fused(100, agreeing, 'composite', bySimilarity);
+    // Only the floor rises.
+    expect(learnWeights(recalls, 'composite', present)).toMatchObject({
+      better: { weights: bySimilarity, vectorWeight: null },
+    });
+    const set = learnWeights(recalls, 'composite', { ...present, vectorWeight: 0.1 });
+    if ('tooFew' in set) throw new Error('too few');
+    expect(set.report.before.order).toBeLessThan(1);
+    expect(set.better!.vectorWeight).toBeGreaterThan(0.3);
+  });
+});
+
+/** Recalls of which words and vectors decided by halves, with fits and ranks at random. */
+function fused(count: number, verdictOf: Verdict, profile: Profile, weights: Weights, seed = 1): RecallRecord[] {
+  const random = createRandom(seed + 1_000);
+  return judged(count, () => 'used', seed).map((recall) => {
+    const fits = recall.candidates.map(() => ({ coverage: random(), cosine: random() }));
+    const rankOf = (name: 'coverage' | 'cosine', value: number) => 1 + fits.filter((fit) => fit[name] > value).length;
+    const scoreOf = ({ coverage, cosine }: (typeof fits)[number]) =>
+      0.5 / (60 + rankOf('coverage', coverage)) + 0.5 / (60 + rankOf('cosine', cosine));
+    const bestRelevance = Math.max(...fits.map((fit) => relevance(fit, 0.5)));
+    const bestFused = Math.max(...fits.map(scoreOf));
+    const candidates = recall.candidates.map((candidate, place): KeptCandidate => {
+      const fit = fits[place]!;
+      const features = {
+        ...candidate.features,
+        waypoint: 0,
+        similarity: relevance(fit, 0.5) / bestRelevance,
+        activation: scoreOf(fit) / bestFused,
+      };
+      const rawScore = rawScoreOf(features, { profile, weights, bestFused });
+      const dense = { rank: rankOf('cosine', fit.cosine), similarity: fit.cosine, window: 0 };
+      return { ...candidate, fit, features, rawScore, dense, fused: { rank: 1, score: scoreOf(fit) } };
+    });
+    const scoring = { profile, weights, vectorWeight: 0.5, bestRelevance, bestFused };
+    const feedback = candidates.map((candidate) => ({
+      memoryId: candidate.id,
+      verdict: verdictOf(candidate, random),
+      at: recall.at,
+    }));
+    return { ...recall, scoring, candidates, feedback };
+  });
+}
 
 describe('nothing is proposed', () => {
   test('where feedback is noise: in 30 trials at most one', () => {

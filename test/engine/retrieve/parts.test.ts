@@ -64,6 +64,7 @@ describe('a message of several sentences', () => {
     ['after', `What does the crane lift? ${NOISE}`],
     ['without marks', `${NOISE.toLowerCase()} what does the crane lift. ${NOISE.toLowerCase()}`],
     ['without a question word', `${NOISE} The crane at the harbour, how many tons.`],
+    ['that begins like a question', 'how was the warm weekend. the crane at the harbour and its tons. thanks'],
   ])('is answered for the sentence that asks: noise %s', async (_, query) => {
     expect(await first(query)).toEqual([CRANE]);
   });
@@ -101,8 +102,8 @@ describe('the weight of the whole message', () => {
       .sort((a, b) => b.bm25 - a.bm25),
     note: '',
   });
-  const part = (most: number, hits: Readonly<Record<number, number>>) =>
-    ({ plan: {}, lexical: found(most, hits) }) as unknown as SearchedPart;
+  const part = (most: number, hits: Readonly<Record<number, number>>, asks = true) =>
+    ({ plan: {}, lexical: found(most, hits), asks }) as unknown as SearchedPart;
 
   const asked = (areMarked: boolean, others = 4) => ({ areMarked, others });
 
@@ -125,12 +126,18 @@ describe('the weight of the whole message', () => {
     expect(weighParts(found(10, { 1: 4 }), [part(4, {})], asked(true))).toBe(NO_PARTS);
   });
 
-  test('a part without a mark counts by what the file has to say about it; four parts are kept', () => {
+  test('a part without a mark counts by what the file has to say about it, less without a question word; four are kept', () => {
     const parts = [part(4, { 1: 1 }), part(4, { 2: 4 }), part(4, { 3: 2 })];
     expect(weighParts(found(30, { 2: 4 }), parts, asked(false)).parts.map(({ weight }) => weight)).toEqual([
       1, 0.5, 0.25,
     ]);
     expect(weighParts(found(30, { 2: 4 }), parts, asked(true)).parts.map(({ weight }) => weight)).toEqual([1, 1, 1]);
+    const weights = (most: number) =>
+      weighParts(found(30, { 2: 4 }), [part(4, { 1: 1 }), part(4, { 2: most }, false)], asked(false)).parts.map(
+        ({ weight }) => weight,
+      );
+    expect(weights(1.9)).toEqual([1]);
+    expect(weights(4)).toEqual([1, 0.5]);
     const six = Array.from({ length: 6 }, () => part(4, { 1: 1 }));
     expect(weighParts(found(30, { 2: 4 }), six, asked(true)).parts).toHaveLength(4);
   });

@@ -12,7 +12,7 @@ const direction = () =>
   Float32Array.from({ length: DIMENSIONS }, () => Array.from({ length: 12 }, random).reduce((a, b) => a + b, -6));
 const mixed = (a: Float32Array, b: Float32Array, share: number) => a.map((value, i) => value + share * b[i]!);
 const query = (queryNo: number, userId: string | null, minScore: number | null = null) =>
-  ({ queryNo, userId, minScore, knowsForms: true }) as PreparedQuery;
+  ({ queryNo, userId, minScore, forms: 'stemmed' }) as PreparedQuery;
 
 test('finds the vectors within a cosine among thousands of others, whoever they belong to', () => {
   const memory = direction();

@@ -215,7 +215,7 @@ describe('all or nothing', () => {
     // A claim that loses its lease while it writes: what it wrote stays hidden.
     const reading = fixture.readDocument();
     const written = () => fixture.get<number>('SELECT count(*) FROM memories');
-    await expect.poll(written, { interval: 1, timeout: 30_000 }).toBeGreaterThan(1);
+    await expect.poll(written, { interval: 1 }).toBeGreaterThan(1);
     fixture.store.write(() =>
       fixture.store.prepare(`UPDATE jobs SET lease_epoch = lease_epoch + 1, state = 'queued' WHERE id = ?`).run(jobId!),
     );
@@ -425,7 +425,7 @@ describe('erasing by a filter', () => {
       await ingest(fixture, LONG, ANN);
       const reading = fixture.readDocument();
       const written = () => fixture.get<number>('SELECT count(*) FROM memories');
-      await expect.poll(written, { interval: 1, timeout: 30_000 }).toBeGreaterThan(1);
+      await expect.poll(written, { interval: 1 }).toBeGreaterThan(1);
       return { reading };
     },
     ready: (fixture) => ingested(fixture, HANDBOOK, ANN),
@@ -638,7 +638,7 @@ describe('said anew of the same text', () => {
     const first = await ingested(fixture, long, { externalId: 'h', tags: ['zebu'] });
     const { jobId } = await ingest(fixture, long, { externalId: 'h', tags: ['yak'] });
     const reading = fixture.readDocument();
-    await expect.poll(() => idsWithWord(fixture, 'yak').length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0);
+    await expect.poll(() => idsWithWord(fixture, 'yak').length, { interval: 1 }).toBeGreaterThan(0);
     fixture.store.write(() =>
       fixture.store.prepare(`UPDATE jobs SET lease_epoch = lease_epoch + 1, state = 'queued' WHERE id = ?`).run(jobId!),
     );
@@ -768,7 +768,7 @@ describe('progress', () => {
     const reading = fixture.readDocument();
     const progress = async () => (await fixture.tenant.getDocument(first.id)).progress;
     const stored = () => fixture.get<number>('SELECT count(*) FROM chunks') - first.chunks - 1;
-    await expect.poll(stored, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0);
+    await expect.poll(stored, { interval: 1 }).toBeGreaterThan(0);
     const whileStored = await progress();
     expect(whileStored.chunks).toBeGreaterThan(first.chunks);
     await reading;

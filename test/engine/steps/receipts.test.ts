@@ -9,6 +9,7 @@ import { packEpub, packXlsx } from '../../support/make-office.ts';
 import { drawLines, makePdf } from '../../support/make-pdf.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { HOSTILE_SHAPES } from '../text/hostile-shapes.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 let fixture: TestEngine;
 beforeAll(async () => {
@@ -159,7 +160,7 @@ test('a text that was changed or lost since is not called complete', async () =>
   const was = (await fixture.tenant.getMemory(memoryId)).content;
   const { store } = fixture.batch.open();
   const put = (content: string) =>
-    store.db.prepare('UPDATE memories SET content = ? WHERE id = ?').run(content, memoryId);
+    sqliteOf(store).db.prepare('UPDATE memories SET content = ? WHERE id = ?').run(content, memoryId);
   put(was.replace('somebody', 'SOMEBODY'));
   expect(await again()).toMatchObject({ isComplete: false, total: receipt.total, spans: [{ memoryId }] });
   put(was.slice(1));

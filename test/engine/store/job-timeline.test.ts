@@ -6,13 +6,14 @@ import { getJob } from '../../../src/engine/store/job-views.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
 import type { SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 const START = 1_795_305_675_144;
 
 function openFile(file: string): SqliteStore {
   const tenant = openTenant(file, { role: 'worker', identity: null, now: START });
   onTestFinished(() => tenant.close());
-  return tenant.store;
+  return sqliteOf(tenant.store);
 }
 
 test('events come back in their order, with the times that they were noted at', () => {

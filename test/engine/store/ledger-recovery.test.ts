@@ -27,7 +27,7 @@ test('jobs of a batch whose end could not be written are taken up again, althoug
   await failedTwice.promise;
   expect(await fixture.tenant.waitFor(token!, 0)).toBe(false);
   fixture.clock.advance(5_000);
-  expect(await fixture.tenant.waitFor(token!, 20_000)).toBe(true);
+  expect(await fixture.tenant.waitFor(token!, 120_000)).toBe(true);
   expect(await fixture.tenant.countJobs()).toMatchObject({ done: 2 });
   await worker.drain();
 });

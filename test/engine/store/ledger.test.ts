@@ -18,6 +18,7 @@ import {
   START,
   type TestEngine,
 } from '../../support/engine-fixture.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 const LEASE_MS = 15_000;
 const conflict = (error: unknown) => isEngineError(error, 'conflict');
@@ -159,7 +160,7 @@ describe('a lease that was lost', () => {
     let stolen = false;
     const open = () => {
       const tenant = fixture.batch.open();
-      const state = tenant.store.db.prepare('SELECT state FROM jobs').pluck().get();
+      const state = sqliteOf(tenant.store).db.prepare('SELECT state FROM jobs').pluck().get();
       if (state === 'active' && !stolen) {
         stolen = true;
         crash(fixture);

@@ -19,6 +19,7 @@ import {
   writeFixture,
 } from '../../support/schema-fixture.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../../src/engine/store/migrations');
 const STEPS = fs.readdirSync(MIGRATIONS).sort();
@@ -103,7 +104,7 @@ describe.each(listFixtures())('the fixture of schema %i', (version) => {
   test('has the words and the codes that the code of today makes of its memories', async () => {
     await using fixture = await openFixture(version);
     const { store, indexes } = fixture.batch.open();
-    store.db.exec('CREATE VIRTUAL TABLE temp.places USING fts5vocab (main, memory_text, instance)');
+    sqliteOf(store).db.exec('CREATE VIRTUAL TABLE temp.places USING fts5vocab (main, memory_text, instance)');
     const read = () => ({
       words: fixture.all('SELECT * FROM places ORDER BY term, doc, col, offset'),
       codes: listModels(store).map((model) => readCodes(store, model, { after: 0, limit: 1_000 }).codes),

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { createTenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
@@ -23,12 +24,12 @@ test.runIf(process.platform === 'linux')(
     const { store: other } = openTenant(file, { role: 'worker', identity: null, now: 0 });
     onTestFinished(() => other.close());
     other.write(() => other.prepare(`INSERT INTO store_info VALUES ('much', ?)`).run('x'.repeat(1_000_000)));
-    other.db.pragma('wal_checkpoint(TRUNCATE)');
+    sqliteOf(other).db.pragma('wal_checkpoint(TRUNCATE)');
     const pool = createTenantPool(4, () => openTenant(file, { role: 'reader', identity: null, now: 0 }));
     onTestFinished(() => pool.close());
     const { store } = pool.get(file);
     const mappedKbAfterReading = () => {
-      store.db.pragma('shrink_memory');
+      sqliteOf(store).db.pragma('shrink_memory');
       expect(store.prepare(`SELECT value FROM store_info WHERE key = 'much'`).pluck().get()).toHaveLength(1_000_000);
       return residentKb(file);
     };
@@ -44,7 +45,7 @@ test.runIf(process.platform === 'linux')(
     expect(mappedKbAfterReading()).toBeGreaterThan(900);
 
     other.write(() => other.prepare(`INSERT INTO store_info VALUES ('more', '')`).run());
-    other.db.pragma('wal_checkpoint(TRUNCATE)');
+    sqliteOf(other).db.pragma('wal_checkpoint(TRUNCATE)');
     fs.truncateSync(file, 600_000_000);
     vi.advanceTimersByTime(1_000);
     expect(mappedKbAfterReading()).toBeLessThan(100);
@@ -58,7 +59,7 @@ test('a file that is being read stays mapped, and nobody is told', () => {
   const pool = createTenantPool(4, () => openTenant(file, { role: 'worker', identity: null, now: 0 }));
   onTestFinished(() => pool.close());
   const { store } = pool.get(file);
-  const rows = store.db.prepare('SELECT value FROM json_each(?)').pluck().iterate('[1, 2, 3]');
+  const rows = sqliteOf(store).db.prepare('SELECT value FROM json_each(?)').pluck().iterate('[1, 2, 3]');
   expect(rows.next().value).toBe(1);
   vi.advanceTimersByTime(60_000);
   expect([...rows]).toEqual([2, 3]);

@@ -1,5 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import type { PortableLine, PortableLink, PortableMemory } from '../../../src/engine/types.ts';
+import type { ExportOptions, PortableLine, PortableLink, PortableMemory } from '../../../src/engine/types.ts';
 import { expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { exportText, importText, jsonLines, portableLines } from '../../support/portable.ts';
@@ -62,6 +62,15 @@ async function fill(): Promise<Filled> {
   for (const namespace of ['settings.editor', '']) {
     const named = { userId: 'ana', namespace, key: 'theme', content: null, value: { theme: 'dark', size: 14 } };
     await tenant.putItem({ ...item, ...times, ...named, tags: ['setting'] });
+  }
+  for (const place of [
+    { userId: 'ana', sessionId: 'talk 1' },
+    { userId: '', sessionId: 'talk 2' },
+  ]) {
+    await tenant.changeLog(place, { items: [{ role: 'user', content: 'Hello.' }, 'twice', 'twice', null] });
+    clock.advance(60_000);
+    await tenant.changeLog(place, { items: [[1, { two: 'ö' }], 'gone'] });
+    await tenant.popLog(place);
   }
   const handbook = `# Handbook\n\n${['Alpaca', 'Bison', 'Capybara']
     .map((name) => `## ${name}\n\n${`The keeper of the ${name} writes down what it eats each day. `.repeat(12)}\n`)
@@ -216,6 +225,50 @@ test('filters select whole documents and links with both ends, and what changes 
   expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
 }, 60_000);
 
+test('items of a session log go behind those that it has, in their order', async () => {
+  const here = await open();
+  onTestFinished(() => here.close());
+  const { tenant } = here;
+  const place = { userId: 'ana', sessionId: 'talk' };
+  const lineOf = (position: number, item: string) =>
+    portableLines(JSON.stringify({ type: 'session_item', user_id: 'ana', session_id: 'talk', position, item }));
+  const kindsOf = async (lines: readonly PortableLine[]) => {
+    const rehearsed = await tenant.rehearseImport().importLines(lines);
+    expect(await tenant.importLines(lines)).toMatchObject(rehearsed.map(({ kind }) => ({ kind })));
+    return rehearsed.map(({ kind }) => kind);
+  };
+  const lines = ['a', 'b', 'c'].flatMap((item, position) => lineOf(position, item));
+  expect(await kindsOf([...lines, ...lineOf(4, 'e')])).toEqual(['stored', 'stored', 'stored', 'refused']);
+  await tenant.popLog(place);
+  await tenant.changeLog(place, { items: ['here'] });
+  expect(await kindsOf([...lines, ...lineOf(3, 'd')])).toEqual(['known', 'known', 'kept', 'stored']);
+  const { items } = await tenant.readLog(place, { limit: 10 });
+  expect(items.map(({ item }) => item)).toEqual(['a', 'b', 'here', 'd']);
+});
+
+test('session logs are exported whole, over several pieces, and as filters select them', async () => {
+  const here = await open();
+  onTestFinished(() => here.close());
+  const { tenant } = here;
+  for (let round = 0; round < 30; round += 1)
+    for (const userId of ['ana', 'ben']) {
+      const items = Array.from({ length: 100 }, (_, n) => `${userId} ${round}.${n} ${'x'.repeat(200)}`);
+      await tenant.changeLog({ userId, sessionId: `talk ${round % 2}` }, { items });
+    }
+  const logOf = async (options: ExportOptions) =>
+    jsonLines(await exportText(tenant, options)).filter(({ type }) => type === 'session_item');
+  const all = await logOf({});
+  const places = all.map(({ user_id: user, session_id: session, position }) =>
+    JSON.stringify([user, session, position]),
+  );
+  expect(new Set(places).size).toBe(6_000);
+  expect(all.at(-1)).toMatchObject({ position: 1_499 });
+  expect(await logOf({ filter: { userIds: ['ben'] } })).toHaveLength(3_000);
+  const one = await logOf({ filter: { userIds: ['ben'], sessionIds: ['talk 1'] } });
+  expect(one.map(({ position }) => position)).toEqual(Array.from({ length: 1_500 }, (_, n) => n));
+  expect(await logOf({ filter: { tags: ['x'] } })).toEqual([]);
+});
+
 const PLACE = { index: 0, start_offset: 0, end_offset: 1, page_from: null, page_to: null, heading_path: [], tokens: 1 };
 const LINK: PortableLink = {
   type: 'link',
@@ -250,7 +303,7 @@ test('a document that was read anew here is kept, with its parts, when an older 
   const after = await exportText(here.tenant);
   const again = await importText(here.tenant, before);
   const kinds = Object.groupBy(again, ({ kind }) => kind);
-  // Links of parts that are gone have nothing to lead from.
+  // Links of parts that are gone have nothing to lead from. An import over HTTP knows the parts that it kept away.
   const codes = (kinds.refused ?? []).map((outcome) => outcome.kind === 'refused' && outcome.error.code);
   expect(new Set(codes)).toEqual(new Set(['not_found']));
   expect(kinds.stored ?? []).toEqual([]);

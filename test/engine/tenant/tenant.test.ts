@@ -15,7 +15,7 @@ test('a token tells when the writes behind it are finished', async () => {
   expect(await tenant.waitFor(first.token!, 0)).toBe(false);
   await fixture.runBatch(1);
   expect(await tenant.waitFor(first.token!, 0), 'one of two').toBe(false);
-  const waiting = tenant.waitFor(first.token!, 60_000);
+  const waiting = tenant.waitFor(first.token!, 120_000);
   await fixture.drain();
   expect(await waiting).toBe(true);
   const second = await tenant.addMemories([newMemory({ content: 'c' })]);

@@ -29,6 +29,19 @@ describe('the sentences of a message that ask', () => {
     });
   });
 
+  test('may be others than those with a question word, among three and more and where no mark tells', () => {
+    const mayAsk = (message: string) => askingSentences(message).mayAsk;
+    expect(mayAsk('How good it was. Papers on shells. We slept.')).toEqual(['Papers on shells.', 'We slept.']);
+    expect(mayAsk('How good it was! Papers on shells? We slept.')).toEqual([]);
+    expect(mayAsk('How good it was. Papers on shells.')).toEqual([]);
+    expect(mayAsk('The gate is closed. Find the key. We slept.')).toEqual([]);
+    const statements = Array.from({ length: 9 }, (_, place) => `We saw number ${place}.`);
+    expect(mayAsk(['How good it was.', ...statements].join(' '))).toEqual([
+      ...statements.slice(0, 3),
+      ...statements.slice(5),
+    ]);
+  });
+
   test('a line end inside a paragraph ends no sentence, an empty line does', () => {
     expect(
       askingSentences('what similarity laws must be obeyed\nwhen constructing models\nof heated aircraft'),

@@ -28,6 +28,7 @@ test('a text that is read once gives what its parts give by themselves', () => {
         terms: queryTerms(text),
         asking,
         askingTerms: asking.sentences.map((sentence) => queryTerms(sentence)),
+        mayAskTerms: asking.mayAsk.map((sentence) => queryTerms(sentence)),
       });
     }),
   );
@@ -41,4 +42,15 @@ test('the words of a question come before those around it, also where a phrase i
     identifiers: [],
   });
   expect(askingTerms.map(({ words }) => words)).toEqual([['sleep']]);
+});
+
+test('the language of a message is that of the sentences that ask', () => {
+  const { asked, terms } = readQueryText(
+    '房租每季度交一次。 Wann fährt der nächste Zug nach Wien? We went there. It rained.',
+  );
+  expect(asked).toBe('Wann fährt der nächste Zug nach Wien?');
+  expect(terms.language).toBe('de');
+  const english = readQueryText('El tren llegó tarde a la estación de las afueras. Where did she go?');
+  expect(english.terms.language).toBeUndefined();
+  expect([...english.terms.forms!.keys()]).toEqual(['go']);
 });

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backupDatabase, keyFileOf, restoreDatabase } from '../../../src/engine/admin/backup.ts';
-import { importWrappedKey } from '../../../src/engine/control/data-keys.ts';
+import { importWrappedKey } from '../../../src/engine/control/key-file.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { databaseForm } from '../../../src/engine/store/database-form.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';

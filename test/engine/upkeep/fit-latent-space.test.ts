@@ -44,7 +44,7 @@ async function fileOf(contents: readonly string[]) {
   let [now, pauses] = [NOW, 0];
   let onPause = () => {};
   const context: LatentContext = {
-    open: () => ({ store }) as ReturnType<LatentContext['open']>,
+    open: () => ({ store }) as unknown as ReturnType<LatentContext['open']>,
     clock: { now: () => now },
     pause: () => {
       pauses += 1;

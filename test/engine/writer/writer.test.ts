@@ -7,12 +7,15 @@ import type { AddReply } from '../../../src/engine/types.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
+import { switchEvents } from '../../../src/engine/store/events.ts';
+import { readSegments } from '../../../src/engine/store/word-index/structure.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { createTenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
 import { createInlineTransport } from '../../../src/engine/writer/inline-transport.ts';
 import { createManualClock, dumpTables, newMemory } from '../../support/engine-fixture.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { sqliteOf } from '../../support/sqlite-of.ts';
 
 const settingsIn = (folder: string, settings = {}) =>
   readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_EMBEDDINGS: 'none', ...settings });
@@ -29,7 +32,8 @@ function openWriter() {
   const writer = createGroupingWriter(createInlineTransport({ pool, config, clock }), metrics);
   const add = (content: string): Promise<AddReply> =>
     writer.write(file, 'addMemories', { items: [newMemory({ content })], options: {} });
-  const count = () => pool.get(file).store.db.prepare('SELECT count(*) FROM memories').pluck().get() as number;
+  const count = () =>
+    sqliteOf(pool.get(file).store).db.prepare('SELECT count(*) FROM memories').pluck().get() as number;
   const groups = async () => {
     const { values } = await metrics.commitRequests.get();
     const valueOf = (suffix: string) => values.find(({ metricName }) => metricName?.endsWith(suffix))?.value;
@@ -80,6 +84,20 @@ describe('a group commit', () => {
     await writer.close();
   });
 
+  test('writes one segment of the word index, however many adds share it', async () => {
+    const { writer, file, store } = openWriter();
+    await writer.write(file, 'open', {});
+    store().write(() => switchEvents(store(), true));
+    const items = (content: string) => [
+      newMemory({ content, userId: 'ann', tags: ['work', content], files: ['a.ts'] }),
+    ];
+    const adds = ['apples', 'pears', 'plums', 'figs'].map((content) =>
+      writer.write(file, 'addMemories', { items: items(content), options: {} }, 'key'),
+    );
+    await Promise.all(adds);
+    expect(readSegments(store())).toHaveLength(1);
+  });
+
   test('undoes all that a failing request had written, and nothing of the others', async () => {
     const { writer, file, add, count, store } = openWriter();
     await writer.write(file, 'open', {});
@@ -93,8 +111,8 @@ describe('a group commit', () => {
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(count()).toBe(2);
-    expect(store().db.prepare('SELECT count(*) FROM jobs').pluck().get()).toBe(2);
-    expect(store().db.prepare('SELECT rowid FROM memory_text').pluck().all()).toHaveLength(2);
+    expect(sqliteOf(store()).db.prepare('SELECT count(*) FROM jobs').pluck().get()).toBe(2);
+    expect(sqliteOf(store()).db.prepare('SELECT rowid FROM memory_text').pluck().all()).toHaveLength(2);
     await writer.close();
   });
 
@@ -123,16 +141,16 @@ describe('a full disk', () => {
   test('is storage_full for all that shared the commit, stores no part of it, lets reads go on, and passes', async () => {
     const { writer, file, add, count, store } = openWriter();
     await add('stored before');
-    const { db } = store();
+    const { db } = sqliteOf(store());
     const pages = db.pragma('page_count', { simple: true }) as number;
     db.pragma(`max_page_count = ${pages + 2}`);
-    const before = dumpTables(store());
+    const before = dumpTables(sqliteOf(store()));
     const large = 'a long text with many words '.repeat(2_000);
     const outcomes = await Promise.all([codeOf(add('small')), codeOf(add(large)), codeOf(add('also small'))]);
     expect(outcomes[1]).toBe('storage_full');
     const stored = outcomes.filter((code) => code === undefined).length;
     expect(count()).toBe(1 + stored);
-    if (stored === 0) expect(dumpTables(store())).toEqual(before);
+    if (stored === 0) expect(dumpTables(sqliteOf(store()))).toEqual(before);
     expect(await codeOf(add(large))).toBe('storage_full');
     expect(db.inTransaction).toBe(false);
     const reader = new Database(file, { readonly: true });

@@ -1,13 +1,24 @@
 import { z } from 'zod';
-import { type FloorReport, type MemoryQuery, type QueryResult, quoteLine, shownGist } from '../../../engine/index.ts';
+import {
+  EngineError,
+  FEEDBACK_VERDICTS,
+  type FloorReport,
+  type MemoryQuery,
+  type QueryResult,
+  quoteLine,
+  shownGist,
+} from '../../../engine/index.ts';
 import type { TenantCall } from '../../route.ts';
+import { isPublicRead } from '../../routes/public-reads.ts';
 import { LIMITS } from '../../schemas/limits.ts';
-import { fraction, givenId, integer, tags, text } from '../../schemas/values.ts';
+import { choice, fraction, givenId, integer, tags, text } from '../../schemas/values.ts';
 import { TOKEN_WAIT_MS, waitForWrites } from '../../wait-for-writes.ts';
-import { isoTime, READS, tool } from '../tool.ts';
+import { isoTime, READS, tool, WRITES } from '../tool.ts';
 
 /** Most memories of an answer if the call names no limit. */
 const DEFAULT_LIMIT = 8;
+/** Most memories of an answer. */
+const MAX_LIMIT = 50;
 /** Most tokens of an answer if the call names no budget: room for two whole chunks of documents and some memories. */
 const DEFAULT_TOKENS = 6_000;
 /** Longest title in the results of `search`, in characters. */
@@ -17,7 +28,7 @@ const query = text(LIMITS.queryCharacters).min(1, 'must not be empty');
 
 const recallInput = z.strictObject({
   query: query.describe('Question or keywords.'),
-  limit: integer(1, 50).optional().describe('Most memories; 8 by default.'),
+  limit: integer(1, MAX_LIMIT).optional().describe('Most memories; 8 by default.'),
   since: isoTime.optional().describe('Only what happened from this ISO 8601 time on.'),
   until: isoTime.optional().describe('Only what happened before this time.'),
   tags: tags.optional().describe('Only memories with all of these tags.'),
@@ -30,20 +41,46 @@ const recallInput = z.strictObject({
 });
 type RecallInput = z.output<typeof recallInput>;
 
-export const recall = tool({
-  name: 'recall',
-  title: 'Recall memories',
-  description:
-    'Search long-term memory for facts, preferences, decisions and documents. Call it before answering whenever ' +
-    'earlier conversations may matter. Returns quoted memories with ids and dates.',
+/** @param isRated whether the answer names itself, for a client that may say what it was good for */
+const recallTool = (isRated: boolean) =>
+  tool({
+    name: 'recall',
+    title: 'Recall memories',
+    description:
+      'Search long-term memory for facts, preferences, decisions and documents. Call it before answering whenever ' +
+      'earlier conversations may matter. Returns quoted memories with ids and dates.',
+    needs: 'read',
+    limited: 'queries',
+    annotations: READS,
+    input: recallInput,
+    async run(call, input, { signal }) {
+      const isUpToDate = input.token === undefined || (await waitForWrites(call, input.token, TOKEN_WAIT_MS));
+      const result = await call.tenant.query({ ...toQuery(call, input), format: 'prompt' }, signal);
+      const name = isRated && result.hits.length > 0 ? ['', `Recall ${result.recallId}`] : [];
+      return [result.rendered?.text ?? '', ...notesOn(result, { call, input, isUpToDate }), ...name].join('\n');
+    },
+  });
+
+export const recall = recallTool(false);
+/** The same for a client that also has `rateRecall`. */
+export const ratedRecall = recallTool(true);
+
+export const rateRecall = tool({
+  name: 'rate_recall',
+  title: 'Rate a recall',
+  description: 'Say which memories of a recall were used, useless or wrong, so that ranking can learn from it.',
   needs: 'read',
-  limited: 'queries',
-  annotations: READS,
-  input: recallInput,
-  async run(call, input, { signal }) {
-    const isUpToDate = input.token === undefined || (await waitForWrites(call, input.token, TOKEN_WAIT_MS));
-    const result = await call.tenant.query({ ...toQuery(call, input), format: 'prompt' }, signal);
-    return [result.rendered?.text ?? '', ...notesOn(result, { call, input, isUpToDate })].join('\n');
+  extra: 'feedback',
+  annotations: WRITES,
+  input: z.strictObject({
+    recall_id: givenId.describe('Id at the end of the answer of recall.'),
+    verdict: choice(FEEDBACK_VERDICTS),
+    ids: z.array(givenId).min(1, 'must not be empty').max(MAX_LIMIT).describe('Memory ids.'),
+  }),
+  async run({ tenant, principal }, { recall_id: id, verdict, ids }) {
+    if (isPublicRead(principal)) throw new EngineError('not_found', 'no recall with this id is kept');
+    const feedback = await tenant.giveFeedback(id, verdict, ids);
+    return `Kept: ${feedback.map((one) => `${one.memoryId} ${one.verdict}`).join(', ')}`;
   },
 });
 
@@ -96,8 +133,6 @@ export const search = tool({
 });
 
 function toQuery({ principal }: TenantCall, input: Partial<RecallInput> & { query: string }): MemoryQuery {
-  // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories.
-  const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
   return {
     query: input.query,
     k: input.limit ?? DEFAULT_LIMIT,
@@ -111,7 +146,8 @@ function toQuery({ principal }: TenantCall, input: Partial<RecallInput> & { quer
     minScore: input.min_score,
     asOf: input.as_of === undefined ? undefined : { valid: input.as_of },
     tokenBudget: input.token_budget ?? DEFAULT_TOKENS,
-    ...(isPublic ? { reinforce: false } : {}),
+    // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories, and is not logged.
+    ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
   };
 }
 

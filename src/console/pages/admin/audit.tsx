@@ -6,7 +6,7 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { AuditItem } from '../../types.ts';
 
-/** The latest records of the audit log. */
+/** Shows the latest records of the audit log. */
 export function Audit() {
   const { data, error, reload } = useLoad('audit', (signal) =>
     send<{ items: readonly AuditItem[] }>('GET', '/audit', { query: { l: 100 }, signal }),

@@ -10,7 +10,7 @@ import type { Backups as BackupsReply } from '../../types.ts';
 /** Time between two looks while a backup is being made (ms). */
 const LOOK_MS = 3_000;
 
-/** The scheduled backups of the tenant, for operators. */
+/** Shows the scheduled backups of the tenant, for operators. */
 export function Backups() {
   const { data, error, reload } = useLoad('backups', (signal) =>
     send<BackupsReply>('GET', '/admin/backups', { query: { l: 100 }, signal }),

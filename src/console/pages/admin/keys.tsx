@@ -11,7 +11,7 @@ import { texts } from '../../texts.ts';
 import type { KeyItem, MadeKey } from '../../types.ts';
 import { listOf } from '../memory/change-dialogs.tsx';
 
-/** The keys of the tenant, with a new one for somebody, and the end of one. */
+/** Shows the keys of the tenant, with a new one for somebody, and the end of one. */
 export function Keys() {
   const { data, error, reload } = useLoad('keys', (signal) =>
     send<{ items: readonly KeyItem[] }>('GET', '/admin/keys', { query: { l: 1000 }, signal }),

@@ -10,7 +10,7 @@ interface LimitsReply {
   readonly own: Readonly<Record<string, number>>;
 }
 
-/** Limits of the tenant: what is in force, where it comes from, and a new value for each. */
+/** Shows the limits of the tenant: what is in force, where it comes from, and a new value for each. */
 export function Limits() {
   const { data, error, reload } = useLoad('limits', (signal) => send<LimitsReply>('GET', '/admin/limits', { signal }));
   if (error !== undefined) return <Failed error={error} retry={reload} />;

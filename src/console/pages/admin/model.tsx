@@ -9,7 +9,10 @@ import type { ReembedItem } from '../../types.ts';
 /** Time between two looks at a change that is under way (ms). */
 const LOOK_MS = 2_000;
 
-/** The embedding model, and a change from one to another with its progress. */
+/**
+ * Shows which embedding model is live and which the settings ask for, the progress of a change between them, and the
+ * buttons that start, pause and give up a change. It looks again every 2 s while a change runs.
+ */
 export function Model() {
   const { data, error, reload } = useLoad('reembed', (signal) =>
     send<ReembedItem>('GET', '/admin/reembed', { signal }),

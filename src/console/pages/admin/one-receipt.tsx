@@ -18,7 +18,7 @@ const PAGE = 1_000;
 /** What the hash of the first receipt covers in place of one before it. */
 const NO_HASH = '0'.repeat(64);
 
-/** One receipt of a delete, and how its place in the chain is checked. */
+/** Shows one receipt of a delete, and how its place in the chain is checked. */
 export function OneReceipt({ id }: { id: string }) {
   const { data, error, reload } = useLoad(id, (signal) =>
     send<ErasureReply>('GET', `/erasures/${encodeURIComponent(id)}`, { signal }),

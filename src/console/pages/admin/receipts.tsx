@@ -11,7 +11,7 @@ import { countsOf, OneReceipt } from './one-receipt.tsx';
 /** Receipts of one page of the list. */
 const PAGE = 100;
 
-/** The receipts of deletes, newest first, or the one that the address names. */
+/** Shows the receipts of deletes, newest first, or the one that the address names. */
 export function Receipts() {
   const id = address.value.params.get('receipt');
   return id === null ? <AllReceipts /> : <OneReceipt key={id} id={id} />;

@@ -13,7 +13,7 @@ interface Privacy {
 }
 const MODES: readonly Mode[] = ['off', 'mark', 'redact', 'refuse'];
 
-/** The tenant's defaults for questions and its privacy policy. */
+/** Shows the tenant's defaults for questions and its privacy policy. */
 export function Settings() {
   const { data, error, reload } = useLoad('settings', async (signal) => {
     const [retrieval, privacy] = await Promise.all([

@@ -4,7 +4,9 @@ import { texts } from '../../texts.ts';
 import type { QueryBody } from '../../types.ts';
 import type { FederatedBody } from './query-params.ts';
 
-/** The query as a program would send it. The key is a variable of the environment, as the console never sees it. */
+/**
+ * Shows the query as a program would send it. The key is a variable of the environment, as the console never sees it.
+ */
 export function AsCode({ query }: { query: QueryBody }) {
   return (
     <section class="stack" aria-label={texts.ask.tabs.code}>

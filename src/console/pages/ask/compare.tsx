@@ -9,7 +9,7 @@ import type { Answer, MatchItem } from '../../types.ts';
 import { OTHER, queryOf } from './query-params.ts';
 import { Settings } from './settings.tsx';
 
-/** The same question under two settings, side by side, with what moved. */
+/** Shows the same question under two settings, side by side, with what moved. */
 export function Compare({ loaded: first }: { loaded: Loaded<Answer> }) {
   const query = queryOf(address.value.params, { isOther: true });
   const second = useLoad(JSON.stringify(query), (signal) =>

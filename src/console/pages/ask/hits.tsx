@@ -8,7 +8,7 @@ import type { MatchItem } from '../../types.ts';
 import { ScoreBar } from './score.tsx';
 import { Way } from './way.tsx';
 
-/** The matches of an answer, best first. */
+/** Shows the matches of an answer, best first. */
 export function Hits({ matches }: { matches: readonly MatchItem[] }) {
   if (matches.length === 0) {
     return (

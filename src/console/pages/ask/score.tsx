@@ -30,7 +30,7 @@ function partsOf({ profile, features, weights }: Pick<Explain, 'profile' | 'feat
   return [{ name, weight: null, feature: values[name] ?? 0, adds: values[name] ?? 0 }];
 }
 
-/** The score of a match as a bar that is made of its parts, with factors that came later beside it. */
+/** Shows the score of a match as a bar that is made of its parts, with factors that came later beside it. */
 export function ScoreBar({ score, explain }: { score: number; explain: Explain }) {
   const parts = partsOf(explain);
   const sum = parts.reduce((total, { adds }) => total + adds, 0);

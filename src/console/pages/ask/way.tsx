@@ -11,7 +11,7 @@ interface WayProps {
   readonly among: readonly MatchItem[];
 }
 
-/** The way on which a match came: words, vector, and link by link from the memory that was found directly. */
+/** Shows the way on which a match came: words, vector, and link by link from the memory that was found directly. */
 export function Way({ match, explain: { lexical, dense, arrival, rerank, features }, among }: WayProps) {
   return (
     <details class="small">

@@ -37,7 +37,10 @@ function isFor(view: View): boolean {
   return view !== 'gathered' || (session.value?.caller?.tags.length ?? 0) === 0;
 }
 
-/** All memories, and those that want somebody's eye: contradictions, near duplicates, what will soon be archived. */
+/**
+ * Shows all memories, and those that want somebody's eye: contradictions, near duplicates, what was gathered, what will
+ * soon be archived.
+ */
 export function Browse() {
   const views = (Object.keys(VIEWS) as View[]).filter(isFor);
   const view = views.find((name) => name === address.value.params.get('view'));

@@ -66,7 +66,7 @@ function parsed(text: string): unknown {
 const value = (name: string) => address.value.params.get(name) ?? '';
 const set = (name: string) => (next: string) => changeParams({ [name]: next });
 
-/** The filters of the list of memories. */
+/** Shows the filters of the list of memories. */
 export function Filters() {
   const isSeldom = [...address.value.params.keys()].some((name) => SELDOM.test(name));
   return (

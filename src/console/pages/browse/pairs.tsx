@@ -15,7 +15,7 @@ const LEAST = '0.9';
 
 type Memory = Proposals['items'][number]['earlier'];
 
-/** Contradictions that are proposed, for somebody to decide. */
+/** Shows contradictions that are proposed, for somebody to decide. */
 export function Contradictions() {
   const user = address.value.params.get('user_id') ?? undefined;
   const { data, error, reload } = useLoad(`contradictions ${user}`, (signal) =>
@@ -59,7 +59,7 @@ export function Contradictions() {
   );
 }
 
-/** Pairs of memories that say nearly the same. */
+/** Shows pairs of memories that say nearly the same. */
 export function Duplicates() {
   const { params } = address.value;
   const query = { user_id: params.get('user_id') ?? undefined, min_similarity: params.get('least') ?? LEAST };

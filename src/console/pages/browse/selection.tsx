@@ -24,7 +24,7 @@ interface SelectionProps {
 
 type Asking = 'tag' | 'archive' | 'forget';
 
-/** How many memories are loaded and selected, and what can be done with the selected ones. */
+/** Shows how many memories are loaded and selected, and what can be done with the selected ones. */
 export function SelectionBar({ items, selected, isWhole, onSelect, onDone, onForgotten }: SelectionProps) {
   const [asking, setAsking] = useState<Asking>();
   const chosen = items.filter(({ id }) => selected.has(id));

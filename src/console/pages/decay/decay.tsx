@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 /** Days ahead that are shown at first. */
 const AHEAD = 90;
 
-/** What would become of salience by a date under other rates of decay, before they are set. */
+/** Shows what would become of salience by a date under other rates of decay, before they are set. */
 export function Decay() {
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;
   const body = assumptionsOf(address.value.params);

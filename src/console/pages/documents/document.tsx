@@ -16,7 +16,7 @@ import { nameOf, Progress, StateChip } from './progress.tsx';
 import { TextAndChunks } from './text-and-chunks.tsx';
 import { TextReceipt } from './text-receipt.tsx';
 
-/** One document: what became of it, its text and its parts. */
+/** Shows one document: what became of it, its text and its parts. */
 export function DocumentPage() {
   const id = address.value.rest[0] ?? '';
   const [receipt, setReceipt] = useState<Deleted>();

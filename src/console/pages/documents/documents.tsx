@@ -16,7 +16,7 @@ const STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled']
 /** Documents on a page. */
 const PAGE = 50;
 
-/** All documents, and the place where new ones are dropped. */
+/** Shows all documents, and the place where new ones are dropped. */
 export function Documents() {
   const { params } = address.value;
   const query = {

@@ -10,7 +10,7 @@ interface Accepted {
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
 }
 
-/** The place where files are dropped or chosen, and where the address of a page is given. */
+/** Shows the place where files are dropped or chosen, and where the address of a page is given. */
 export function Drop({ onAccepted }: { onAccepted: () => void }) {
   const bound = session.value?.caller?.user_id ?? null;
   const [user, setUser] = useState(bound ?? address.value.params.get('user_id') ?? '');

@@ -8,16 +8,17 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'chip-warn',
 };
 
-/** The words by which people know a document. */
+/** Returns what a document is called: its title, else its file, its address or its id. */
 export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
   return title || (file ?? url ?? id);
 }
 
+/** Shows the state of a document as a coloured word. */
 export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;
 }
 
-/** How far the reading of a document is, and why it failed. */
+/** Shows how far the reading of a document is, and why it failed. */
 export function Progress({ document: { state, error, progress, pages } }: { document: DocumentItem }) {
   if (error !== null) return <span class="small">{error.message}</span>;
   if (state !== 'processing' && state !== 'queued') return null;

@@ -11,7 +11,7 @@ import { nameOf } from './progress.tsx';
 /** Characters of the extracted text that are shown; the rest is a download. */
 const SHOWN_CHARACTERS = 400_000;
 
-/** The extracted text beside its parts; a part that is chosen is marked in the text. */
+/** Shows the text that was read from a document beside its chunks. A chunk that is chosen is marked in the text. */
 export function TextAndChunks({ document }: { document: DocumentItem }) {
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, async (signal) => {
     const [text, { items }] = await Promise.all([

@@ -12,7 +12,7 @@ import type { DocumentItem, TextReceipt as Receipt } from '../../types.ts';
 /** Spans that are listed; `cairn receipt` lists all. */
 const LISTED = 1_000;
 
-/** Which memory holds which characters of a document's text, and what was left out of it. */
+/** Shows which memory holds which characters of a document's text, and what was left out of it. */
 export function TextReceipt({ document }: { document: DocumentItem }) {
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, (signal) =>
     send<Receipt>('GET', `/documents/${document.id}/receipt`, { query: { l: LISTED }, signal }),

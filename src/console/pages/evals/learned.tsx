@@ -15,7 +15,7 @@ const LOOKS: Readonly<Record<LearnedItem['state'], string>> = {
   reverted: '',
 };
 
-/** Weights that were learned from feedback: what is proposed, what it is worth, and what is in use. */
+/** Shows weights that were learned from feedback: what is proposed, what it is worth, and what is in use. */
 export function Learned() {
   const [isLearning, setLearning] = useState(false);
   const [reason, setReason] = useState<string>();
@@ -87,8 +87,11 @@ function OneLearned({ item, onChange }: { item: LearnedItem; onChange: () => voi
 }
 
 function Weights({ item: { before, after } }: { item: LearnedItem }) {
-  const rows: readonly (readonly [string, number | undefined, number])[] = [
+  const rows: readonly (readonly [string, number | null | undefined, number])[] = [
     ...Object.entries(after.weights).map(([name, weight]) => [name, before.weights[name], weight] as const),
+    ...(after.vector_weight === null
+      ? []
+      : [[texts.learned.vectors, before.vector_weight, after.vector_weight] as const]),
     [texts.learned.floor, before.min_score, after.min_score],
   ];
   return (
@@ -96,7 +99,7 @@ function Weights({ item: { before, after } }: { item: LearnedItem }) {
       {rows.map(([name, from, to]) => (
         <tr key={name}>
           <td>{name}</td>
-          <td class="right">{from === undefined ? '–' : fixed(from)}</td>
+          <td class="right">{from == null ? '–' : fixed(from)}</td>
           <td class="right">{from === to ? fixed(to) : <b>{fixed(to)}</b>}</td>
         </tr>
       ))}

@@ -15,7 +15,7 @@ import { EditEval, shareOf } from './edit-eval.tsx';
 /** Runs that are shown. */
 const RUNS = 60;
 
-/** One evaluation set: its figures over time, what its last run found, and its questions. */
+/** Shows one evaluation set: its figures over time, what its last run found, and its questions. */
 export function OneEval({ name }: { name: string }) {
   const path = `/evals/${encodeURIComponent(name)}`;
   const [outcomes, setOutcomes] = useState<EvalOutcomes>();

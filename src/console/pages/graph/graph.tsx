@@ -16,7 +16,7 @@ const SIZES = ['100', '300', '1000', '2000'];
 /** Memories that are listed below the map. */
 const LISTED = 12;
 
-/** A user's memories and names as a map. */
+/** Shows a user's memories and names as a map. */
 export function Graph() {
   const { params } = address.value;
   const bound = session.value?.caller?.user_id ?? null;

@@ -9,7 +9,7 @@ import type { EntityDetails, MemoryItem } from '../../types.ts';
 /** Most memories whose words are read to be shown. */
 const READ_MEMORIES = 30;
 
-/** One name: which memories mention it, and which relations they state. */
+/** Shows one name: which memories mention it, and which relations they state. */
 export function NamePage() {
   const name = address.value.rest[0] ?? '';
   const user = address.value.params.get('user_id') ?? undefined;

@@ -1,5 +1,6 @@
 /** Draws a graph on a canvas. Whatever is not in sight is not drawn. */
 
+/** A memory or a name in the picture of a graph, without its place. */
 export interface PictureNode {
   readonly href: string;
   readonly label: string;
@@ -10,6 +11,7 @@ export interface PictureNode {
   readonly at: number;
   readonly isName: boolean;
 }
+/** A line of the picture between two nodes; `source` and `target` are their places in `Scene.nodes`. */
 export interface PictureLink {
   readonly source: number;
   readonly target: number;
@@ -51,6 +53,7 @@ interface Group<Kind> {
   readonly members: readonly number[];
 }
 
+/** Draws a scene on its canvas, each time that `paint` is called. */
 export interface Painter {
   paint(): void;
   /** Takes over the size of the canvas, after it has changed. */

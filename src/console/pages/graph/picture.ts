@@ -4,6 +4,7 @@ import type { Layout, LayoutRequest } from './layout-worker.ts';
 import { listen } from './gestures.ts';
 import { createPainter, type PictureLink, type PictureNode, type Scene } from './paint.ts';
 
+/** A graph that is drawn on a canvas and laid out by a worker. `close` ends both. */
 export interface Picture {
   /** Shows what was there at a time, Unix ms. */
   showUntil(at: number): void;

@@ -14,7 +14,7 @@ const RECALLS = 50;
 /** Those of them that are listed. */
 const LISTED = 8;
 
-/** What is known about a memory beside its text. */
+/** Shows what is known about a memory beside its text. */
 export function About({ memory }: { memory: MemoryItem }) {
   const recalls = useLoad(`recalls ${memory.id}`, (signal) =>
     send<RecallList>('GET', '/recalls', { query: { memory_id: memory.id, limit: RECALLS }, signal }).catch(() => null),

@@ -15,7 +15,7 @@ interface ActionsProps {
 
 type Asking = 'edit' | 'sector' | 'supersede' | 'contradict' | 'forget';
 
-/** What can be done with a memory; nothing is shown to who may only read. */
+/** Shows the buttons of what can be done with a memory; callers who may only read see none. */
 export function Actions({ memory, onChange, onForgotten }: ActionsProps) {
   const [asking, setAsking] = useState<Asking>();
   if (!may('write')) return null;

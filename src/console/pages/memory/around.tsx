@@ -6,7 +6,7 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, Timeline } from '../../types.ts';
 
-/** What happened before and after a memory. */
+/** Shows what happened before and after a memory. */
 export function Around({ memory }: { memory: MemoryItem }) {
   const isSession = address.value.params.get('only') === 'session';
   const setSession = (next: boolean) => changeParams({ only: next ? 'session' : '' }, { replace: true });

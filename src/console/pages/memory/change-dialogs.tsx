@@ -71,6 +71,7 @@ export function StateSector({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
+/** Reads a list from what somebody typed: the parts between commas, without blanks around them, each once. */
 export function listOf(text: string): string[] {
   return [
     ...new Set(
@@ -103,6 +104,7 @@ interface TextAreaProps {
   readonly isCode?: boolean;
 }
 
+/** Shows a labelled field for a text of several lines; as `isCode` without spell check. */
 export function TextArea({ label, value, onInput, isCode = false }: TextAreaProps) {
   const id = useId();
   return (
@@ -140,6 +142,7 @@ export function Supersede({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
+/** Asks which other memory contradicts this one, and which of the two is right if that is known, and states it. */
 export function Contradict({ memory, onClose, onDone }: ChangeProps) {
   const [other, setOther] = useState('');
   const [winner, setWinner] = useState('');
@@ -172,6 +175,7 @@ interface ForgetProps extends Omit<ChangeProps, 'onDone'> {
   readonly onForgotten: (receipt: Deleted) => void;
 }
 
+/** Asks whether a memory shall be erased with all that was derived from it, and erases it. */
 export function Forget({ memory, onClose, onForgotten }: ForgetProps) {
   const forget = async () => onForgotten(await send<Deleted>('DELETE', `/memory/${memory.id}`));
   return (

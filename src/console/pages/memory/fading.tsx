@@ -8,7 +8,9 @@ const HEIGHT = 110;
 /** Days into the future that the curve shows at least. */
 const MIN_DAYS = 90;
 
-/** The salience of a memory from when it was last seen on: what it lost since, and what it will lose unrecalled. */
+/**
+ * Shows the salience of a memory from when it was last seen on: what it lost since, and what it will lose unrecalled.
+ */
 export function Fading({ memory, recalledAt }: { memory: MemoryItem; recalledAt: readonly number[] }) {
   const { salience, decay_lambda: lambda, last_seen_at: seen, primary_sector: sector } = memory;
   const now = Date.now();

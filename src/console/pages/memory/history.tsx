@@ -5,7 +5,7 @@ import { texts } from '../../texts.ts';
 import type { History, MemoryItem, RevisionItem } from '../../types.ts';
 import { differences } from './differences.ts';
 
-/** What was changed of a memory, the latest change first, with the differences. */
+/** Shows what was changed of a memory, the latest change first, with the differences. */
 export function HistoryView({ memory }: { memory: MemoryItem }) {
   const { data, error, reload } = useLoad(`${memory.id} ${memory.version}`, (signal) =>
     send<History>('GET', `/memory/${memory.id}/history`, { query: { l: 100 }, signal }),

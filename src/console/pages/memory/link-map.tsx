@@ -37,7 +37,7 @@ interface Joint {
   readonly type: string;
 }
 
-/** The memories and names around a memory, ring by ring; a click walks on to one of them. */
+/** Shows the memories and names around a memory, ring by ring; a click walks on to one of them. */
 export function LinkMap({ memory }: { memory: MemoryItem }) {
   const hops = address.value.params.get('hops') ?? '2';
   const { data, error, reload } = useLoad(`${memory.id} ${memory.version} ${hops}`, (signal) =>

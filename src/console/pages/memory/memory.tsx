@@ -15,7 +15,7 @@ import { Around } from './around.tsx';
 
 const TABS = ['about', 'history', 'links', 'time'] as const;
 
-/** One memory: its text, where it came from, what became of it, and what is around it. */
+/** Shows one memory: its text, where it came from, what became of it, and what is around it. */
 export function MemoryPage() {
   const id = address.value.rest[0] ?? '';
   return <OneMemory key={id} id={id} />;

@@ -12,7 +12,7 @@ import { Today } from './today.tsx';
 const TABS = ['then', 'now'] as const;
 const VERDICTS = ['used', 'useless', 'wrong'] as const;
 
-/** One answer of the log: what was asked, what came back, and what would come back today. */
+/** Shows one answer of the log: what was asked, what came back, and what would come back today. */
 export function RecallPage() {
   const id = address.value.rest[0] ?? '';
   return <OneRecall key={id} id={id} />;

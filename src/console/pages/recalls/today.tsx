@@ -7,7 +7,11 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { Recall, Replay } from '../../types.ts';
 
-/** The answer of today to the question of then, and why it differs. */
+/**
+ * Asks the question of an earlier recall again, and shows which memories now stand elsewhere in the answer, are new in
+ * it or are missing, each with the reason.
+ * @param path path of the recall in the API
+ */
 export function Today({ path, recall }: { path: string; recall: Recall }) {
   const { data, error, reload } = useLoad(`${recall.recall_id} now`, (signal) =>
     send<Replay>('POST', `${path}/replay`, { body: { state: 'now' }, signal }),

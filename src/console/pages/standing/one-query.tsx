@@ -22,7 +22,7 @@ interface Answer extends StandingAnswerItem {
   readonly memory: MemoryItem | undefined;
 }
 
-/** One question that stands, and the memories that answered it. */
+/** Shows one question that stands, and the memories that answered it. */
 export function OneQuery({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const { data, error, reload } = useLoad(id, (signal) => loadQuery(id, signal));

@@ -23,7 +23,7 @@ const LOOKS: Readonly<Record<DeliveryItem['state'], string>> = {
   dead: 'chip-bad',
 };
 
-/** One address that is told of events, and what became of its latest deliveries. */
+/** Shows one address that is told of events, and what became of its latest deliveries. */
 export function OneWebhook({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const state = address.value.params.get('state') ?? undefined;

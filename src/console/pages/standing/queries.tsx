@@ -34,7 +34,7 @@ export const QUERIES: Kind<StandingItem> = {
   ),
 };
 
-/** The questions that stand, with a new one and the end of one. */
+/** Shows the questions that stand, with a new one and the end of one. */
 export function Queries() {
   return <KeptList kind={QUERIES} query={{ l: 1000, user_id: address.value.params.get('user_id') ?? undefined }} />;
 }

@@ -7,7 +7,9 @@ import { OneWebhook } from './one-webhook.tsx';
 import { Queries } from './queries.tsx';
 import { Webhooks } from './webhooks.tsx';
 
-/** Questions whose later answers are told of, and the addresses that are told; or the one that the address names. */
+/**
+ * Shows questions whose later answers are told of, and the addresses that are told; or the one that the address names.
+ */
 export function Standing() {
   const { rest, params } = address.value;
   if ((session.value?.caller?.tags.length ?? 0) > 0) return <Empty title={texts.standing.byTags} />;

@@ -45,7 +45,7 @@ export const WEBHOOKS: Kind<WebhookItem> = {
   ),
 };
 
-/** The addresses that are told of events, with a new one and the end of one. */
+/** Shows the addresses that are told of events, with a new one and the end of one. */
 export function Webhooks() {
   return <KeptList kind={WEBHOOKS} query={{ l: 1000 }} />;
 }

@@ -15,7 +15,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
 
 type Minute = ActivityReply['minutes'][number];
 
-/** Throughput and latency of the last hour, and the state of the providers, for operators. */
+/** Shows throughput and latency of the last hour, and the state of the providers, for operators. */
 export function Activity() {
   const { data, error, reload } = useLoad('activity', (signal) =>
     send<ActivityReply>('GET', '/admin/activity', { signal }),

@@ -9,7 +9,7 @@ import type { ProviderCallItem, ProviderCalls, ProviderUsage } from '../../types
 const DAYS = 30;
 const COST = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 
-/** What providers of embeddings and language models were asked for, and what that cost. */
+/** Shows what providers of embeddings and language models were asked for, and what that cost. */
 export function Calls() {
   const { data, error, reload } = useLoad('calls', async (signal) => {
     const [usage, calls] = await Promise.all([

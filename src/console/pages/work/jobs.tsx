@@ -14,7 +14,7 @@ const PAGE = 25;
 /** Time between two looks at the list (ms). */
 const LOOK_MS = 3_000;
 
-/** Jobs of the ledger, with the steps of each and what can be done about those that gave up. */
+/** Shows jobs of the ledger, with the steps of each and what can be done about those that gave up. */
 export function Jobs() {
   const { params } = address.value;
   const query = {

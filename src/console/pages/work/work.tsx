@@ -12,7 +12,7 @@ import { Jobs } from './jobs.tsx';
 /** Time between two looks at the ledger (ms). */
 const LOOK_MS = 3_000;
 
-/** What waits, what failed, and what providers were asked for. */
+/** Shows what waits, what failed, and what providers were asked for. */
 export function Work() {
   if (isBound()) return <p class="notice">{texts.work.bound}</p>;
   return (

@@ -5,7 +5,7 @@
  */
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { EngineError } from '../../errors.ts';
-import type { QueryResult, Reply, Request, RequestError, SqlValue, ThreadData } from './connection-messages.ts';
+import type { Parameter, QueryResult, Reply, Request, RequestError, ThreadData } from './connection-messages.ts';
 
 export interface BlockingConnection {
   /**
@@ -13,7 +13,7 @@ export interface BlockingConnection {
    * if there is no session.
    * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`
    */
-  query(text: string, values?: readonly SqlValue[], name?: string): QueryResult;
+  query(text: string, values?: readonly Parameter[], name?: string): QueryResult;
   /** Number of the session; null if there is none, or if it is known to be gone: settings must be made anew. */
   readonly session: number | null;
   /** Number of round trips so far. */

@@ -22,7 +22,7 @@ export const READ_CATALOG = `
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
     LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
-  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v')
   ORDER BY c.relname, a.attnum`;
 
 /** A row of `READ_CATALOG`: table, column, type, 1 if the column is numbered by itself, place in the key. */

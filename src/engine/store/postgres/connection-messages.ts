@@ -12,6 +12,9 @@ export interface ThreadData {
 /** A value of a parameter or of a column, as SQLite has them. */
 export type SqlValue = null | number | string | Uint8Array;
 
+/** A parameter: a value, or an array of PostgreSQL. */
+export type Parameter = SqlValue | readonly SqlValue[];
+
 export interface Request {
   readonly no: number;
   /** Ends the connection and its thread. */
@@ -20,7 +23,7 @@ export interface Request {
   readonly name?: string | undefined;
   readonly text: string;
   /** Undefined for a text of several statements, which takes none. */
-  readonly values?: readonly SqlValue[] | undefined;
+  readonly values?: readonly Parameter[] | undefined;
   /**
    * The session that the statement belongs to; null to make a new one if there is none. A statement whose session is
    * gone is refused: what was set in it, and its transaction, are gone with it.
@@ -48,7 +51,7 @@ export interface QueryResult {
   /** Places of the columns of bytes. */
   readonly bytes: readonly number[];
   readonly rows: readonly unknown[][];
-  /** Number of rows that were read or changed. */
+  /** Number of rows that were changed. */
   readonly changes: number;
 }
 

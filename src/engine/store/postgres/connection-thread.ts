@@ -68,7 +68,7 @@ async function run(sessionNo: number, client: pg.Client, { name, text, values }:
     columns: last.fields.map((field) => field.name),
     bytes: last.fields.flatMap(({ dataTypeID }, place) => (dataTypeID === BYTEA ? [place] : [])),
     rows: last.rows,
-    changes: last.rowCount ?? 0,
+    changes: last.command === 'SELECT' ? 0 : (last.rowCount ?? 0),
   };
 }
 

@@ -1,7 +1,7 @@
 /** A statement in SQLite's dialect that runs on PostgreSQL. */
 import type { RunResult, Statement } from '../statement.ts';
 import type { Catalog } from './catalog.ts';
-import type { QueryResult, SqlValue } from './connection-messages.ts';
+import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
 import { findParameters, translate, type ListForm, type ParameterForm, type ParameterPlaces } from './dialect.ts';
 import { nameTenant } from './name-tenant.ts';
 
@@ -9,7 +9,7 @@ export interface StatementContext {
   readonly catalog: Catalog;
   /** Number of the tenant that statements name; null for tables that belong to no tenant. */
   readonly tenant: number | null;
-  query(text: string, values: readonly SqlValue[] | undefined, name?: string): QueryResult;
+  query(text: string, values: readonly Parameter[] | undefined, name?: string): QueryResult;
 }
 
 /** A statement for parameters of certain forms. */

@@ -7,27 +7,28 @@
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-/** Begins a write of a tenant; returns the number of the transaction. */
+/** Begins a write of a tenant; returns the number of the transaction, and of the tenant's writes with this one. */
 const beginWrite = (tenant: number) => `BEGIN; SET LOCAL lock_timeout = '5s';
-  UPDATE tenants SET writes = writes + 1 WHERE tenant = ${tenant} RETURNING pg_current_xact_id()::text`;
+  UPDATE tenants SET writes = writes + 1 WHERE tenant = ${tenant} RETURNING pg_current_xact_id()::text, writes`;
 
 /** Most looks at a transaction that may still be running, 10 ms apart. */
 const STATUS_LOOKS = 200;
 
 /**
- * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws.
+ * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. `work` is told
+ * the number of writes that the tenant has had, this one included.
  * @throws EngineError `not_found` for a tenant that is gone; `unavailable` if the lock was not had, the session was
  *   lost before the commit, or nobody can tell whether it committed; what `work` throws
  */
-export function inWrite<T>(connection: BlockingConnection, tenant: number, work: () => T): T {
-  const transaction = connection.query(beginWrite(tenant)).rows[0]?.[0] as string | undefined;
+export function inWrite<T>(connection: BlockingConnection, tenant: number, work: (writes: number) => T): T {
+  const [transaction, writes] = (connection.query(beginWrite(tenant)).rows[0] ?? []) as [string?, number?];
   if (transaction === undefined) {
     rollback(connection);
     throw new EngineError('not_found', 'no such tenant');
   }
   let result: T;
   try {
-    result = work();
+    result = work(writes!);
   } catch (error) {
     rollback(connection);
     throw error;
@@ -36,11 +37,12 @@ export function inWrite<T>(connection: BlockingConnection, tenant: number, work:
   return result;
 }
 
-/** Runs `work` on one snapshot. */
-export function inSnapshot<T>(connection: BlockingConnection, work: () => T): T {
-  connection.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+/** Runs `work` on one snapshot, and tells it the number of writes that the tenant has had. */
+export function inSnapshot<T>(connection: BlockingConnection, tenant: number, work: (writes: number) => T): T {
+  const { rows } = connection.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+    SELECT writes FROM tenants WHERE tenant = ${tenant}`);
   try {
-    return work();
+    return work((rows[0]?.[0] as number | undefined) ?? 0);
   } finally {
     rollback(connection);
   }

@@ -14,7 +14,7 @@ import { readPhrase } from './phrases.ts';
 import { rankRows, rankRowsOf, type ScoredText } from './rank-rows.ts';
 import { textRewrites } from './rewrites.ts';
 import { openRowLengths, type RowLengths, type SharedLengthsOptions } from './row-lengths.ts';
-import { mostAdded, weighingOf } from './scores.ts';
+import { mostAdded, ROUNDING, weighingOf } from './scores.ts';
 import { readSegments, readTotals, type Segment, type Totals } from './structure.ts';
 import { PARTITION_ROWS, termsOf } from './terms.ts';
 import type { TextRank, WordReader, WordSearch } from './word-search.ts';
@@ -107,6 +107,7 @@ export function createDirectReader(store: Store, shared?: SharedLengthsOptions):
 function searchSnapshot(snapshot: Snapshot): WordSearch {
   return {
     rows: snapshot.totals.rows,
+    expect: () => {},
     bytesOf: (text) => locateText(snapshot, text).maxBytes,
     frequencyOf: (text) => frequencyOf(snapshot, text),
     best: (texts, weights, limit) => rank(snapshot, { texts, weights, limit, among: undefined }),
@@ -178,12 +179,6 @@ function sourceOf(snapshot: Snapshot, text: string): Source {
 function partsOf(occurrences: readonly Occurrence[]): PartOfTerm[] {
   return occurrences.flatMap(({ segment, cached }) => cached.location.parts.map((part) => ({ segment, part, cached })));
 }
-
-/**
- * Upper bounds are raised by this share, far more than what adding up rounds away and far less than what would keep
- * more rows.
- */
-const ROUNDING = 1e-9;
 
 /** Puts what is known of the sources in one partition together. @param lists lists of their parts, in their order */
 function scoredTexts(

@@ -62,6 +62,7 @@ function searchByMatch(store: Store): WordSearch {
 
   return {
     rows,
+    expect: () => {},
     bytesOf: (text) => BYTES_PER_ROW * frequencyOf(text),
     frequencyOf,
     best(texts, weights, limit) {

@@ -1,5 +1,6 @@
 import { TEXT_COLUMNS, type TextColumn } from '../../types.ts';
 import type { Store } from '../open-store.ts';
+import { openTableSearch } from './open-word-search.ts';
 import { matchString, markOf } from './terms.ts';
 
 /**
@@ -14,6 +15,10 @@ export function matchingText(
   memoryNos: readonly number[],
   columns: readonly TextColumn[] = TEXT_COLUMNS,
 ): number[] {
+  const table = openTableSearch(store);
+  if (table !== undefined) {
+    return table.matching(text, memoryNos, new Set(columns.map((column) => TEXT_COLUMNS.indexOf(column))));
+  }
   const select = store
     .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))')
     .pluck();

@@ -3,14 +3,14 @@
  * segmented and identifiers are split before FTS5 sees them.
  */
 import { parseStored } from '../stored-json.ts';
-import { identifiersOf } from '../../text/index-text.ts';
+import { identifiersOf, indexableText } from '../../text/index-text.ts';
 import { stemTermsOf } from '../../text/language-stems.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
 import { mergeWithCommit } from './merges.ts';
 import { textRewrites } from './rewrites.ts';
-import { indexedText, markOf } from './terms.ts';
+import { indexedText, markOf, termsOf } from './terms.ts';
 
 /** Texts of one memory for the columns of the index, as they are stored: `putText` prepares them. */
 export interface TextRow {
@@ -25,29 +25,49 @@ export interface TextRow {
   readonly context: string;
 }
 
+const COLUMNS = 'rowid, context, title, content, gist, entities, tags, identifiers';
+const INSERT = `INSERT INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Writes the row of a memory that has none yet. Call inside a write. */
+export function insertText(store: Store, row: TextRow): void {
+  writeRow(store, INSERT, row);
+}
+
 /**
  * Writes the row of a memory, or replaces it. A caller that replaces a row notes it in `textRewrites`. Call inside a
  * write.
  */
 export function putText(store: Store, row: TextRow): void {
+  writeRow(store, REPLACE, row);
+}
+
+function writeRow(store: Store, sql: string, row: TextRow): void {
+  const columns = columnsOf(row);
+  if (store.words !== null) {
+    store.words.put(
+      row.memoryNo,
+      columns.map((text) => termsOf(indexableText(text))),
+    );
+    return;
+  }
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
+  store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
+}
+
+/** Lists the text of each of TEXT_COLUMNS. */
+function columnsOf(row: TextRow): string[] {
   const own = ownTextOf(row);
-  store
-    .prepare(
-      `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(
-      row.memoryNo,
-      indexedText(row.context, mark),
-      indexedText(row.title, mark),
-      indexedText(row.content, mark),
-      indexedText(row.gist, mark),
-      indexedText(row.entities.join('\n'), mark),
-      indexedText([...row.tags, ...row.files].join('\n'), mark),
-      indexedText(`${identifiersOf([own, ...row.files].join('\n'))} ${stemTermsOf(own)}`, mark),
-    );
+  return [
+    row.context,
+    row.title,
+    row.content,
+    row.gist,
+    row.entities.join('\n'),
+    [...row.tags, ...row.files].join('\n'),
+    `${identifiersOf([own, ...row.files].join('\n'))} ${stemTermsOf(own)}`,
+  ];
 }
 
 /**
@@ -55,8 +75,11 @@ export function putText(store: Store, row: TextRow): void {
  * Call inside a write.
  */
 export function deleteText(store: Store, memoryNo: number): void {
-  mergeWithCommit(store);
-  store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(memoryNo);
+  if (store.words !== null) store.words.delete(memoryNo);
+  else {
+    mergeWithCommit(store);
+    store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(memoryNo);
+  }
   textRewrites.note(store, [memoryNo]);
 }
 
@@ -103,6 +126,7 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
 
 /** Deletes every row of the word index and notes that in `textRewrites`. Call inside a write. */
 export function clearText(store: Store): void {
-  store.prepare(`INSERT INTO memory_text (memory_text) VALUES ('delete-all')`).run();
+  if (store.words !== null) store.words.clear();
+  else store.prepare(`INSERT INTO memory_text (memory_text) VALUES ('delete-all')`).run();
   textRewrites.note(store, [null]);
 }

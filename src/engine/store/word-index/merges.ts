@@ -86,6 +86,7 @@ function pagesWritten(before: readonly Segment[], after: readonly Segment[]): nu
  * @returns whether the step merged anything; if so, there may be more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {
+  if (store.words !== null) return false; // Its blocks hold no word of a deleted row.
   const changes = () => (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
   const before = changes();
   store.prepare(`INSERT INTO memory_text (memory_text, rank) VALUES ('merge', ?)`).run(start ? -pages : pages);

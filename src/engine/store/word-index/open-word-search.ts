@@ -5,7 +5,7 @@ import { snapshotVersion } from '../snapshot.ts';
 import { createDirectReader } from './fts5-direct.ts';
 import { createMatchReader } from './fts5-match.ts';
 import type { SharedLengthsOptions } from './row-lengths.ts';
-import type { WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
+import type { TableReader, TableSearch, WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
 
 /** State of one connection's word index: the chosen reader, and the readers made so far. */
 interface Reading {
@@ -17,6 +17,8 @@ interface Reading {
   direct?: WordReader;
   /** Plain reader, made when it is first needed. */
   match?: WordReader;
+  /** Reader of a table of words, made when it is first needed. */
+  table?: TableReader;
   /** Whether the last search met a format that `fts5-direct` does not know. */
   isUnknownFormat: boolean;
 }
@@ -49,6 +51,7 @@ export async function loadWords(store: Store): Promise<void> {
 
 function loadSlice(store: Store): 'more' | 'done' {
   const reading = readingOf(store);
+  if (store.words !== null) return tableReader(store, reading).load();
   return reading.choice === 'fts5-match' || reading.isUnknownFormat ? 'done' : directReader(store, reading).load();
 }
 
@@ -62,6 +65,7 @@ export function openWordSearch(store: Store): WordSearch {
   assert(store.transactionNo !== undefined && !store.isWriting, 'words are searched on a snapshot');
   const reading = readingOf(store);
   const version = snapshotVersion(store);
+  if (store.words !== null) return tableReader(store, reading).open(version);
   const direct = reading.choice === 'fts5-match' ? undefined : directReader(store, reading).open(version);
   if (direct !== undefined) {
     reading.isUnknownFormat = false;
@@ -73,6 +77,25 @@ export function openWordSearch(store: Store): WordSearch {
     reading.onUnknownFormat();
   }
   return (reading.match ??= createMatchReader(store)).open(version)!;
+}
+
+/**
+ * Opens the table of words of a tenant without FTS5 at the snapshot that the connection reads; undefined where FTS5
+ * holds the words.
+ */
+export function openTableSearch(store: Store): TableSearch | undefined {
+  return store.words === null ? undefined : tableReader(store, readingOf(store)).open(snapshotVersion(store));
+}
+
+const tableReaders = new WeakMap<Store, (lengths: SharedLengthsOptions | undefined) => TableReader>();
+
+/** Sets what makes the reader of a store's `words`. Call before the first search. */
+export function readWordsBy(store: Store, create: (lengths: SharedLengthsOptions | undefined) => TableReader): void {
+  tableReaders.set(store, create);
+}
+
+function tableReader(store: Store, reading: Reading): TableReader {
+  return (reading.table ??= tableReaders.get(store)!(reading.lengths));
 }
 
 function readingOf(store: Store): Reading {

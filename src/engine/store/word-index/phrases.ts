@@ -4,18 +4,27 @@ import { COLUMN } from './cursors.ts';
 import { type Doclist, eachRow, type PartOfSegment, readDoclists } from './doclists.ts';
 
 /**
- * Lists the rows of a phrase: rows in which its terms stand one after another in one column, with the positions at
- * which they begin to. The lists are like those of a term, and no row in them was deleted. For two terms as common as
- * those of `as is`, every second row has both and their positions are compared, which takes 0.1 s for a million rows.
+ * Lists the rows of a phrase, as `joinPhrase` does.
  * @param terms parts of each term in the order of the phrase, at least one term. While segments are merged, a row may
  *   stand in one segment for one term and in another for the next
  * @returns lists that stay valid
  */
 export function readPhrase(store: Store, terms: readonly (readonly PartOfSegment[])[]): PhraseRows {
   const read = readDoclists(store, terms.flat()).values();
+  return joinPhrase(terms.map((parts) => parts.map(() => read.next().value!)));
+}
+
+/**
+ * Lists the rows of a phrase: rows in which its terms stand one after another in one column, with the positions at
+ * which they begin to. The lists are like those of a term, and no row in them was deleted. For two terms as common as
+ * those of `as is`, every second row has both and their positions are compared, which takes 0.1 s for a million rows.
+ * @param terms lists of each term in the order of the phrase, at least one term and one list each. The lists of a term
+ *   stand in one buffer
+ * @returns lists that stay valid
+ */
+export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
   const byRarity = terms
-    .map((parts, term): ListsOfTerm => {
-      const lists = parts.map(() => read.next().value!);
+    .map((lists, term): ListsOfTerm => {
       return { term, lists, bytes: lists.reduce((sum, { from, end }) => sum + end - from, 0) };
     })
     .sort((a, b) => a.bytes - b.bytes);

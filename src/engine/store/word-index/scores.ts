@@ -9,6 +9,12 @@ const B = 0.75;
 const MIN_RARITY = 1e-6;
 
 /**
+ * Upper bounds of sums are raised by this share, far more than what adding up rounds away and far less than what would
+ * keep more rows.
+ */
+export const ROUNDING = 1e-9;
+
+/**
  * Returns the inverse document frequency of a word or phrase as in FTS5: log((rows without it + 0.5) / (rows with it +
  * 0.5)), at least MIN_RARITY.
  * @param frequency number of rows with the word or phrase

@@ -1,7 +1,8 @@
 /**
  * The port of the word index: what a query asks of it, and what a reader of the index provides. There are two readers,
  * and one suite (test/conformance/word-search.ts) tests both: `fts5-direct`, which decodes the tables that FTS5 wrote,
- * and `fts5-match`, plain SQL, which reads any index that SQLite itself reads.
+ * and `fts5-match`, plain SQL, which reads any index that SQLite itself reads. A tenant in PostgreSQL has a `WordTable`
+ * in place of FTS5, with a reader of its own.
  */
 
 /**
@@ -21,6 +22,11 @@ export interface WordSearch {
   /** Number of rows of the index. */
   readonly rows: number;
   /**
+   * Tells which words and phrases are about to be asked for, so that an index in another process is asked once for all
+   * of them.
+   */
+  expect(texts: readonly string[]): void;
+  /**
    * Returns the cost of scoring a word or phrase: about the number of bytes of the index to read, some six for each row
    * that has it; 0 if no row has it.
    */
@@ -38,6 +44,20 @@ export interface WordSearch {
   best(texts: readonly string[], weights: readonly number[], limit: number): TextRank[];
   /** Ranks as `best` does, but only the given rows. Rows with none of the words are left out. */
   bestOf(texts: readonly string[], weights: readonly number[], memoryNos: readonly number[], limit: number): TextRank[];
+}
+
+/** Reader of a `WordTable`. */
+export interface TableReader extends WordReader {
+  open(version: string): TableSearch;
+}
+
+/** The words of a `WordTable` at one snapshot. */
+export interface TableSearch extends WordSearch {
+  /**
+   * Finds which of these memories contain a word or phrase, in no order.
+   * @param columns places in TEXT_COLUMNS of the columns that it may stand in
+   */
+  matching(text: string, memoryNos: readonly number[], columns: ReadonlySet<number>): number[];
 }
 
 /** A way to read the word index of one connection. Every method is called on a snapshot. */

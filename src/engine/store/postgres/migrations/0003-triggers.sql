@@ -9,14 +9,6 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT of_tenant, $2, $3, $4, $5, $6 FROM event_feed f WHERE f.tenant = of_tenant AND f.is_on = 1
 $$;
 
-CREATE FUNCTION events_of_stored_memories() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM note_event(NEW.tenant, NEW.last_seen_at, 0, NEW.seq, NULL, NULL);
-  RETURN NULL;
-END $$;
-CREATE TRIGGER events_of_stored_memories AFTER INSERT ON memory_dynamics
-  FOR EACH ROW WHEN (NEW.generation_no IS NULL) EXECUTE FUNCTION events_of_stored_memories();
-
 CREATE FUNCTION events_of_memory_states() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM note_event(NEW.tenant, now_ms(), CASE NEW.state WHEN 'ready' THEN 1 ELSE 2 END, NEW.seq, NULL, NULL);
@@ -93,12 +85,10 @@ END $$;
 CREATE TRIGGER vectors_lose_parts AFTER DELETE ON vectors
   FOR EACH ROW WHEN (OLD.precision <> 0) EXECUTE FUNCTION vectors_lose_parts();
 
--- Tags and files. A label that is there already takes no number.
-CREATE FUNCTION memories_bring_labels() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Changed tags and files. A label that is there already takes no number.
+CREATE FUNCTION memories_change_labels() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'UPDATE' THEN
-    DELETE FROM memory_labels l WHERE l.tenant = NEW.tenant AND l.memory = NEW.seq;
-  END IF;
+  DELETE FROM memory_labels l WHERE l.tenant = NEW.tenant AND l.memory = NEW.seq;
   INSERT INTO labels (tenant, kind, user_no, label)
     SELECT NEW.tenant, g.kind, NEW.user_no, g.value FROM (
       SELECT 0 AS kind, key, value FROM json_texts(NEW.tags) UNION ALL SELECT 1, key, value FROM json_texts(NEW.files)
@@ -115,10 +105,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
   RETURN NULL;
 END $$;
-CREATE TRIGGER memories_bring_labels AFTER INSERT ON memories
-  FOR EACH ROW WHEN (NEW.tags <> '[]' OR NEW.files <> '[]') EXECUTE FUNCTION memories_bring_labels();
 CREATE TRIGGER memories_change_labels AFTER UPDATE OF tags, files ON memories
-  FOR EACH ROW WHEN (NEW.tags <> OLD.tags OR NEW.files <> OLD.files) EXECUTE FUNCTION memories_bring_labels();
+  FOR EACH ROW WHEN (NEW.tags <> OLD.tags OR NEW.files <> OLD.files) EXECUTE FUNCTION memories_change_labels();
 
 CREATE FUNCTION labels_go() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,6 +1,7 @@
 import { createEmbedder } from '../adapters/create-embedder.ts';
 import { recreateEmbedder } from '../adapters/recreate-embedder.ts';
-import { type Config, type NamedModel, withModel } from '../config.ts';
+import type { Config } from '../config.ts';
+import { type NamedModel, withModel } from '../named-model.ts';
 import type { Embedder } from '../ports.ts';
 import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
 import { openLimitedEmbedder, type EmbedderUse, type ProviderOptions } from '../providers/open-providers.ts';

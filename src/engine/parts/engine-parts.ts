@@ -5,6 +5,7 @@ import { createPageFetcher } from '../adapters/page-fetcher.ts';
 import { createParserPool } from '../adapters/parser-pool.ts';
 import { requireVectorIndex } from '../adapters/vector-index/open-vector-index.ts';
 import type { Config } from '../config.ts';
+import { placeOf } from '../control/place-of.ts';
 import type { Metrics } from '../metrics.ts';
 import { silentLogger, type DocumentParser, type LanguageModel, type Logger, type PageFetcher } from '../ports.ts';
 import { openLimitedLanguageModel, type ProviderOptions } from '../providers/open-providers.ts';
@@ -53,6 +54,7 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
   const reportUnknownFormat = createFormatReporter(metrics, logger);
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, {
+      place: placeOf(config, path),
       role,
       identity: sources.identity,
       now: clock.now(),

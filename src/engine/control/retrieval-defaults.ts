@@ -1,5 +1,5 @@
-import type { ControlDatabase } from '../control/control-database.ts';
 import type { RetrievalOptions } from '../types.ts';
+import type { ControlDatabase } from './control-database.ts';
 
 /** Name of the setting in the control database that holds a tenant's defaults for its queries, as JSON. */
 const SETTING = 'retrieval';
@@ -8,6 +8,12 @@ const SETTING = 'retrieval';
 export function readRetrievalDefaults(control: ControlDatabase, tenantId: string): RetrievalOptions {
   const stored = control.getSetting(tenantId, SETTING);
   return stored === undefined ? {} : (JSON.parse(stored) as RetrievalOptions);
+}
+
+/** Returns the defaults of the tenant whose file is at a path; empty if it has none. */
+export function readRetrievalDefaultsOf(control: ControlDatabase, path: string): RetrievalOptions {
+  const tenant = control.listTenants().find(({ id }) => control.findTenantPath(id) === path);
+  return tenant === undefined ? {} : readRetrievalDefaults(control, tenant.id);
 }
 
 /** Replaces all of a tenant's defaults for its queries, without checks; an empty object removes them. */

@@ -1,0 +1,128 @@
+/** Lines of an export that concern a tenant as a whole: defaults of queries, evaluation sets, standing queries. */
+import {
+  EngineError,
+  type ImportOutcome,
+  isEngineError,
+  type PortableConfiguration,
+  type PortableLine,
+  STANDING_LIMITS,
+  type Tenant,
+} from '../../engine/index.ts';
+import type { EvalLine, SettingLine, StandingLine } from '../schemas/portable.ts';
+import { evalSetItem, toEvalSet } from '../wire/evals.ts';
+import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
+import { toStandingQuery } from '../wire/standing.ts';
+
+/** A line as it is written. */
+type WrittenLine = { readonly type: PortableConfiguration['type'] };
+
+/**
+ * Reads the lines of an export. Standing queries come before memories, so that an import compares all of its memories
+ * with them.
+ * @param asked.isWhole whether everything is exported, and not what a filter selects
+ * @param asked.userId the only user whose standing queries are exported; undefined for all users
+ */
+export async function* configurationOf(
+  tenant: Tenant,
+  { isWhole, userId }: { readonly isWhole: boolean; readonly userId?: string | undefined },
+): AsyncGenerator<WrittenLine> {
+  if (isWhole) {
+    const defaults = retrievalItem(await tenant.retrievalDefaults());
+    if (Object.values(defaults).some((value) => value !== undefined))
+      yield { type: 'setting', name: 'retrieval', value: defaults } as WrittenLine;
+    for (const { name } of await tenant.listEvals()) {
+      const set = await ifThere(() => tenant.getEval(name));
+      if (set !== undefined) yield { type: 'eval_set', ...evalSetItem(set) };
+    }
+  }
+  // They are read at once: one that is deleted meanwhile would move the others to another page.
+  const { items } = await tenant.listStandingQueries({ limit: STANDING_LIMITS.queries, offset: 0, userId });
+  for (const { id, query, userId: owner, given, minScore, createdAt } of items.toReversed()) {
+    const filters = Object.keys(given).length > 0 ? given : undefined;
+    const created_at = new Date(createdAt).toISOString();
+    yield {
+      type: 'standing_query',
+      id,
+      query,
+      user_id: owner,
+      filters,
+      min_score: minScore,
+      created_at,
+    } as WrittenLine;
+  }
+}
+
+/** Tells whether a line of an import is one of these. */
+export function isConfiguration(line: PortableLine): line is PortableConfiguration {
+  return line.type === 'setting' || line.type === 'eval_set' || line.type === 'standing_query';
+}
+
+/**
+ * Takes over such a line of an import. What is there already stays.
+ * @param parsed a line that its schema has read
+ * @param dryRun whether nothing is to be stored
+ */
+export async function importConfiguration(
+  tenant: Tenant,
+  parsed: PortableConfiguration,
+  dryRun: boolean,
+): Promise<ImportOutcome> {
+  const line = parsed as SettingLine | EvalLine | StandingLine;
+  try {
+    switch (line.type) {
+      case 'setting':
+        return await importDefaults(tenant, line, dryRun);
+      case 'eval_set':
+        return await importEval(tenant, line, dryRun);
+      case 'standing_query':
+        return await importStanding(tenant, line, dryRun);
+    }
+  } catch (error) {
+    if (!isEngineError(error) || !REFUSING.has(error.code)) throw error;
+    return { kind: 'refused', error: { code: error.code, message: error.message } };
+  }
+}
+
+const REFUSING: ReadonlySet<string> = new Set(['invalid', 'conflict', 'unprocessable']);
+
+/** Takes over defaults of queries where the tenant has none of its own. */
+async function importDefaults(tenant: Tenant, { value }: SettingLine, dryRun: boolean): Promise<ImportOutcome> {
+  const wanted = toRetrievalOptions(value);
+  const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));
+  if (present === JSON.stringify(retrievalItem(wanted))) return { kind: 'known' };
+  if (present !== '{}') return { kind: 'kept' };
+  if (!dryRun) await tenant.putRetrievalDefaults(wanted);
+  return { kind: 'stored' };
+}
+
+async function importEval(tenant: Tenant, line: EvalLine, dryRun: boolean): Promise<ImportOutcome> {
+  const wanted = toEvalSet(line);
+  const there = await ifThere(() => tenant.getEval(line.name));
+  if (there !== undefined) {
+    const isSame = JSON.stringify(evalSetItem(there)) === JSON.stringify(evalSetItem(wanted));
+    return { kind: isSame ? 'known' : 'kept' };
+  }
+  if (!dryRun) await tenant.putEval(wanted);
+  return { kind: 'stored' };
+}
+
+async function importStanding(tenant: Tenant, line: StandingLine, dryRun: boolean): Promise<ImportOutcome> {
+  const { id, query, user_id: owner, filters, min_score: score, created_at: at } = line;
+  const there = await ifThere(() => tenant.getStandingQuery(id));
+  if (there !== undefined) {
+    if (there.userId === owner) return { kind: 'known' };
+    throw new EngineError('conflict', 'id: a standing query of another user has this id');
+  }
+  const body = { query, user_id: owner ?? undefined, filters, min_score: score ?? undefined };
+  if (!dryRun) await tenant.createStandingQuery({ ...toStandingQuery(body), made: { id, at } });
+  return { kind: 'stored' };
+}
+
+async function ifThere<Thing>(read: () => Promise<Thing>): Promise<Thing | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isEngineError(error, 'not_found')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** Most attempts to remove the folder at a signal. */
+const MAX_REMOVALS = 10;
+/** Pause after each attempt, ms. */
+const REMOVAL_PAUSE_MS = 100;
+
+/** Makes a folder that is removed when the process ends, except by SIGKILL. */
+export function makeThrowawayFolder(name: string): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), `cairn-${name}-`));
+  const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  process.on('exit', remove);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      // Threads of the service still run. A thread that opens the store at this moment makes the folder again.
+      for (let tries = 0; tries < MAX_REMOVALS && fs.existsSync(folder); tries += 1) {
+        remove();
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVAL_PAUSE_MS);
+      }
+      process.exit(128 + os.constants.signals[signal]);
+    });
+  }
+  return folder;
+}

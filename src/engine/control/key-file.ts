@@ -1,0 +1,52 @@
+/** The wrapped key of a tenant as a file beside a backup, apart from the keys that every thread looks up. */
+
+import { z } from 'zod';
+import { EngineError } from '../errors.ts';
+import { CIPHERS, type FileKey } from '../file-keys.ts';
+import { controlKeyOf, lookUp, type KeySettings } from './data-keys.ts';
+import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
+
+/**
+ * Returns the wrapped key of a tenant as a text to be kept beside a backup; null for a tenant in clear. It is of use
+ * only with the master key.
+ */
+export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
+  const { masterKey } = settings;
+  if (masterKey === null) return null;
+  const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
+  const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
+  return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
+}
+
+/**
+ * Reads what `exportWrappedKey` returned.
+ * @throws EngineError `unprocessable` if it is damaged, or another master key wrapped it
+ */
+export function importWrappedKey(masterKey: Uint8Array, text: string): FileKey {
+  const parsed = WRAPPED.safeParse(parseJson(text));
+  if (!parsed.success) throw new EngineError('unprocessable', 'the key file of the backup is damaged');
+  const { tenant, cipher, master, wrapped } = parsed.data;
+  const bytes = unwrapKey(masterKey, tenant, Buffer.from(wrapped, 'base64'));
+  if (bytes !== undefined) return { cipher, bytes };
+  throw new EngineError(
+    'unprocessable',
+    `the backup is sealed by the master key ${master}, and the one that is set is ${fingerprintOf(masterKey)}: give ` +
+      'its key by --key-file',
+  );
+}
+
+const WRAPPED = z.object({
+  version: z.literal(1),
+  tenant: z.string(),
+  cipher: z.enum(CIPHERS),
+  master: z.string().regex(/^[0-9a-f]{16}$/),
+  wrapped: z.string(),
+});
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

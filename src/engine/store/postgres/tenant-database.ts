@@ -1,0 +1,122 @@
+/**
+ * Tenants' stores in a database, for one thread. Stores of one role share a connection, which is made with the first of
+ * them and closed with the last.
+ */
+import { EngineError } from '../../errors.ts';
+import type { OpenStoreOptions, Store } from '../open-store.ts';
+import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
+import type { Catalog } from './catalog.ts';
+import { migrateSchema } from './migrate-schema.ts';
+import { ensureTenant, findTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
+
+/** A connection that stores of one role share. */
+interface Shared {
+  readonly connection: BlockingConnection;
+  readonly catalog: Catalog;
+  stores: number;
+}
+
+/** The connections of this thread, by role and address. */
+const connections = new Map<string, Shared>();
+
+/** A tenant's place in a database of many tenants. */
+export interface TenantPlace {
+  /** Address of the database, `postgres://…`. */
+  readonly database: string;
+  /** Id of the tenant. */
+  readonly tenant: string;
+}
+
+export interface TenantStoreOptions extends TenantPlace {
+  /** Path that the tenant's file would have. */
+  readonly path: string;
+  readonly role: OpenStoreOptions['role'];
+}
+
+/**
+ * Opens the store of a tenant in a database, and makes the tenant and the schema if they are missing. A reader cannot
+ * make the tenant.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
+ */
+export function openTenantStore(options: TenantStoreOptions): Store {
+  return openOn(options, ensureTenant)!;
+}
+
+/** Opens the store of a tenant to read in it; undefined if the tenant was never used. Throws as `openTenantStore`. */
+export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
+  return openOn({ ...options, role: 'reader' }, findTenant);
+}
+
+/** @param numberOf returns the number of the tenant; undefined for none, of which no store is opened */
+function openOn(
+  { database, tenant: id, path, role }: TenantStoreOptions,
+  numberOf: (connection: BlockingConnection, id: string) => number | undefined,
+): Store | undefined {
+  const name = `${role} ${database}`;
+  const shared = connections.get(name) ?? connect(database);
+  connections.set(name, shared);
+  shared.stores += 1;
+  const release = () => {
+    shared.stores -= 1;
+    if (shared.stores > 0) return;
+    connections.delete(name);
+    shared.connection.close();
+  };
+  let store: Store | undefined;
+  try {
+    const { connection, catalog } = shared;
+    const tenant = numberOf(connection, id);
+    if (tenant !== undefined) store = openPostgresStore({ connection, catalog, tenant, path, role });
+  } finally {
+    if (store === undefined) release();
+  }
+  const closeStore = store?.close;
+  return (
+    store &&
+    Object.assign(store, {
+      close() {
+        if (store.isOpen) release();
+        closeStore!();
+      },
+    })
+  );
+}
+
+function connect(database: string): Shared {
+  const connection = openBlockingConnection(database);
+  try {
+    migrateSchema(connection);
+    return { connection, catalog: readCatalog(connection), stores: 0 };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** Runs `work` on a connection of its own. */
+function withConnection<T>(database: string, work: (connection: BlockingConnection) => T): T {
+  const connection = openBlockingConnection(database);
+  try {
+    migrateSchema(connection);
+    return work(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Refuses a new tenant whose id an earlier one had, of which rows are left. @throws EngineError `conflict` */
+export function refuseLeftTenant(database: string, tenant: string): void {
+  const isThere = withConnection(database, (connection) => findTenant(connection, tenant) !== undefined);
+  if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);
+}
+
+/** Deletes all rows of a tenant; does nothing if there are none. */
+export function eraseTenantRows(database: string, tenant: string): void {
+  withConnection(database, (connection) => {
+    const no = findTenant(connection, tenant);
+    if (no === undefined) return;
+    // Without a feed, no trigger notes an event of the memories that go.
+    connection.query(`BEGIN; SELECT set_config('cairn.tenant', '${no}', true);
+      DELETE FROM event_feed WHERE tenant = ${no}; DELETE FROM tenants WHERE tenant = ${no}; COMMIT`);
+  });
+}

@@ -1,0 +1,148 @@
+/**
+ * The word index of a tenant in PostgreSQL, written. What a write puts and deletes is gathered and stored at its end: a
+ * statement reads the rows that are replaced, one the blocks that change, and one writes each table, however many
+ * memories there are.
+ */
+import type { Store } from '../open-store.ts';
+import { allVarints } from '../word-index/structure.ts';
+import type { WordTable } from '../word-table.ts';
+import { BLOCK_ROWS, decodeBlock, encodeBlock, encodeRow, type BlockRows, type EncodedRow } from './block-codec.ts';
+import type { Parameter, QueryResult } from './connection-messages.ts';
+
+/** Runs a statement of PostgreSQL's own dialect, whose `$1` is the tenant; the given values follow from `$2`. */
+export type OwnQuery = (name: string, text: string, values: readonly Parameter[]) => QueryResult;
+
+/** What changes in one block. */
+interface BlockChange {
+  readonly term: string;
+  readonly block: number;
+  /** Encoded positions of the rows that change, by memory number; null for a row that goes. */
+  readonly rows: Map<number, Uint8Array | null>;
+}
+
+/** A row as it was stored before. */
+type StoredRow = readonly [id: number, terms: string, length: number];
+
+const READ_ROWS = `SELECT r.id, r.terms, d.sz FROM word_rows r
+  JOIN memory_text_docsize d ON d.tenant = $1 AND d.id = r.id WHERE r.tenant = $1 AND r.id = ANY ($2::bigint[])`;
+const READ_BLOCKS = `SELECT w.place, b.data
+  FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS w (term, block, place)
+  CROSS JOIN LATERAL (SELECT data FROM word_blocks
+    WHERE tenant = $1 AND term = w.term AND block = w.block LIMIT 1) AS b`;
+const WRITE_BLOCKS = `INSERT INTO word_blocks (tenant, term, block, rows, data)
+  SELECT $1, w.* FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bytea[]) AS w
+  ON CONFLICT (tenant, term, block) DO UPDATE SET rows = excluded.rows, data = excluded.data`;
+const DELETE_BLOCKS = `DELETE FROM word_blocks b USING unnest($2::text[], $3::bigint[]) AS w (term, block)
+  WHERE b.tenant = $1 AND b.term = w.term AND b.block = w.block`;
+const WRITE_ROWS = `WITH sizes AS (
+    INSERT INTO memory_text_docsize (tenant, id, sz) SELECT $1, w.* FROM unnest($2::bigint[], $3::bytea[]) AS w
+    ON CONFLICT (tenant, id) DO UPDATE SET sz = excluded.sz)
+  INSERT INTO word_rows (tenant, id, terms) SELECT $1, w.* FROM unnest($2::bigint[], $4::text[]) AS w
+  ON CONFLICT (tenant, id) DO UPDATE SET terms = excluded.terms`;
+const DELETE_ROWS = `WITH sizes AS (DELETE FROM memory_text_docsize WHERE tenant = $1 AND id = ANY ($2::bigint[]))
+  DELETE FROM word_rows WHERE tenant = $1 AND id = ANY ($2::bigint[])`;
+const ADD_TOTALS = `UPDATE word_totals SET rows = rows + $2::bigint, terms = terms + $3::bigint WHERE tenant = $1`;
+const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
+    sizes AS (DELETE FROM memory_text_docsize WHERE tenant = $1), stored AS (DELETE FROM word_rows WHERE tenant = $1)
+  UPDATE word_totals SET rows = 0, terms = 0 WHERE tenant = $1`;
+
+export interface WordTableOptions {
+  /** The store whose words these are. */
+  readonly store: () => Store;
+  readonly query: OwnQuery;
+}
+
+/** Makes the word index of the tenant that `query` names. */
+export function createWordTable({ store, query }: WordTableOptions): WordTable {
+  /** Rows that were put, and null for those that were deleted, since the last flush. */
+  const pending = new Map<number, EncodedRow | null>();
+  const flush = () => {
+    if (pending.size === 0) return;
+    const rows = new Map(pending);
+    pending.clear();
+    writeRows(query, rows);
+  };
+  const note = (memoryNo: number, row: EncodedRow | null) => {
+    pending.set(memoryNo, row);
+    store().beforeCommit(flush);
+  };
+  return {
+    put: (memoryNo, columns) => note(memoryNo, encodeRow(columns)),
+    delete: (memoryNo) => note(memoryNo, null),
+    clear() {
+      pending.clear();
+      query('words-clear', CLEAR, []);
+    },
+    flush,
+    forget: () => pending.clear(),
+  };
+}
+
+function writeRows(query: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>): void {
+  const before = new Map(readStored(query, [...rows.keys()]).map((row) => [row[0], row]));
+  const changes = new Map<string, BlockChange>();
+  const change = (term: string, memoryNo: number, positions: Uint8Array | null) => {
+    const block = Math.floor(memoryNo / BLOCK_ROWS);
+    const name = `${block} ${term}`;
+    let found = changes.get(name);
+    if (found === undefined) changes.set(name, (found = { term, block, rows: new Map() }));
+    found.rows.set(memoryNo, positions);
+  };
+  let [addedRows, addedTerms] = [0, 0];
+  for (const [memoryNo, row] of rows) {
+    const [, terms = '', length = 0] = before.get(memoryNo) ?? [];
+    for (const term of terms === '' ? [] : terms.split(' ')) if (!row?.terms.has(term)) change(term, memoryNo, null);
+    for (const [term, positions] of row?.terms ?? []) change(term, memoryNo, positions);
+    addedRows += Number(row !== null) - Number(before.has(memoryNo));
+    addedTerms += (row?.length ?? 0) - length;
+  }
+  writeBlocks(query, [...changes.values()]);
+  const put = [...rows].filter((entry): entry is [number, EncodedRow] => entry[1] !== null);
+  if (put.length > 0) {
+    query('words-rows', WRITE_ROWS, [
+      put.map(([memoryNo]) => memoryNo),
+      put.map(([, { sizes }]) => sizes),
+      put.map(([, { terms }]) => [...terms.keys()].join(' ')),
+    ]);
+  }
+  const gone = [...rows.keys()].filter((memoryNo) => rows.get(memoryNo) === null && before.has(memoryNo));
+  if (gone.length > 0) query('words-rows-gone', DELETE_ROWS, [gone]);
+  if (addedRows !== 0 || addedTerms !== 0) query('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
+}
+
+function readStored(query: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
+  return query('words-stored', READ_ROWS, [memoryNos]).rows.map((row) => {
+    const [id, terms, sizes] = row as [number, string, Uint8Array];
+    return [id, terms, allVarints(sizes).reduce((sum, size) => sum + size, 0)];
+  });
+}
+
+function writeBlocks(query: OwnQuery, changes: readonly BlockChange[]): void {
+  if (changes.length === 0) return;
+  const places = [changes.map(({ term }) => term), changes.map(({ block }) => block)] as const;
+  const stored = new Map(query('words-read', READ_BLOCKS, places).rows as [number, Uint8Array][]);
+  const written: { readonly change: BlockChange; readonly rows: BlockRows }[] = [];
+  const emptied: BlockChange[] = [];
+  for (const [at, change] of changes.entries()) {
+    const bytes = stored.get(at + 1);
+    const rows: BlockRows =
+      bytes === undefined ? new Map() : decodeBlock(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    for (const [memoryNo, positions] of change.rows) {
+      if (positions === null) rows.delete(memoryNo);
+      else rows.set(memoryNo, positions);
+    }
+    if (rows.size > 0) written.push({ change, rows });
+    else if (bytes !== undefined) emptied.push(change);
+  }
+  if (written.length > 0) {
+    query('words-write', WRITE_BLOCKS, [
+      written.map(({ change }) => change.term),
+      written.map(({ change }) => change.block),
+      written.map(({ rows }) => rows.size),
+      written.map(({ rows }) => encodeBlock(rows)),
+    ]);
+  }
+  if (emptied.length > 0) {
+    query('words-emptied', DELETE_BLOCKS, [emptied.map(({ term }) => term), emptied.map(({ block }) => block)]);
+  }
+}

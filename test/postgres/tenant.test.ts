@@ -1,0 +1,176 @@
+/** A tenant that lives in PostgreSQL, beside one in a file: both give the same answers to the same calls. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
+import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { systemClock } from '../../src/engine/ports.ts';
+import { decayMemories } from '../../src/engine/upkeep/maintain.ts';
+import { liveThrough } from '../conformance/store.ts';
+import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
+import { newDocument, upload } from '../support/new-document.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { databaseFile, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const server = (await startPostgres()) as PostgresServer;
+describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
+  afterAll(() => server?.stop());
+
+  test('lives a whole life', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EVENTS: 'true', OM_DATABASE_URL: server.url } });
+    await liveThrough(fixture);
+    expect((await fixture.tenant.stats()).memories).toBeGreaterThanOrEqual(0);
+  });
+
+  test('answers as a tenant in a file, to the last digit', async () => {
+    await using inFile = await openTestEngine();
+    await using inDatabase = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const [one, other] = [await answersOf(inFile), await answersOf(inDatabase)];
+    expect(one.length).toBeGreaterThan(QUESTIONS.length);
+    expect(other).toEqual(one);
+  });
+
+  test('serves over HTTP what a file serves, and has it again after a restart', async () => {
+    const [folder, otherFolder] = [tempFolder(), tempFolder()];
+    const settings = { OM_DATABASE_URL: await emptyDatabase() };
+    const inDatabase = await startServiceProcess({ folder, settings });
+    const inFile = await startServiceProcess({ folder: otherFolder });
+    const [one, other] = [await callThrough(inFile), await callThrough(inDatabase)];
+    expect(one).toHaveLength(8);
+    expect(other).toEqual(one);
+    expect(fs.existsSync(databaseFile(folder))).toBe(false);
+    await Promise.all([inFile.end('SIGTERM'), inDatabase.end('SIGKILL')]);
+    const again = await startServiceProcess({ folder, settings });
+    const { body } = await again.request('GET', '/memory/all');
+    expect(body.items.map(({ content }) => content)).toContain('Anna lives in Hamburg and works at the harbour.');
+    expect(await again.end('SIGTERM')).toMatchObject({ code: 0 });
+  });
+
+  test('refuses what is not built, and a folder whose tenant has a file', async () => {
+    const settings = { OM_DATABASE_URL: server.url, REDIS_URL: 'redis://127.0.0.1:1', OM_WORD_INDEX: 'fts5-match' };
+    expect(() => readConfig(settings)).toThrow(/REDIS_URL: queues[^]*OM_WORD_INDEX=fts5-match/);
+    expect(() => readConfig({ OM_DATABASE_URL: 'mysql://127.0.0.1/x' })).toThrow(
+      /OM_DATABASE_URL=\(hidden\): expected/,
+    );
+    const file = path.join(tempFolder(), 'cairn.sqlite');
+    await (await openTestEngine({ file })).close();
+    await expect(openTestEngine({ file, settings: { OM_DATABASE_URL: server.url } })).rejects.toThrow(/has a file at/);
+  });
+
+  test('erases a tenant with all its rows, and gives its name again', async () => {
+    const database = await emptyDatabase();
+    const file = path.join(tempFolder(), 'cairn.sqlite');
+    const config = readConfig({ OM_DB_PATH: file, OM_DATABASE_URL: database, OM_EVENTS: 'true' });
+    const control = openControlDatabase(config, systemClock);
+    control.createTenant('acme');
+    const fixture = await openTestEngine({ file, settings: { OM_DATABASE_URL: database, OM_EVENTS: 'true' } });
+    const acme = await fixture.engine.tenant('acme');
+    await acme.addMemories([newMemory({ content: 'A secret of acme.', userId: 'ana', tags: ['x'] })]);
+    await fixture.close();
+    control.eraseTenant('acme');
+    expect(await server.read(database, 'SELECT content FROM memories')).toEqual([]);
+    control.createTenant('acme');
+    control.close();
+  });
+});
+
+/** A schema of its own for a test. */
+function emptyDatabase(): Promise<string> {
+  return server.createSchema();
+}
+
+const QUESTIONS = [
+  'Where does Anna live?',
+  'Why did the deploy of "the billing service" fail?',
+  'Who counts the ships of the lighthouse, and how many?',
+  'src/billingService.ts certificate',
+  '灯台守は船を数える',
+  'rollback job of the queue',
+];
+
+async function answersOf(fixture: TestEngine): Promise<unknown[]> {
+  const { tenant, clock } = fixture;
+  const texts = [
+    'Anna moved from Berlin to Hamburg in March. She works at the harbour.',
+    'The deploy of the billing service failed because the certificate in src/billingService.ts had expired.',
+    '灯台守は毎日船を数える。',
+    ...Array.from(
+      { length: 40 },
+      (_, n) => `Note ${n}: the lighthouse keeper counts ${n * 7} ships, ${n % 3} of them late.`,
+    ),
+  ];
+  const memories = texts.map((content, n) =>
+    newMemory({
+      content,
+      userId: n % 2 ? 'ana' : 'bob',
+      sessionId: `s${n % 4}`,
+      tags: [`t${n % 3}`],
+      eventTime: START - n,
+    }),
+  );
+  const { outcomes } = await tenant.addMemories(memories);
+  const ids = outcomes.map((outcome) => (outcome as { id: string }).id);
+  await tenant.addDocument(
+    newDocument(
+      await upload(tenant, '# Runbook\n\nRestart the queue first.\n\n## Rollback\n\nRun the rollback job.\n'),
+    ),
+  );
+  const answers: unknown[] = [];
+  const ask = async () => {
+    for (const query of QUESTIONS) {
+      for (const userIds of [undefined, ['ana']]) {
+        const filter = userIds === undefined ? {} : { userIds };
+        const { hits } = await tenant.query({ query, k: 10, filter, minScore: 0 });
+        answers.push(hits.map(({ memory, score }) => [memory.content, memory.salience, score]));
+      }
+    }
+  };
+  await ask();
+  await fixture.drain();
+  await ask();
+  await tenant.patchMemory(ids[0]!, { content: 'Anna lives in Altona now, not in Hamburg.' });
+  await tenant.deleteMemory(ids[5]!);
+  await tenant.deleteMemory(ids[6]!);
+  await fixture.drain();
+  clock.advanceDays(30);
+  await decayMemories(fixture.maintenance);
+  await ask();
+  const left = await tenant.listMemories({}, { limit: 100, offset: 0 });
+  answers.push(left.map(({ content, salience }) => `${content} ${salience}`).sort());
+  return answers;
+}
+
+async function callThrough(service: ServiceProcess): Promise<unknown[]> {
+  const replies: unknown[] = [];
+  const call = async (method: string, route: string, body?: unknown) => {
+    const reply = await service.request(method, route, body === undefined ? {} : { body });
+    replies.push([reply.status, Object.keys(reply.body).sort()]);
+    return reply;
+  };
+  const contentsOf = async (query: string) => {
+    const { body } = await service.request('POST', '/memory/query', { body: { query, k: 5, min_score: 0 } });
+    replies.push(body.matches.map(({ content }) => content));
+  };
+  const texts = [
+    'Anna lives in Hamburg and works at the harbour.',
+    'The ferry to Altona leaves at noon.',
+    'The certificate of the billing service had expired.',
+  ];
+  const added = [];
+  for (const content of texts) added.push((await service.request('POST', '/memory/add', { body: { content } })).body);
+  await service.idle();
+  await call('POST', '/memory/ingest', {
+    content_type: 'text',
+    data: '# Runbook\n\nRestart the queue, then roll back.',
+  });
+  await service.idle();
+  await contentsOf('Where does Anna live?');
+  await contentsOf('How do we roll back the queue?');
+  await call('GET', `/memory/${added[0]!.id}`);
+  await call('DELETE', `/memory/${added[1]!.id}`);
+  await call('GET', `/memory/${added[1]!.id}`);
+  await contentsOf('ferry to Altona');
+  await call('GET', '/stats');
+  return replies;
+}
