@@ -133,11 +133,11 @@ describe('dialogs', () => {
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
-    expect(await dialog.evaluate((element) => element.contains(document.activeElement)), name).toBe(true);
+    expect(await dialog.and(page.locator(':focus-within')).count(), name).toBe(1);
     expect(await violationsOf(page), name).toEqual([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    expect(await button.evaluate((element) => element === document.activeElement), name).toBe(true);
+    expect(await button.and(page.locator(':focus')).count(), name).toBe(1);
   }
 });
 
