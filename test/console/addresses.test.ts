@@ -122,5 +122,5 @@ browserTest('a field counts once it is left, and not with every letter', async (
   await expect.poll(() => page.url()).toContain('tags=heron');
   await page.goBack();
   await expect.poll(() => page.url()).not.toContain('tags');
-  expect(await tags.inputValue()).toBe('');
+  await expect.poll(() => tags.inputValue()).toBe('');
 });

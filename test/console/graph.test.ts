@@ -18,7 +18,7 @@ const WATCH_LINES = `(() => {
   };
 })()`;
 /** Links of each memory to those before it. */
-const LINKS = 3;
+const LINKS = 8;
 
 useBrowser();
 
@@ -63,6 +63,7 @@ browserTest(
     await page.getByRole('heading', { name: 'Ask', exact: true }).waitFor();
     await page.addInitScript(WATCH_LINES);
     const widestOf = async (user: string) => {
+      await page.goto('about:blank'); // The page of the other user has counted lines of its own.
       await show(page, api.url, `graph?user_id=${user}`);
       await page.locator('canvas[data-settled]').waitFor();
       await page.locator('canvas').focus();
