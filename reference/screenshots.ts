@@ -41,8 +41,24 @@ interface Demo {
 await main();
 
 async function main(): Promise<void> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-demo-'));
-  const service = spawn(process.execPath, [path.join(ROOT, 'bin/cairn.cjs'), 'serve'], {
+  const services = [startService('demo'), startService('berlin')] as const;
+  const receiver = createServer((_, response) => void response.writeHead(204).end());
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks/cairn`;
+  try {
+    const [url, berlin] = await Promise.all(services.map(({ url }) => url));
+    const demo = await fill(url!, { hook, berlin: berlin! });
+    await takePictures(demo);
+  } finally {
+    for (const service of services) service.end();
+    receiver.close();
+  }
+}
+
+/** Starts a service in a folder of its own. */
+function startService(name: string) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), `cairn-${name}-`));
+  const child = spawn(process.execPath, [path.join(ROOT, 'bin/cairn.cjs'), 'serve'], {
     env: {
       PATH: process.env['PATH'],
       OM_DB_PATH: path.join(folder, 'cairn.sqlite'),
@@ -50,22 +66,19 @@ async function main(): Promise<void> {
       OM_CHUNK_TOKENS: '100',
       OM_CHUNK_OVERLAP_TOKENS: '0',
       OM_WEBHOOK_ALLOW: '127.0.0.1',
+      OM_FEDERATION_ALLOW: '127.0.0.1',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const receiver = createServer((_, response) => void response.writeHead(204).end());
-  await once(receiver.listen(0, '127.0.0.1'), 'listening');
-  const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks/cairn`;
-  try {
-    const ended = new Promise<never>((_, reject) => service.on('exit', () => reject(new Error('the service ended'))));
-    const demo = await fill(await Promise.race([addressOf(service.stdout), ended]), hook);
-    ended.catch(() => {});
-    await takePictures(demo);
-  } finally {
-    service.kill('SIGTERM');
-    receiver.close();
-    fs.rmSync(folder, { recursive: true, force: true });
-  }
+  const ended = new Promise<never>((_, reject) => child.on('exit', () => reject(new Error('the service ended'))));
+  ended.catch(() => {});
+  return {
+    url: Promise.race([addressOf(child.stdout), ended]),
+    end() {
+      child.kill('SIGTERM');
+      fs.rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 function addressOf(output: NodeJS.ReadableStream): Promise<string> {
@@ -77,16 +90,33 @@ function addressOf(output: NodeJS.ReadableStream): Promise<string> {
   });
 }
 
-async function fill(url: string, hook: string): Promise<Demo> {
-  const send = async (method: string, route: string, body?: unknown) => {
-    const response = await fetch(url + route, {
-      method,
-      headers: { 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return (await response.json()) as Reply;
-  };
-  const post = (route: string, body?: unknown) => send('POST', route, body);
+async function send(method: string, url: string, body?: unknown): Promise<Reply> {
+  const response = await fetch(url, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return (await response.json()) as Reply;
+}
+
+/** Tells a second server something, and has the first one ask it and gather memories. */
+async function fillFurther(url: string, berlin: string): Promise<void> {
+  for (const content of [
+    'In Berlin the staging cluster is frozen from 20 December on.',
+    'Berlin deploys to its own staging every Friday at noon.',
+  ])
+    await send('POST', `${berlin}/memory/add?wait=20000`, { content, user_id: 'ana', tags: ['berlin'] });
+  await send('POST', `${url}/federation/servers`, { name: 'berlin', url: berlin });
+  for (const content of [
+    'Ben swims every Monday morning at the city pool before work.',
+    'Ben swims every Monday morning at the city pool before work, and on Fridays in winter.',
+  ])
+    await send('POST', `${url}/memory/add?wait=20000`, { content, user_id: 'ben' });
+  await send('POST', `${url}/consolidations?wait=20000`, { user_id: 'ben' });
+}
+
+async function fill(url: string, { hook, berlin }: { hook: string; berlin: string }): Promise<Demo> {
+  const post = (route: string, body?: unknown) => send('POST', url + route, body);
   // It is asked before there is anything, so that the memories below answer it.
   const standing = await post('/standing', { query: QUESTION, user_id: 'ana', webhook: { url: hook } });
   await post('/standing', { query: 'Who is away next week?' });
@@ -118,8 +148,9 @@ async function fill(url: string, hook: string): Promise<Demo> {
   let erasure = '';
   for (const content of ['The old door code is 2207.', 'Call me at my former number.']) {
     const { id } = await post('/memory/add?wait=20000', { content, user_id: 'ben' });
-    erasure = (await send('DELETE', `/memory/${id}`)).erasure;
+    erasure = (await send('DELETE', `${url}/memory/${id}`)).erasure;
   }
+  await fillFurther(url, berlin);
   return {
     url,
     ids,
@@ -136,15 +167,21 @@ async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): 
   const jwt = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('JWT'))]!;
   const asked = `query=${encodeURIComponent(QUESTION)}&user_id=ana`;
   const views: Readonly<Record<string, string>> = {
+    'sign-in': 'sign-in',
     ask: `ask?${asked}&why=${jwt}`,
+    several: `ask?${asked}&servers=berlin`,
     stages: `ask?${asked}&tab=trace`,
     compare: `ask?${asked}&tab=compare&min_score=0.1&b%3Aweights.recency=0.6`,
     memory: `memory/${tuesday}`,
     links: `memory/${tuesday}?tab=links`,
+    name: 'name/atlas?user_id=ana',
     browse: 'browse',
+    gathered: 'browse?view=gathered',
+    documents: 'documents',
     document: `document/${documentId}`,
     'document-receipt': `document/${documentId}?tab=receipt`,
     graph: 'graph?user_id=ana',
+    recalls: 'recalls',
     recall: `recall/${recallId}`,
     standing: `standing/${demo.standingId}`,
     webhook: `standing/${demo.webhookId}?tab=webhooks`,

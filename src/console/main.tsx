@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 import { render, type ComponentType } from 'preact';
-import { lazy, Suspense } from 'preact/compat';
 import { address, go, hrefOf } from './address.ts';
 import './console.css';
 import { Ask } from './pages/ask/ask.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Empty, Failed, Waiting } from './parts/basics.tsx';
+import { lazily } from './parts/lazily.tsx';
 import { type Refusal, returns } from './client.ts';
 import { loadSession, session, takeRememberedView } from './session.ts';
 import { applyTheme, Frame, Shell } from './shell.tsx';
@@ -31,7 +31,7 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
 
 /** A page whose files are loaded when it is opened; they may be gone after an upgrade, or while the service is away. */
 function page(load: () => Promise<ComponentType>): ComponentType {
-  return lazy(() => load().catch(() => Outdated));
+  return lazily(() => load().catch(() => Outdated));
 }
 
 function Outdated() {
@@ -57,11 +57,7 @@ function Console() {
   if (session.value === undefined) return <Start />;
   if (session.value.caller === null || page === 'sign-in') return <SignIn />;
   const Page = PAGES[page];
-  return (
-    <Shell>
-      <Suspense fallback={<Waiting />}>{Page === undefined ? <NoPage /> : <Page />}</Suspense>
-    </Shell>
-  );
+  return <Shell>{Page === undefined ? <NoPage /> : <Page />}</Shell>;
 }
 
 function Start() {

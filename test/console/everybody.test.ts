@@ -3,8 +3,8 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { browserTest, openConsole, show, signIn, useBrowser, violationsOf } from '../support/console-browser.ts';
-import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startFilledConsole } from '../support/console-views.ts';
+import { ADMIN_KEY, type TestApi } from '../support/start-api.ts';
 
 /** The console for those who see it dark, small, by keyboard or not at all; and its size for everybody. */
 
@@ -14,59 +14,35 @@ const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElemen
 const MAX_BYTES = 120_000;
 const BUILT = path.resolve(import.meta.dirname, '../../dist/console');
 
+/** Buttons that change something, or that need more than reading. */
+const CHANGES = [
+  'Edit',
+  'Sector',
+  'Forget',
+  'Archive',
+  'Delete',
+  'Revoke',
+  'Make a key',
+  'Keep the later',
+  'Remove',
+  'Ask from now on',
+  'Add a memory',
+  'Add a webhook',
+  'Register a server',
+  'Look what could be gathered',
+  'Gather them',
+  'Undo',
+  'Undo its whole run',
+  'Try again',
+  'Read again',
+];
+
 let api: TestApi;
 let views: readonly string[];
 useBrowser();
 
 beforeAll(async () => {
-  api = await startApi({ folder: tempFolder(), workers: true });
-  const post = async (route: string, body: object) => (await api.request('POST', route, { body })).body;
-  const { id } = await post('/memory/add?wait=60000', {
-    content: 'Ada Lovelace wrote notes about the engine in London. '.repeat(12),
-    user_id: 'fay',
-    session_id: 'history',
-    tags: ['history'],
-    metadata: { source: 'a book' },
-  });
-  await post('/memory/add?wait=60000', { content: 'Ada Lovelace lived in London.', user_id: 'fay' });
-  const ingested = await post('/memory/ingest?wait=60000', { text: '# Engines\n\nA handbook.', user_id: 'fay' });
-  const { recall_id: recall } = await post('/memory/query', { query: 'engine in London', user_id: 'fay' });
-  await post('/evals', { name: 'engines', items: [{ query: 'engine', user_id: 'fay', expected: ['london'] }] });
-  await post('/evals/engines/run', {});
-  const { id: standing } = await post('/standing', { query: 'Who wrote notes?', user_id: 'fay' });
-  const { id: webhook } = await post('/webhooks', { url: 'https://example.com/hook' });
-  const { id: erased } = await post('/memory/add?wait=60000', { content: 'This is forgotten.', user_id: 'gil' });
-  await api.request('DELETE', `/memory/${erased}`);
-  const receipts = (await api.request('GET', '/erasures')).body.items;
-  api.engine.control.createKey({ tenantId: 'default', role: 'read', label: 'Telephone' });
-  const asked = 'ask?query=engine%20in%20London&user_id=fay';
-  const tabs = ['', 'tenants', 'limits', 'settings', 'service', 'model', 'backups', 'receipts', 'audit'];
-  views = [
-    'ask',
-    `${asked}&why=${id}&profile=activation`,
-    ...['trace', 'compare', 'code'].map((tab) => `${asked}&tab=${tab}`),
-    ...['about', 'history', 'links', 'time'].map((tab) => `memory/${id}?tab=${tab}`),
-    ...['all', 'contradictions', 'duplicates', 'fading'].map((view) => `browse?view=${view}&least=0.1&below=0.9`),
-    'documents',
-    `document/${String(ingested['document_id'])}`,
-    `document/${String(ingested['document_id'])}?tab=receipt`,
-    'graph?user_id=fay',
-    'standing',
-    `standing/${String(standing)}`,
-    'standing?tab=webhooks',
-    `standing/${String(webhook)}?tab=webhooks`,
-    'name/london?user_id=fay',
-    'recalls',
-    `recall/${String(recall)}`,
-    `recall/${String(recall)}?tab=now`,
-    'decay?lambda=0.05&below=0.2',
-    'evals',
-    'evals/engines',
-    'evals?tab=learned',
-    'work',
-    ...tabs.map((tab) => `admin?tab=${tab}`),
-    `admin?tab=receipts&receipt=${receipts[0]!.id}`,
-  ];
+  ({ api, views } = await startFilledConsole());
 }, 120_000);
 afterAll(() => api.stop());
 
@@ -123,47 +99,13 @@ browserTest(
     await page.getByRole('heading', { name: 'Ask', exact: true }).waitFor();
     for (const view of views) {
       await show(page, api.url, view.replace(/^(decay|evals|admin).*/, 'ask'));
-      for (const name of [
-        'Edit',
-        'Sector',
-        'Forget',
-        'Delete',
-        'Revoke',
-        'Make a key',
-        'Keep the later',
-        'Remove',
-        'Ask from now on',
-      ])
+      for (const name of CHANGES)
         expect(await page.getByRole('button', { name, exact: true }).count(), `${view} ${name}`).toBe(0);
     }
     expect(refused).toEqual([]);
   },
   300_000,
 );
-
-browserTest('the keyboard alone signs in, asks, opens a memory and walks to its neighbour', async () => {
-  await using opened = await openConsole(api.url, 'ask?user_id=fay');
-  const { page } = opened;
-  const press = async (key: string, times = 1) => {
-    for (let time = 0; time < times; time++) await page.keyboard.press(key);
-  };
-  await page.getByLabel('Key', { exact: true }).waitFor();
-  await page.keyboard.type(ADMIN_KEY);
-  await press('Enter');
-  await page.getByRole('searchbox', { name: 'Question' }).focus();
-  await page.keyboard.type('who wrote notes about the engine?');
-  await press('Enter');
-  await page.getByRole('link', { name: 'Open' }).first().focus();
-  await press('Enter');
-  await page.getByRole('heading', { name: 'Memory' }).waitFor();
-  await page.getByRole('tab', { name: 'About' }).focus();
-  await press('ArrowRight', 2);
-  const map = page.getByRole('group', { name: 'Memories and names around it' });
-  await map.getByRole('link').first().focus();
-  await press('Enter');
-  await page.getByRole('heading', { level: 1 }).waitFor();
-  expect(page.url()).toMatch(/#\/(memory\/[0-9a-f-]+\?tab=links|name\/)/);
-});
 
 test('all that the page loads is small', () => {
   const files = fs.readdirSync(path.join(BUILT, 'console')).map((name) => path.join(BUILT, 'console', name));

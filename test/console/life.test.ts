@@ -26,6 +26,17 @@ const INSIDE_A_NODE = `(() => {
     }
 })()`;
 
+/** Drops a file onto the page, as a mouse does. */
+const dropOf = ({ name, mimeType, buffer }: { name: string; mimeType: string; buffer: Buffer }) => `(() => {
+  const bytes = Uint8Array.from(atob('${buffer.toString('base64')}'), (letter) => letter.charCodeAt(0));
+  const files = new DataTransfer();
+  files.items.add(new File([bytes], '${name}', { type: '${mimeType}' }));
+  for (const type of ['dragover', 'drop'])
+    document
+      .querySelector('.drop')
+      .dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: files }));
+})()`;
+
 let api: TestApi;
 useBrowser();
 
@@ -41,7 +52,7 @@ browserTest('a PDF that is dropped is followed until a question finds it, and de
   await signIn(page, ADMIN_KEY);
   await page.getByRole('heading', { name: 'No document yet' }).waitFor();
   const file = { name: 'ferry.pdf', mimeType: 'application/pdf', buffer: Buffer.from(bytes) };
-  await page.locator('input[type=file]').setInputFiles(file);
+  await page.evaluate(dropOf(file));
   const row = page.getByRole('row').filter({ hasText: 'ferry' });
   await row.getByText('ready').waitFor({ timeout: 120_000 });
   await row.getByRole('link').first().click();

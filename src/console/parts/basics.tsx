@@ -1,6 +1,6 @@
 /** The small parts that every page is made of. */
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { hrefOf } from '../address.ts';
 import type { Refusal } from '../client.ts';
 import { texts } from '../texts.ts';
@@ -115,6 +115,9 @@ interface FieldProps {
 /** Shows a labelled input. What is typed counts when the field is left or Enter is pressed. */
 export function Field({ label, value, onChange, list, isBare = false, ...rest }: FieldProps) {
   const id = useId();
+  // What is being typed is kept here, as the page around may be drawn anew meanwhile.
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
   // As an object, since Preact's types of an input forbid a type that is only known here.
   const attributes: object = { ...rest, ...(list === undefined ? {} : { list: `${id}-list` }) };
   return (
@@ -126,7 +129,8 @@ export function Field({ label, value, onChange, list, isBare = false, ...rest }:
         {...attributes}
         id={id}
         class="input"
-        value={value}
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
       />
       {list !== undefined && (

@@ -1,8 +1,8 @@
-import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
+import { lazily } from '../../parts/lazily.tsx';
 import { type Loaded, useLoad } from '../../parts/use-load.ts';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
@@ -17,7 +17,7 @@ import { Settings } from './settings.tsx';
 import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
 
-const AddMemory = lazy(async () => (await import('../browse/add-memory.tsx')).AddMemory);
+const AddMemory = lazily(async () => (await import('../browse/add-memory.tsx')).AddMemory);
 /** Past answers that are listed before anything is asked. */
 const RECENT = 8;
 const TABS = ['hits', 'trace', 'compare', 'code'] as const;
@@ -125,11 +125,7 @@ function Beginning({ onAdded }: { onAdded: () => void }) {
           </a>
         </div>
       )}
-      {isAdding && (
-        <Suspense fallback={<Waiting lines={1} />}>
-          <AddMemory user={user} onClose={() => setAdding(false)} onDone={onAdded} />
-        </Suspense>
-      )}
+      {isAdding && <AddMemory user={user} onClose={() => setAdding(false)} onDone={onAdded} />}
     </Empty>
   );
 }

@@ -22,12 +22,13 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
 const LEAST_SCALE = 0.15;
 const MOST_SCALE = 8;
 
-/** Moves by dragging and arrow keys, zooms by the wheel and + and −. @returns a function that ends it */
+/** Moves by dragging and arrow keys, zooms by the wheel, two fingers, + and −. @returns a function that ends it */
 export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt }: Gestures): () => void {
   const stop = new AbortController();
   const on = <Name extends keyof HTMLElementEventMap>(name: Name, then: (event: HTMLElementEventMap[Name]) => void) =>
     canvas.addEventListener(name, then, { signal: stop.signal, passive: false });
   let from: { x: number; y: number; moved: number } | undefined;
+  const fingers = new Map<number, { readonly x: number; readonly y: number }>();
   const nodeUnder = (x: number, y: number) =>
     nodeAt((x - canvas.clientWidth / 2) / view.scale - view.x, (y - canvas.clientHeight / 2) / view.scale - view.y);
   const zoom = (factor: number) => {
@@ -40,15 +41,24 @@ export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt
     onMove();
   };
   on('pointerdown', (event) => {
-    from = { x: event.offsetX, y: event.offsetY, moved: 0 };
+    fingers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    // With a second finger it is neither a move nor a click.
+    from = fingers.size > 1 ? undefined : { x: event.offsetX, y: event.offsetY, moved: 0 };
     canvas.setPointerCapture(event.pointerId);
   });
-  on('pointermove', ({ offsetX: x, offsetY: y }) => {
+  on('pointermove', ({ pointerId, offsetX: x, offsetY: y }) => {
+    if (fingers.size === 2 && fingers.has(pointerId)) {
+      const before = distance(fingers);
+      fingers.set(pointerId, { x, y });
+      return zoom(distance(fingers) / before);
+    }
     if (from === undefined) return void (canvas.title = nodeUnder(x, y)?.label ?? '');
     move(x - from.x, y - from.y);
     from = { x, y, moved: from.moved + Math.hypot(x - from.x, y - from.y) };
   });
-  on('pointerup', ({ offsetX: x, offsetY: y }) => {
+  on('pointercancel', ({ pointerId }) => fingers.delete(pointerId));
+  on('pointerup', ({ pointerId, offsetX: x, offsetY: y }) => {
+    fingers.delete(pointerId);
     const node = from !== undefined && from.moved < CLICK_PX ? nodeUnder(x, y) : undefined;
     from = undefined;
     if (node !== undefined) onOpen(node);
@@ -64,4 +74,10 @@ export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt
     if (step !== undefined) move(...step);
   });
   return () => stop.abort();
+}
+
+/** Pixels between two fingers, at least one. */
+function distance(fingers: ReadonlyMap<number, { readonly x: number; readonly y: number }>): number {
+  const [a, b] = [...fingers.values()];
+  return Math.max(1, Math.hypot(a!.x - b!.x, a!.y - b!.y));
 }
