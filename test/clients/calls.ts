@@ -182,7 +182,7 @@ export const CALLS: readonly Call[] = [
   {
     call: 'callMcp',
     with: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
-    gives: { result: { tools: [{}, {}, {}, {}, {}, {}, {}, {}] } },
+    gives: { result: { tools: [{}, {}, {}, {}, {}, {}, {}, {}, {}] } },
   },
   { call: 'callMcpOfUser', with: { user_id: 'ana', jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } },
   { call: 'getResource', fails: 'not_found' },
