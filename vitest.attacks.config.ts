@@ -6,6 +6,7 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
+    setupFiles: ['test/support/end-of-file.ts'],
     include: ['test/attacks/**/*.test.ts'],
     env: { CAIRN_ATTACKS: 'full' },
     testTimeout: 600_000,

@@ -3,14 +3,24 @@ import os from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 
+/**
+ * Tests that start whole programs: services, command lines, browsers, other runtimes and servers. They take two thirds
+ * of the time, so `npm run check` leaves them to `npm test`.
+ */
+const WITH_PROGRAMS = [
+  'test/{bench,cli,client,clients,console,examples,monitoring,postgres,service}/**/*.test.ts',
+  'test/package.test.ts',
+];
 /** Tests that replace modules, and so need theirs for themselves. */
 const WITH_OWN_MODULES = ['test/postgres/same-answers.test.ts'];
 
 process.env.TMPDIR ??= temporaryFolder();
+shareCoresAsEquals();
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/redis-setup.ts', 'test/support/console-setup.ts'],
+    setupFiles: ['test/support/end-of-file.ts'],
     // Real files, threads and child processes: a bound on hanging, not a measure of speed. On a busy machine a test takes
     // ten times its time.
     testTimeout: 240_000,
@@ -27,9 +37,18 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'shared',
+          name: 'near',
           include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/faults/**', ...WITH_OWN_MODULES],
+          exclude: ['**/node_modules/**', 'test/faults/**', ...WITH_PROGRAMS],
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'programs',
+          include: WITH_PROGRAMS,
+          exclude: ['**/node_modules/**', ...WITH_OWN_MODULES],
           isolate: false,
         },
       },
@@ -37,6 +56,19 @@ export default defineConfig({
     ],
   },
 });
+
+/**
+ * Gives the tests, and with them all that they start, the lowest priority. Services lower that of their workers, which
+ * beside three test processes would get a fifteenth of a core and take ten times their time; below the lowest is
+ * nothing.
+ */
+function shareCoresAsEquals(): void {
+  try {
+    os.setPriority(os.constants.priority.PRIORITY_LOW);
+  } catch {
+    // The system has no priorities.
+  }
+}
 
 /**
  * Where the files of tests are made: in memory where there is room and programs may be run from, since a commit waits 2

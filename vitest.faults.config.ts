@@ -20,6 +20,7 @@ const SHORT =
 export default defineConfig({
   test: {
     globalSetup: ['test/support/redis-setup.ts'],
+    setupFiles: ['test/support/end-of-file.ts'],
     include: ['test/faults/**/*.test.ts'],
     testTimeout: 600_000,
     hookTimeout: 120_000,

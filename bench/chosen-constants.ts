@@ -46,6 +46,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/parts', 'ONE_QUESTION', undefined, [0.14, 0.3]],
     ['retrieve/parts', 'LEAST_OF_TWO', 0, [0.7]],
     ['retrieve/parts', 'UNASKED', 0, [1]],
+    ['retrieve/rerank', 'WEIGHTS.coverage.weight', 0, [0.06]],
   ]),
   ...chosenBy('order', [
     ['retrieve/score', 'ANSWER_WEIGHT', 0, [0.3, 0.7]],
@@ -55,8 +56,6 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/rerank', 'WEIGHTS.speaker.weight', 0, [0.15, 0.45]],
     ['retrieve/rerank', 'WEIGHTS.statement.weight', 0, [0.3]],
     ['retrieve/rerank', 'WEIGHTS.dated.weight', 0, []],
-    ['retrieve/rerank', 'WEIGHTS.coverage.weight', 0, []],
-    ['retrieve/rerank', 'WEIGHTS.proximity.weight', 0, []],
     ['retrieve/options', 'DEFAULT_OPTIONS.sessionPrior', 0, [0.2]],
     ['retrieve/options', 'DEFAULT_OPTIONS.decayPerHop', 0, []],
     ['retrieve/lexical', 'TEXT_WEIGHTS.context', 0, [0.5]],

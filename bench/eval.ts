@@ -19,7 +19,7 @@ import { type Answer, type Answers, type Measured, printJson, printMarkdown, pri
 import { createRandom } from '../src/engine/random.ts';
 import { passagesOf } from './passages.ts';
 import { readArguments } from './read-arguments.ts';
-import { otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
+import { foreignQuestions, otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
 import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
 import { evaluationSetOf } from '../test/quality/languages/language-set.ts';
 
@@ -28,7 +28,6 @@ const NOW = Date.UTC(2025, 0, 1);
 const SHALLOW = 10;
 const DEEP = 100;
 const NO_FLOORS = { minScore: 0, relativeFloor: 0 } as const;
-const FOREIGN_QUESTIONS = 100;
 const WARM_UP = 50;
 
 async function main(): Promise<void> {
@@ -249,15 +248,6 @@ async function answersOf(
 function countFrom(progress: Progress, first: number, note: string): () => void {
   let done = first;
   return () => progress.update((done += 1), note);
-}
-
-/** Questions about other subjects, put to the users in turn. The right answer to them is empty. */
-function foreignQuestions({ users }: EvaluationSet, strangers: readonly EvaluationQuestion[]): Asked[] {
-  const step = Math.max(1, strangers.length / FOREIGN_QUESTIONS);
-  return Array.from({ length: Math.min(FOREIGN_QUESTIONS, strangers.length) }, (_, place) => ({
-    userId: users[place % users.length]!.userId,
-    query: strangers[Math.floor(place * step)]!.query,
-  }));
 }
 
 function contentsOf({ memories }: EvaluationUser): string[] {

@@ -136,6 +136,18 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     most: 2,
   },
   'recall-cost': { usage: '[MEMORIES]', about: 'what the recall log costs a query', accepts: NUMBER, most: 1 },
+  occasional: {
+    usage: '[MEMORIES]',
+    about: 'a difference, replays, learning, an evaluation set, receipts, a delete and the proof of it',
+    accepts: NUMBER,
+    most: 1,
+  },
+  'postgres-trips': {
+    usage: '[MEMORIES]',
+    about: 'round trips and CPU time of adds, background work and queries of a tenant in PostgreSQL',
+    accepts: NUMBER,
+    most: 1,
+  },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   standing: {
     usage: '[QUERIES] [MEMORIES] [names|natural]',

@@ -8,26 +8,20 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { v7 as uuidv7 } from 'uuid';
-import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { readConfig } from '../src/engine/config.ts';
-import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
-import { openParts } from '../src/engine/parts/engine-parts.ts';
-import { silentLogger, systemClock } from '../src/engine/ports.ts';
-import { newMemory } from '../test/support/new-memory.ts';
-import { createQuestions, createTexts } from './load.ts';
+import { fillFile } from './filled-file.ts';
+import { createQuestions } from './load.ts';
 import { percentile, report } from './report.ts';
 
 const MEMORIES = Number(process.argv[2] ?? 10_000);
 const ROUNDS = 40;
 const QUESTIONS = 50;
-const ADDED_AT_ONCE = 1_000;
 /** Pause after a round, ms, in which the log of its recalls is written: longer than the buffer waits. */
 const WRITTEN_MS = 400;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
-await fill(path.join(folder, 'off.sqlite'));
+await fillFile(path.join(folder, 'off.sqlite'), MEMORIES);
 fs.copyFileSync(path.join(folder, 'off.sqlite'), path.join(folder, 'on.sqlite'));
 const engines = { off: await start('off', '0'), on: await start('on', '7') };
 try {
@@ -52,24 +46,6 @@ try {
 } finally {
   await Promise.all([engines.off.close(), engines.on.close()]);
   fs.rmSync(folder, { recursive: true, force: true });
-}
-
-/** Stores the memories and works on them until all have vectors and links. */
-async function fill(file: string): Promise<void> {
-  const config = readConfig({ OM_DB_PATH: file });
-  const engine = await openEngine({ config, writer: 'inline' });
-  const tenant = await engine.tenant('default');
-  const surroundings = { config, clock: systemClock, metrics: createMetrics(), logger: silentLogger };
-  const parts = openParts({ ...surroundings, role: 'worker', onCall: () => {} });
-  const worker = { ...surroundings, ...parts, open: () => parts.pool.get(file), newId: uuidv7, owner: 'bench' };
-  const texts = createTexts(MEMORIES);
-  for (let at = 0; at < MEMORIES; at += ADDED_AT_ONCE) {
-    await tenant.addMemories(texts.slice(at, at + ADDED_AT_ONCE).map((content) => newMemory({ content })));
-    while ((await runBatch(worker, 256)).claimed > 0);
-  }
-  await engine.close();
-  await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
-  parts.pool.close();
 }
 
 /** Opens the copy of a name, whose log of recalls is kept for so many days. */

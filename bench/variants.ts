@@ -58,6 +58,21 @@ export function otherUsersQuestions({ users, questions }: EvaluationSet, count: 
   });
 }
 
+/** Number of questions about other subjects that a set is asked. */
+const FOREIGN_QUESTIONS = 100;
+
+/**
+ * At most 100 questions of other sets, put to the users of a set in turn. The right answer to them is empty.
+ * @param strangers the questions of the other sets
+ */
+export function foreignQuestions({ users }: EvaluationSet, strangers: readonly EvaluationQuestion[]): Asked[] {
+  const step = Math.max(1, strangers.length / FOREIGN_QUESTIONS);
+  return Array.from({ length: Math.min(FOREIGN_QUESTIONS, strangers.length) }, (_, place) => ({
+    userId: users[place % users.length]!.userId,
+    query: strangers[Math.floor(place * step)]!.query,
+  }));
+}
+
 /** Statements of other users; for a set with one user, sentences of other sets. */
 function noiseOf(
   { users }: EvaluationSet,

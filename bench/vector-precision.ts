@@ -18,7 +18,7 @@ import { openEngine } from '../src/engine/open-engine.ts';
 import { silentLogger, systemClock, VECTOR_PRECISIONS, type VectorPrecision } from '../src/engine/ports.ts';
 import type { SqliteStore } from '../src/engine/store/open-store.ts';
 import { compareParts, encodeVector } from '../src/engine/store/vector-encoding.ts';
-import { checkpoint } from '../src/engine/upkeep/maintain.ts';
+import { checkpoint } from '../src/engine/upkeep/checkpoint.ts';
 import { newMemory } from '../test/support/new-memory.ts';
 import { createTexts } from './load.ts';
 import { report } from './report.ts';

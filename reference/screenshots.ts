@@ -25,6 +25,17 @@ interface Reply {
   readonly webhook: { readonly id: string };
 }
 
+/** Heights of the pictures whose point stands further below (px). */
+const TALL: Readonly<Record<string, number>> = {
+  ask: 1100,
+  compare: 1450,
+  decay: 1200,
+  graph: 1150,
+  links: 1050,
+  work: 1150,
+};
+const USUAL = 900;
+
 /** Browsers by the names under which Debian and others install them. */
 const BROWSERS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
 
@@ -126,6 +137,10 @@ async function fill(url: string, { hook, berlin }: { hook: string; berlin: strin
   await post('/memory/supersede', { old_id: place('every Thursday'), new_id: place('every Tuesday') });
   await post('/memory/link', { src: place('Lesson from'), dst: place('locked the orders'), type: 'derived_from' });
   await post('/memory/link', { src: place('To roll back'), dst: place('every Tuesday'), type: 'supports' });
+  await send('PATCH', `${url}/memory/${place('error budget of')}`, {
+    content: 'The error budget of the payments service for this month is used up to 71 percent.',
+    tags: ['payments', 'monitoring', 'slo'],
+  });
   const { document_id: documentId } = await post('/memory/ingest?wait=60000', {
     text: DEMO_DOCUMENT,
     content_type: 'text/markdown',
@@ -164,6 +179,7 @@ async function fill(url: string, { hook, berlin }: { hook: string; berlin: strin
 
 async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): Promise<void> {
   const tuesday = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('every Tuesday'))]!;
+  const budget = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('error budget of'))]!;
   const jwt = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('JWT'))]!;
   const asked = `query=${encodeURIComponent(QUESTION)}&user_id=ana`;
   const views: Readonly<Record<string, string>> = {
@@ -173,8 +189,9 @@ async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): 
     stages: `ask?${asked}&tab=trace`,
     compare: `ask?${asked}&tab=compare&min_score=0.1&b%3Aweights.recency=0.6`,
     memory: `memory/${tuesday}`,
+    history: `memory/${budget}?tab=history`,
     links: `memory/${tuesday}?tab=links`,
-    name: 'name/atlas?user_id=ana',
+    name: 'name/postgresql?user_id=ana',
     browse: 'browse',
     gathered: 'browse?view=gathered',
     documents: 'documents',
@@ -183,15 +200,18 @@ async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): 
     graph: 'graph?user_id=ana',
     recalls: 'recalls',
     recall: `recall/${recallId}`,
+    questions: 'standing',
     standing: `standing/${demo.standingId}`,
     webhook: `standing/${demo.webhookId}?tab=webhooks`,
     duplicates: 'browse?view=duplicates&least=0.2',
     decay: 'decay?below=0.2&lambda=0.02',
+    evaluations: 'evals',
     evaluation: 'evals/team-questions',
     work: 'work',
     keys: 'admin',
     settings: 'admin?tab=service&find=decay',
     admin: 'admin?tab=limits',
+    audit: 'admin?tab=audit',
     receipt: `admin?tab=receipts&receipt=${demo.receiptId}`,
   };
   fs.mkdirSync(IMAGES, { recursive: true });
@@ -201,9 +221,10 @@ async function takePictures({ url, ids, documentId, recallId, ...demo }: Demo): 
   });
   const only = process.argv.slice(2);
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height: 900 }, deviceScaleFactor: 1 });
+    const page = await browser.newPage({ colorScheme, deviceScaleFactor: 1 });
     for (const [name, view] of Object.entries(views)) {
       if (only.length > 0 && !only.includes(name)) continue;
+      await page.setViewportSize({ width: 1280, height: TALL[name] ?? USUAL });
       await picture(page, `${url}/console#/${view}`, `console-${name}-${colorScheme}.png`);
     }
     await page.close();

@@ -1,24 +1,31 @@
 /**
- * What the service did within the last hour, for people who run no Prometheus: the metrics of all its processes, looked
- * at once a minute, and what they rose by from one look to the next.
+ * Activity of the service within the last hour, for operators who run no Prometheus. It is computed from the metrics of
+ * all processes, which are read once a minute.
  */
 
-/** Time between two looks (ms), as of a Prometheus that scrapes once a minute. */
+/** Time between two readings of the metrics (ms), the same as for a Prometheus that scrapes once a minute. */
 const LOOK_MS = 60_000;
-/** Most looks that are kept: an hour of them, and the one before. */
+/** Greatest number of readings that are kept: 60 make an hour, and the one before them is their base. */
 const LOOKS = 61;
 const KINDS = ['add', 'query', 'documents', 'read', 'write'] as const;
 type ActivityKind = (typeof KINDS)[number];
 
-/** What happened between two looks. */
+/** What happened between two successive readings of the metrics. */
 export interface ActivityMinute {
-  /** End of the time between the looks, Unix ms. */
+  /** Time of the later reading, Unix ms. */
   readonly at: number;
-  /** Time between the looks, ms: a minute, and less for the latest one. */
+  /**
+   * Time between the two readings (ms): a minute, less for the latest entry, and more if a reading failed in between.
+   */
   readonly ms: number;
-  /** Requests by kind, and their mean time (ms; null without any). Streams and monitoring are left out. */
+  /**
+   * Number of requests by kind, and their mean duration (ms), which is null if there was no request. Event streams and
+   * monitoring are not counted.
+   */
   readonly requests: Readonly<Record<ActivityKind, { readonly count: number; readonly meanMs: number | null }>>;
-  /** Time within which half of the queries, and 95 of 100, were answered inside the engine (ms); null without any. */
+  /**
+   * Estimated median and 95th percentile of the time a query took inside the engine (ms); null if there was no query.
+   */
   readonly queryP50Ms: number | null;
   readonly queryP95Ms: number | null;
   readonly jobsDone: number;
@@ -28,19 +35,22 @@ export interface ActivityMinute {
   readonly costUsd: number;
 }
 
-/** A provider as all processes share it. */
+/** State of an embedding or language-model provider, which all processes of the service share. */
 interface ProviderState {
   readonly service: 'embedding' | 'language_model';
-  /** Sector whose model it serves, where sectors have models of their own; else null. */
+  /** Sector that the provider embeds, where sectors have embedding models of their own; else null. */
   readonly sector: string | null;
-  /** Whether it failed so often in a row that it is left alone or only probed. */
+  /** Whether the provider's circuit breaker is open: after repeated failures it gets no calls, or only probes. */
   readonly isOpen: boolean;
-  /** Calls of the service that had to wait or were put off since the start, by reason. */
+  /**
+   * Number of calls that had to wait or were put off since the service started, by reason. The count is per `service`,
+   * not per sector.
+   */
   readonly heldBack: Readonly<Record<string, number>>;
 }
 
 export interface Activity {
-  /** The oldest minute first. */
+  /** One entry for each minute of the last hour, the oldest first; empty until the metrics were read once before. */
   readonly minutes: readonly ActivityMinute[];
   readonly providers: readonly ProviderState[];
 }
@@ -50,7 +60,7 @@ export interface ActivityKeeper {
   stop(): void;
 }
 
-/** Values by series, written as in Prometheus' text format. */
+/** Values of the metrics by series. A series is written as in Prometheus' text format, with its labels. */
 type Values = ReadonlyMap<string, number>;
 interface Look {
   readonly at: number;
@@ -58,8 +68,10 @@ interface Look {
 }
 
 /**
- * Begins to look at the metrics.
+ * Begins to read the metrics once a minute and keeps the readings of the last hour. `read` takes one more reading for
+ * its last entry, and throws if that fails. `stop` ends the readings.
  * @param readMetrics reads the metrics of the whole service in Prometheus' text format
+ * @param now the clock, Unix ms
  */
 export function keepActivity(readMetrics: () => Promise<string>, now: () => number = Date.now): ActivityKeeper {
   const looks: Look[] = [];
@@ -113,9 +125,8 @@ function minuteBetween(from: Look, to: Look): ActivityMinute {
 }
 
 interface Bucket {
-  /** Upper bound, ms. */
   readonly ms: number;
-  /** Queries up to it. */
+  /** Number of queries that took `ms` or less. */
   readonly count: number;
 }
 
@@ -127,7 +138,10 @@ function bucketsOf(values: Values, rise: (series: string) => number): Bucket[] {
   });
 }
 
-/** Estimates a quantile as Prometheus does: in a straight line within the bucket; null without any query. */
+/**
+ * Estimates a quantile (ms) as Prometheus does, by linear interpolation within the bucket. It is null if there was no
+ * query, and the highest finite bound if it lies beyond that.
+ */
 function quantile(buckets: readonly Bucket[], share: number): number | null {
   const total = Math.max(0, ...buckets.map(({ count }) => count));
   if (total === 0) return null;

@@ -6,18 +6,18 @@ export type MetricsSource = () => Promise<object>;
 /** Longest wait for the metrics of a thread or process (ms). */
 const METRICS_TIMEOUT_MS = 2_000;
 
-/** The metrics of a process in Prometheus' text format. */
+/** The metrics of a process with those of its threads and child processes, in Prometheus' text format. */
 export interface JoinedMetrics {
   readonly text: string;
-  /** False while a thread or process does not answer. */
+  /** False if a thread or process did not answer within 2 s, so that its part is old or missing. */
   readonly isComplete: boolean;
 }
 
 /**
- * Creates a function that joins a process's own metrics with those of its threads and of the processes it started.
- * While one of them does not answer within 2 s, its last answer stands in: counters that fell and rose again would look
- * like as many events at once.
- * @param sources returns the sources of the moment; a source keeps its identity, by which its last answer is known
+ * Creates a function that joins a process's own metrics with those of its threads and of the processes it started. If
+ * one of them does not answer within 2 s, its last answer is used, since counters that fell and rose again would look
+ * like that many new events. A source that has never answered adds nothing.
+ * @param sources returns the current sources; a source must keep its object identity, by which its last answer is found
  */
 export function createMetricsJoiner(
   own: Registry,
@@ -33,7 +33,10 @@ export function createMetricsJoiner(
   };
 }
 
-/** Joins a process's own metrics with others that prom-client exchanged. @returns Prometheus' text format */
+/**
+ * Joins a process's own metrics with those that other threads or processes exported as JSON.
+ * @returns Prometheus' text format
+ */
 export async function joinMetrics(own: Registry, theirs: readonly object[]): Promise<string> {
   const ours = (await own.getMetricsAsJSON()).map((metric) => ({
     ...metric,
@@ -43,7 +46,10 @@ export async function joinMetrics(own: Registry, theirs: readonly object[]): Pro
   return AggregatorRegistry.aggregate([ours, ...theirs]).metrics();
 }
 
-/** Waits for metrics, 2 s at most. @returns undefined if the other side is busy for longer, or gone */
+/**
+ * Waits for metrics, for at most 2 s.
+ * @returns undefined if the other side does not answer in that time, or fails
+ */
 async function inTime(metrics: Promise<object>): Promise<object | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

@@ -25,20 +25,24 @@ import { startEmbeddedWorker } from './workers/embedded.ts';
 export interface RunningService {
   /** Address at which clients on this machine reach the API. */
   readonly url: string;
-  /** URL of `/metrics` at the metrics server; undefined if metrics have no port of their own. */
+  /** URL of `/metrics` on the metrics server; undefined if `OM_METRICS_PORT` is 0, so that there is none. */
   readonly metricsUrl: string | undefined;
   /**
-   * Stops the service: `/ready` answers 503, requests in flight are answered, steps are finished or handed back, and
-   * the write-ahead log is moved into the database.
+   * Stops the service: `/ready` answers 503, requests in flight are answered, running job steps are finished or handed
+   * back, and SQLite's write-ahead log is moved into the database.
    */
   stop(): Promise<void>;
-  /** Resolves with the reason if the worker thread is gone for good; the service should then be stopped. */
+  /**
+   * Resolves with the reason if the worker thread has ended and is not replaced; the caller should then stop the
+   * service.
+   */
   readonly died: Promise<Error>;
 }
 
 /**
  * Starts the API and the workers in one process. Without Redis this is the whole service, and no other process may use
- * the data folder. If a part cannot start, those that have started are stopped and its error is thrown.
+ * the data folder.
+ * @throws the error of the part that cannot start, after those that have started are stopped
  */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
   const started: { stop(): void | Promise<void> }[] = [];
@@ -82,20 +86,28 @@ export async function startService(config: Config, logger: Logger = silentLogger
   }
 }
 
-/** Starts the background work of this process. Jobs come from the ledgers, or with Redis from its queues. */
+/**
+ * Starts the background work of this process. Its jobs come from the ledgers in the tenants' files, or with `REDIS_URL`
+ * from BullMQ's queues.
+ */
 async function startWork(
   config: Config,
   { logger, metrics, tracing }: { logger: Logger; metrics: Metrics; tracing: Tracing | null },
 ): Promise<BackgroundWork> {
   if (config.REDIS_URL === undefined) {
-    return startEmbeddedWorker({ config, logger, alone: true, onHung: () => metrics.hungThreads.inc() });
+    // Workers of other machines may use a database. What a dead process had claimed is taken back when its lease ends.
+    const alone = config.OM_DATABASE_URL === undefined;
+    return startEmbeddedWorker({ config, logger, alone, onHung: () => metrics.hungThreads.inc() });
   }
   // Loaded here, so that a process without Redis does not hold it in memory.
   const { startQueuedWork } = await import('./workers/queued.ts');
   return startQueuedWork({ config, logger, metrics, tracing });
 }
 
-/** Runs the whole service (`npm start`) until a signal ends it. */
+/**
+ * Runs the whole service (`npm start`) until SIGTERM, SIGINT or the death of the worker thread ends it. Returns once
+ * the service is ready.
+ */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);

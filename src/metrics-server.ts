@@ -16,7 +16,7 @@ import {
 export interface MetricsServer {
   /** URL of the metrics, with the path `/metrics`. */
   readonly url: string;
-  /** Closes the server and all of its connections. */
+  /** Closes the server at once, with all of its connections. */
   stop(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface MetricsServerOptions {
   readonly config: Config;
   /** Name of the setting that holds the port. */
   readonly portSetting: 'OM_METRICS_PORT' | 'OM_WORKER_METRICS_PORT';
-  /** Reads the metrics in Prometheus's text format; they are incomplete if a thread of the process does not answer. */
+  /** Reads the metrics in Prometheus' text format. `isComplete` is false if a thread of the process does not answer. */
   readonly read: () => Promise<{ readonly text: string; readonly isComplete: boolean }>;
 }
 
@@ -35,14 +35,14 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Time limit for a whole request, ms. */
+/** Longest time in which a whole request must have arrived (ms). */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Serves `GET /metrics` of a process on a separate port. If OM_METRICS_HOST is set, metrics are served at that address
- * without a key. Otherwise they are served at OM_HOST to callers that `judgeMetricsReader` admits; if no key is
- * configured, only to this machine, as with the API. While a thread of the process does not answer, the status is 503,
- * with the metrics of the other threads.
+ * without a key. Otherwise they are served at OM_HOST to keys that `judgeMetricsReader` admits or, if no key is
+ * configured, only to this machine, as with the API. The status is 503 while a thread of the process does not answer,
+ * with the metrics of the other threads in the body.
  * @returns undefined if the port is 0
  * @throws EngineError `forbidden` if no key is configured and other machines could reach OM_HOST; `unavailable` if the
  *   server cannot listen at the address
@@ -98,14 +98,14 @@ function statusOf(request: IncomingMessage): number {
 
 /** Decides which requests a metrics server refuses. */
 interface Guard {
-  /** Status of the refusal; undefined if the request is admitted. */
+  /** Returns the status of the refusal; undefined if the request is admitted. */
   refusal(request: IncomingMessage): 401 | 403 | undefined;
   close(): void;
 }
 
 /**
- * Protects metrics by their address alone. At a loopback address, requests of web pages in a browser on this machine
- * are refused.
+ * Makes a guard that admits every request, except at a loopback address: there it refuses with 403 the requests that
+ * web pages of other origins make through a browser on this machine.
  */
 function guardByAddress(host: string): Guard {
   return {

@@ -1,11 +1,12 @@
-/** Log and shutdown, which are the same in every long-running process of Cairn. */
+/** Logging and shutdown, which are the same in every long-running process of Cairn. */
 import fs from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from './engine/index.ts';
 
 /**
- * Makes the logger of a thread, which writes one JSON line an entry at OM_LOG_LEVEL and above.
- * @param thread      name of the thread on each of its lines; left out for the main thread
+ * Makes the logger of a thread. It writes each entry at OM_LOG_LEVEL or above as one JSON line, and replaces the values
+ * of fields such as `content` and `key`.
+ * @param thread name of the thread in each of its lines; the main thread passes none
  * @param destination standard output by default
  */
 export function createLogger(config: Config, thread?: string, destination?: DestinationStream): Logger {
@@ -19,7 +20,10 @@ export function createLogger(config: Config, thread?: string, destination?: Dest
   );
 }
 
-/** Fields that must never be logged. The code logs none of them; if it did, only the name of the field would appear. */
+/**
+ * Fields whose values must never be logged, in lower case. The code logs none of them; if it did, the value would be
+ * `[redacted]`.
+ */
 const NEVER_LOGGED: ReadonlySet<string> = new Set([
   'content',
   'query',
@@ -39,12 +43,12 @@ const NEVER_LOGGED: ReadonlySet<string> = new Set([
   'password',
   'token',
 ]);
-/** Deepest level of nested fields that is logged. */
+/** Greatest depth of nested fields that is logged. What lies deeper becomes `[too deep]`. */
 const MAX_DEPTH = 4;
 
 /**
- * Replaces the values of fields that must not be logged. Pino's own `redact` is not used, because its wildcards take 34
- * µs a line for two of these names.
+ * Returns a copy of a log entry's fields in which `NEVER_LOGGED` fields have the value `[redacted]`, at every depth.
+ * Pino's own `redact` is not used, because its wildcards take 34 µs a line for two of these names.
  */
 function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
   return Object.fromEntries(
@@ -66,13 +70,13 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Bits of a file's mode that let its group or others read it. */
+/** Bits of a file's mode that let its group or all other users read it. */
 const READABLE_BY_OTHERS = 0o044;
 
 /**
- * Warns once if the `.env` that was loaded can be read by its group or by others, as it may hold keys. Windows has no
- * such modes.
- * @param environment names the file in `CAIRN_ENV_FILE`, if one was loaded
+ * Logs one warning if the loaded `.env` file can be read by its group or by other users, as it may hold keys. Does
+ * nothing on Windows, which has no such modes, or if no file was loaded.
+ * @param environment names the file in `CAIRN_ENV_FILE`
  */
 export function warnOfReadableEnvFile(environment: NodeJS.ProcessEnv, logger: Logger): void {
   const file = environment['CAIRN_ENV_FILE'];
@@ -83,10 +87,11 @@ export function warnOfReadableEnvFile(environment: NodeJS.ProcessEnv, logger: Lo
 }
 
 /**
- * Runs `shutDown` at the first SIGTERM or SIGINT and ends the process when it is done, or with code 1 if it takes
- * longer than OM_SHUTDOWN_MS and a second. A second signal ends the process at once: acknowledged writes are on disk
- * already.
- * @returns a function that ends the process in the same way for another reason
+ * Runs `shutDown` at the first SIGTERM or SIGINT and then ends the process with code 0. The code is 1 if `shutDown`
+ * fails or takes more than OM_SHUTDOWN_MS + 1 s. A second signal ends the process at once, with code 130: acknowledged
+ * writes are on disk already.
+ * @returns a function that ends the process in the same way for another reason and with another code; it does nothing
+ *   once the process is ending
  */
 export function endOnSignals(
   config: Config,
@@ -95,7 +100,7 @@ export function endOnSignals(
 ): (reason: string, code: number) => void {
   let ending = false;
   const end = (reason: string, code: number) => {
-    if (ending) process.exit(code === 0 ? 130 : code);
+    if (ending) return;
     ending = true;
     logger.info({ reason }, 'stopping');
     setTimeout(() => {
@@ -110,7 +115,11 @@ export function endOnSignals(
       },
     );
   };
-  process.on('SIGTERM', () => end('SIGTERM', 0));
-  process.on('SIGINT', () => end('SIGINT', 0));
+  const onSignal = (signal: string) => {
+    if (ending) process.exit(130);
+    end(signal, 0);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
   return end;
 }

@@ -300,7 +300,7 @@ describe('layers', () => {
     expect(violations(inFolder('src/workers/'), (name) => name.startsWith('src/api/'))).toEqual([]);
   });
 
-  test('inside the engine only open-engine.ts, parts, tenant-file, adapters and the door of commands name an adapter', () => {
+  test('inside the engine only open-engine.ts, parts, tenant-file and the door of commands name an adapter', () => {
     const mayName = (file: string) =>
       /^src\/engine\/(open-engine(\/[\w-]+)?|for-admin|(parts|tenant-file)\/[\w-]+)\.ts$/.test(file) ||
       file.startsWith('src/engine/adapters/');

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { derivedFiles } from '../reference/derived-files.ts';
 import { ROUTES } from '../src/api/routes.ts';
-import { LIMITS } from '../src/api/schemas/limits.ts';
+import { LIMITS } from '../src/api/schemas/value-limits.ts';
 import { HTTP_STATUS } from '../src/api/schemas/problem.ts';
 import { settingsSchema } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { readConfig } from '../src/engine/config.ts';
 import { createLogger } from '../src/process.ts';
@@ -49,4 +51,26 @@ test('a field that is deeper than lines are, or that holds itself, is cut off', 
   logger.info({ loop }, 'event');
   expect(JSON.stringify(lines)).not.toContain('kanari');
   expect(JSON.stringify(lines)).toContain('[too deep]');
+});
+
+test('a part that dies while the process ends changes neither the end nor its code', async () => {
+  const file = (name: string) => JSON.stringify(new URL(`../src/${name}`, import.meta.url).href);
+  const script = `
+    import { readConfig } from ${file('engine/config.ts')};
+    import { createLogger, endOnSignals } from ${file('process.ts')};
+    const config = readConfig({});
+    const end = endOnSignals(config, createLogger(config), async () => {
+      end('executor died', 1);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      console.log('closed');
+    });
+    process.kill(process.pid, 'SIGTERM');
+    setInterval(() => {}, 1_000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect({ code, isClosed: output.includes('closed') }).toEqual({ code: 0, isClosed: true });
 });

@@ -1,19 +1,20 @@
 import type { AnswerRoom } from '../engine/adapters/index.ts';
 
 const MIB = 1024 * 1024;
-/** Bytes of the answers of other servers that are held at once: for one key, and for all keys together. */
+/** Greatest number of bytes of other servers' answers that are held at once: for one key, and for all keys together. */
 const KEY_BYTES = 32 * MIB;
 const TOTAL_BYTES = 96 * MIB;
 
-/** Bytes that are held for each key. */
+/** Bytes that are held now for each key. */
 const held = new Map<string, number>();
 let total = 0;
 
 /**
- * Opens room for the answers to one federated question. What is counted is what has arrived, so a server that says
- * nothing takes no room, and servers that say much cost the key that asked them their own answers.
- * @param key who asks
- * @returns the room; `leave` gives back all that was taken, and no more can be taken afterwards
+ * Opens an account of the memory that the answers of other servers to one federated query take. Only bytes that have
+ * arrived are counted, so a server that sends nothing takes none. `take` returns false, and counts nothing, if a key
+ * would hold more than 32 MiB or all keys together more than 96 MiB.
+ * @param key text that names the API key that asks, with its tenant
+ * @returns the account; `leave` gives back all that was taken, and nothing can be taken afterwards
  */
 export function openAnswerRoom(key: string): AnswerRoom & { leave(): void } {
   let own = 0;

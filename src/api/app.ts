@@ -4,14 +4,14 @@ import { EngineError, isBound } from '../engine/index.ts';
 import { createDoorkeeper, type Doorkeeper, isReading } from './doorkeeper.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
-import { refuseStrangersWhileOpen } from './middleware/authenticate.ts';
 import { recordRequests } from './middleware/record-requests.ts';
 import { refuseForeignPagesWhileOpen } from './middleware/refuse-foreign-pages.ts';
+import { refuseStrangersWhileOpen } from './middleware/refuse-strangers.ts';
 import { setSecurityHeaders } from './middleware/security-headers.ts';
 import { isTraced, traceRequests } from './middleware/trace-requests.ts';
 import { parseQueryString } from './query-string.ts';
 import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
-import { takeForRequest } from './rate-limits.ts';
+import { takeForRequest } from './take-tokens.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Call, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
@@ -20,8 +20,8 @@ import { tenantOf } from './tenant-of.ts';
 
 /**
  * Builds the HTTP API as an Express app; `listen` in server.ts serves it. A request passes the steps from top to
- * bottom: it is recorded, refused if no key is configured and it comes from another machine or another origin's page,
- * checked for its key, and only then is its body read.
+ * bottom: it is recorded for logs and metrics; while no key is configured, it is refused if it comes from another
+ * machine or from a page of another origin; its key is checked; and only then is its body read.
  */
 export function createApp(api: ApiContext): Express {
   const { config, logger, metrics } = api.engine;
@@ -49,7 +49,10 @@ export function createApp(api: ApiContext): Express {
   return app;
 }
 
-/** Turns a route into a handler. Express passes a rejection of the handler on to `answerErrors`. */
+/**
+ * Turns a route into a handler, which admits the caller, finds the tenant, takes rate-limit tokens, and calls the
+ * route. If the handler rejects, Express passes the error to `answerErrors`.
+ */
 function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
@@ -72,8 +75,9 @@ function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler 
 }
 
 /**
- * Cross-origin headers. Keys are sent in headers, so browsers need no credentials mode, and `*` is never combined with
- * it.
+ * Makes the middleware that sets CORS headers. Keys are sent in headers, so browsers need no credentials mode, and `*`
+ * is never combined with it.
+ * @param origins allowed origins; with `*` among them, all are allowed
  */
 function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({

@@ -1,6 +1,7 @@
-/** Asks the members of a federated question: tenants of this server, and other servers. */
+/** Sends one query to several members, which are tenants of this server and other servers, and merges their answers. */
 import { createFederationClient, type FederationClient } from '../engine/adapters/index.ts';
 import {
+  DEFAULT_K,
   EngineError,
   type FederationAccess,
   fuseMembers,
@@ -8,62 +9,74 @@ import {
   isEngineError,
   type MemberOutcome,
   serialiseError,
+  nextTurn,
+  takeTurn,
 } from '../engine/index.ts';
 import { openAnswerRoom } from './answer-room.ts';
-import { isWithinRate } from './rate-limits.ts';
-import { parseJson } from './read-body.ts';
+import { isWithinRate } from './take-tokens.ts';
+import { parseJsonInTurns } from './read-body.ts';
 import type { TenantCall } from './route.ts';
 import { isPublicRead } from './routes/public-reads.ts';
 import {
   type FederatedAnswerItem,
   type FederatedQueryBody,
   foreignAnswer,
-  foreignMatches,
+  foreignMatch,
   type MemberMatch,
   memberMatchOf,
   type OriginItem,
 } from './schemas/federation.ts';
-import { LIMITS } from './schemas/limits.ts';
+import { LIMITS } from './schemas/value-limits.ts';
 import { tenantOf } from './tenant-of.ts';
-import { nextTurn } from './turns.ts';
 import { clientGone } from './wait-for-writes.ts';
-import { DEFAULT_K, matchItem, toQuery } from './wire/query.ts';
+import { matchItem, toQuery } from './wire/query.ts';
 
-/** Whom a question asks. */
+/** The members to which a federated query is sent. */
 export interface Members {
-  /** Tenants of this server. */
+  /** Ids of tenants of this server. */
   readonly tenantIds: readonly string[];
   readonly servers: readonly FederationAccess[];
 }
 
-/** What came of one member. */
+/** The answer of one member, or the reason why it gave none. */
 interface Answer {
   readonly outcome: MemberOutcome;
-  /** Why there is no answer; null for an answer. */
+  /** Reason why there is no answer, as a sentence; null if there is one. */
   readonly detail: string | null;
-  /** Best first. */
+  /** The member's matches, best first; empty if it gave no answer. */
   readonly matches: readonly MemberMatch[];
   readonly degraded: boolean;
   readonly recallId: string | null;
 }
 
-/** The question as every member gets it. */
+/** The query as every member gets it. */
 type Question = Omit<FederatedQueryBody, 'tenants' | 'servers'> & { readonly k: number; readonly reinforce: false };
 
-/** Most bytes of all matches as JSON: as much as the texts of one tenant's answer have. */
+/**
+ * Greatest size of all matches of the merged answer, in bytes of JSON; as much as the texts of one tenant's answer may
+ * take.
+ */
 const MAX_MATCHES_BYTES = 6 * 1024 * 1024;
-/** Most bytes that are read of a server's answer: the most that a query of Cairn answers, and what is around them. */
+/**
+ * Greatest number of bytes that are read of a server's answer: the longest answer that Cairn gives, and 1 MiB for what
+ * surrounds its matches.
+ */
 const MAX_ANSWER_BYTES = 9 * 1024 * 1024;
 
-/** Most bytes that are read of a server's answer with `k` matches: one of them may have the longest value, too. */
+/**
+ * Returns the greatest number of bytes that are read of a server's answer with `k` matches. One match may have a value
+ * of the greatest length besides its text. It is never more than 9 MiB.
+ */
 const answerBytes = (k: number) =>
   Math.min(2 * LIMITS.valueBytes + k * (LIMITS.contentBytes + LIMITS.metadataBytes), MAX_ANSWER_BYTES);
 
 /**
- * Asks all members at once and merges their answers by score. A member that fails costs only its own answer. Nothing
- * that is found is reinforced, as a member does not know which of its matches are among the best of all.
- * @returns the answer, and the bytes of its matches as JSON
- * @throws EngineError `invalid` for a question that a tenant refuses; whatever `call.api.stop` was aborted with
+ * Sends a query to all members at once and merges their answers by score. If a member fails, only its answer is
+ * missing, and `members` says why. Matches beyond 6 MiB of JSON are cut, which `truncated` says. The query reinforces
+ * no memory, as a member does not know which of its matches are among the best of all.
+ * @returns the answer, and the size of its matches in bytes of JSON
+ * @throws EngineError `invalid` for a query that a tenant refuses; the reason of the abort if the client leaves or the
+ *   server stops
  */
 export async function askMembers(
   call: TenantCall,
@@ -89,7 +102,7 @@ export async function askMembers(
     });
   const answers = asked.map(({ origin, answer }) => answer.matches.map((match) => ({ origin, ...match })));
   const best = fuseMembers(answers, question.k);
-  const { count, bytes } = fittingOf(best);
+  const { count, bytes } = await fittingOf(best);
   const matches = best.slice(0, count);
   const answer = {
     query: body.query,
@@ -109,13 +122,16 @@ export async function askMembers(
   return { answer, bytes };
 }
 
-/** Counts the first matches that have at most `MAX_MATCHES_BYTES` of JSON together, and these bytes. */
-function fittingOf(matches: readonly MemberMatch[]): { readonly count: number; readonly bytes: number } {
+/**
+ * Finds how many of the first matches have at most `MAX_MATCHES_BYTES` of JSON together, and how many bytes these have.
+ */
+async function fittingOf(matches: readonly MemberMatch[]): Promise<{ readonly count: number; readonly bytes: number }> {
   let bytes = 0;
   for (const [count, match] of matches.entries()) {
     const more = Buffer.byteLength(JSON.stringify(match));
     if (bytes + more > MAX_MATCHES_BYTES) return { count, bytes };
     bytes += more;
+    await takeTurn();
   }
   return { count: matches.length, bytes };
 }
@@ -137,7 +153,7 @@ async function askTenant(
 ): Promise<Answer> {
   const { api, principal } = call;
   const { config, logger } = api.engine;
-  // The request itself has paid for its own tenant.
+  // The rate limit of the caller's own tenant was charged by the request itself.
   const isPaid = tenantId === principal.tenantId;
   if (!isPaid && !isWithinRate(call, 'queries', tenantId))
     return without('refused', 'the key may not ask this tenant so often (limit: queries)');
@@ -152,7 +168,7 @@ async function askTenant(
   } catch (error) {
     signal.throwIfAborted();
     if (timeout.aborted) return without('timeout', `no answer within ${config.OM_FEDERATION_TIMEOUT_MS / 1000} s`);
-    // What is wrong with the question is wrong for all.
+    // A question that one member refuses as invalid is invalid for all.
     if (isEngineError(error) && error.code === 'invalid') throw error;
     logger.warn({ tenantId, error: serialiseError(error) }, 'federation_member_failed');
     return without('failed', 'this tenant cannot be read now');
@@ -166,24 +182,36 @@ async function askServer(
 ): Promise<Answer> {
   const reply = await createFederationClient(api.engine.config).ask(server, question, limits);
   if (reply.outcome !== 'answered') return without(reply.outcome, reply.detail);
-  // Many servers may answer at once: each of them holds the event loop for itself.
+  // Many servers may answer at once, and checking an answer blocks the event loop: others have a turn in between.
   await nextTurn();
-  const body = parsedOrUndefined(reply.bytes);
+  const body = await parsedOrUndefined(reply.bytes);
   if (body === undefined)
     return without('invalid', 'what the server answered is no JSON, or has more values, names or depth than is read');
   const answer = foreignAnswer.safeParse(body);
-  // What goes beyond the question is not looked at, or a long list of nothing would take all time.
-  const matches = foreignMatches.safeParse(answer.data?.matches.slice(0, question.k));
-  if (!answer.success || !matches.success)
+  // No more matches than were asked for are checked: checking an endless list would take too long.
+  const matches = await checkedMatches(answer.data?.matches.slice(0, question.k) ?? []);
+  if (!answer.success || matches === undefined)
     return without('invalid', 'the server did not answer as a Cairn server does');
   const { degraded, recall_id: recallId } = answer.data;
-  return { outcome: 'answered', detail: null, matches: matches.data, degraded, recallId };
+  return { outcome: 'answered', detail: null, matches, degraded, recallId };
 }
 
-/** Parses JSON within the bounds of a request's body. @returns undefined for any other bytes */
-function parsedOrUndefined(bytes: Buffer): unknown {
+/** Checks matches of another server in turns. @returns undefined if one of them is none */
+async function checkedMatches(found: readonly unknown[]): Promise<MemberMatch[] | undefined> {
+  const matches: MemberMatch[] = [];
+  for (const match of found) {
+    const checked = foreignMatch.safeParse(match);
+    if (!checked.success) return undefined;
+    matches.push(checked.data);
+    await takeTurn();
+  }
+  return matches;
+}
+
+/** Parses JSON within the bounds of a request's body, in turns. @returns undefined for any other bytes */
+async function parsedOrUndefined(bytes: Buffer): Promise<unknown> {
   try {
-    return parseJson(bytes);
+    return await parseJsonInTurns(bytes);
   } catch (error) {
     if (isEngineError(error) && error.code === 'invalid') return undefined;
     throw error;
@@ -191,9 +219,9 @@ function parsedOrUndefined(bytes: Buffer): unknown {
 }
 
 /**
- * Finds whom a question asks.
- * @throws EngineError `forbidden` for tenants that the key does not reach, and for servers where the caller may not
- *   have questions sent; `not_found` for a server that is not registered
+ * Finds the tenants and servers that a query names. If it names no tenants, all tenants of the key are members.
+ * @throws EngineError `forbidden` for a tenant to which the key has no access, and for servers if the caller may not
+ *   use them; `not_found` for a server that is not registered; `invalid` if there is no member at all
  */
 export function membersOf(
   { api, principal }: TenantCall,
@@ -214,8 +242,9 @@ export function membersOf(
 }
 
 /**
- * Throws EngineError `forbidden` unless the caller may have questions sent to other servers. The key of a server
- * reaches all that it was given there, so a caller that reaches only a part here does not use it.
+ * Throws EngineError `forbidden` if the caller may not have queries sent to other servers: its key is bound to a user
+ * or tags, or it has no key. A registered server's key may read everything that it was granted there, which is more
+ * than such a caller may read here.
  */
 function requireServersAllowed(principal: TenantCall['principal']): void {
   if (isBound(principal))

@@ -2,29 +2,34 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 
-/** Share of all connections that one address may have. */
+/** Greatest share of all connections that one network may have (an IPv4 address, or an IPv6 network). */
 const SHARE_OF_ADDRESS = 0.5;
 
-/** Most bytes of replies that wait unread on all connections together. */
-const MOST_UNREAD_BYTES = 128 * 1024 * 1024;
-/** Longest interval between two looks at what waits unread (ms). */
+/** Greatest number of bytes of replies that may wait unread on all connections together. */
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
+/** Longest interval between two checks of the bytes that wait unread (ms). */
 const LOOK_MS = 250;
 
-/** What bounds the connections of a server. */
+/** Bounds on the connections of a server. */
 export interface ConnectionBounds {
-  /** Most connections, those that another process accepted included; further ones are closed at once. */
+  /**
+   * Greatest number of open connections, those that another process accepted included. Further ones are closed at once.
+   */
   readonly most: number;
-  /** Time after which a connection is cut whose client reads nothing of what waits for it (ms). */
+  /** Time after which a connection is closed if its client reads nothing of a reply that waits for it (ms). */
   readonly readerTimeoutMs: number;
-  /** Whether an address is that of a trusted proxy, whose connections are those of many clients. */
+  /**
+   * Tells whether an address is that of a trusted proxy, which may have any share of the connections since they come
+   * from many clients.
+   */
   readonly isProxy: (address: string) => boolean;
 }
 
 /**
- * Bounds the connections of a server: all of them, those of one address that is no proxy's, and the time for which a
- * client may leave a reply unread. A client that reads slowly moves on by at least a piece of its reply
- * (json-reply.ts) in that time. Where all connections together hold too much that is unread, those of the address with
- * the most of it are cut, the largest first.
+ * Bounds the connections of a server. A connection is closed at once if there are `most` already, or if its network has
+ * half of them and is not a proxy's. It is closed later if the client leaves a reply unread for `readerTimeoutMs`; a
+ * slow client is safe as long as it reads at least 64 KiB of its reply in that time. If more than 128 MiB wait unread
+ * on all connections, some are closed: those of the network with the most unread bytes, the largest first.
  */
 export function boundConnections(server: Server, { most, readerTimeoutMs, isProxy }: ConnectionBounds): void {
   const mostOfAddress = Math.max(1, Math.floor(most * SHARE_OF_ADDRESS));
@@ -58,13 +63,16 @@ export function boundConnections(server: Server, { most, readerTimeoutMs, isProx
       else if (before?.sent !== sent) unread.set(socket, { sent, since: now });
       else if (now - before.since >= readerTimeoutMs) socket.destroy();
     }
-    if (unreadBytes > MOST_UNREAD_BYTES) cutLargest(sockets, unreadBytes - MOST_UNREAD_BYTES);
+    if (unreadBytes > MAX_UNREAD_BYTES) cutLargest(sockets, unreadBytes - MAX_UNREAD_BYTES);
   };
   const sweep = setInterval(look, Math.min(LOOK_MS, Math.max(50, readerTimeoutMs / 10))).unref();
   server.once('close', () => clearInterval(sweep));
 }
 
-/** Cuts connections that hold at least this many unread bytes together, those of the address with the most first. */
+/**
+ * Closes connections until at least `bytes` unread bytes are freed: first those of the network with the most unread
+ * bytes, and of its connections the largest first.
+ */
 function cutLargest(sockets: Iterable<Socket>, bytes: number): void {
   const ofNetwork = Map.groupBy(sockets, ({ remoteAddress = '' }) => networkOf(remoteAddress));
   const unread = (some: readonly Socket[]) => some.reduce((sum, { writableLength }) => sum + writableLength, 0);

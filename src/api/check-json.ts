@@ -1,49 +1,67 @@
 import { EngineError } from '../engine/index.ts';
 
-/** Most values of a JSON body: lists, objects, texts, numbers and so on, at any depth. */
+/** Greatest number of values in a JSON body. Lists, objects, strings, numbers and so on all count, at any depth. */
 export const MAX_JSON_VALUES = 100_000;
-/** Most names of fields in a JSON body, all objects together. Parsing 20,000 different ones takes some 15 ms. */
+/**
+ * Greatest number of field names in a JSON body, all objects together. Parsing 20,000 different ones takes about 15 ms.
+ */
 export const MAX_JSON_NAMES = 20_000;
-/** Most values, and most names of fields, of a text of JSON. */
+/** Greatest numbers of values and of field names in a JSON text. */
 export interface JsonBounds {
   readonly values: number;
   readonly names: number;
+  /** Greatest number of fields of the outermost object, and of values and names in each; no bounds if left out. */
+  readonly fields?: { readonly most: number; readonly values: number; readonly names: number };
 }
 
 const BODY_BOUNDS: JsonBounds = { values: MAX_JSON_VALUES, names: MAX_JSON_NAMES };
-/** Deepest nesting of a JSON body. Fields have closer bounds of their own; this one keeps recursion shallow. */
+/** Deepest nesting of a JSON body. Fields have stricter bounds of their own; this one keeps recursion shallow. */
 const MAX_JSON_DEPTH = 512;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39];
 const SPACE = 0x20;
-/** Matches a number of JSON, with its fraction in group 1 and its exponent in group 2. */
+/** Matches a JSON number, with its fraction in group 1 and its exponent in group 2. */
 const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
-/** Longest whole number that is surely kept exactly, in characters with its sign. */
+/** Number of values and names that are checked in one step; those of a step take some 2 ms. */
+const STEP = 4_096;
+/** Greatest length of a whole number that JavaScript surely keeps exactly, in characters, its sign included. */
 const SAFE_CHARACTERS = 15;
-/** Characters of a name that a refusal quotes. */
+/** Greatest number of characters of a name that an error message quotes. */
 const QUOTED_CHARACTERS = 64;
 
 /**
- * Refuses a text of JSON that names a field of an object twice, where JSON.parse would keep the last: what checked the
- * request on its way may have read the first. Refuses numbers that JSON.parse would replace by another number, more
- * values or names than `most` allows and a nesting over `MAX_JSON_DEPTH`, too. All of this comes before anything is
- * made of the text: JSON.parse takes twenty times as long for a text of empty lists as it takes to find that there are
- * too many. A text that is not JSON may pass.
- * @throws EngineError `invalid`; SyntaxError for a name that is no JSON string
+ * Checks a JSON text before it is parsed. It refuses an object that names a field twice, since JSON.parse keeps the
+ * last value, while a proxy that checked the request may have read the first. It also refuses numbers that JSON.parse
+ * would replace by another number, more values or names than `most` allows (by default 100,000 and 20,000), and more
+ * than 512 levels of nesting. The check comes first because it is cheap: parsing a text of empty lists takes twenty
+ * times as long as finding that there are too many. A text that is not JSON may pass.
+ * @throws EngineError `invalid`; SyntaxError for a name that is not a JSON string
  */
 export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
-  /** The names in each open container, from outside in; null for a list. */
+  const steps = checkJsonInSteps(text, most);
+  while (steps.next().done !== true);
+}
+
+/**
+ * Checks a JSON text as `checkJson` does, in steps, so that a caller may give others a turn between two of them.
+ * @returns the offsets of the commas between the fields of the outermost object
+ */
+export function* checkJsonInSteps(text: string, most: JsonBounds = BODY_BOUNDS): Generator<undefined, number[]> {
+  /** Field names found so far in each open object, the outermost first; null stands for a list. */
   const open: (Set<string> | null)[] = [];
-  let [values, names] = [1, 0];
+  const commas: number[] = [];
+  const counted = { values: 1, names: 0 };
+  let before = { ...counted };
+  let stepEnd = STEP;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       const end = endOfString(text, at);
       const known = open.at(-1);
       if (known != null && isBeforeColon(text, end)) {
-        names++;
+        counted.names++;
         addName(known, text.slice(at, end));
       }
       at = end - 1;
@@ -54,16 +72,40 @@ export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
     else if (code === OPEN_LIST) open.push(null);
     else if (code === CLOSE_OBJECT || code === CLOSE_LIST) open.pop();
     else if (code !== COMMA) continue;
-    if (code !== QUOTE && code !== CLOSE_OBJECT && code !== CLOSE_LIST) values++;
+    if (code !== QUOTE && code !== CLOSE_OBJECT && code !== CLOSE_LIST) counted.values++;
     if (open.length > MAX_JSON_DEPTH)
       throw new EngineError('invalid', `the body is nested over ${MAX_JSON_DEPTH} deep`);
-    if (values > most.values) throw new EngineError('invalid', `the body has over ${most.values} values`);
-    if (names > most.names)
-      throw new EngineError('invalid', `the body has over ${most.names} names of fields, in all objects together`);
+    requireWithin(counted, most, before);
+    if (code === COMMA && open.length === 1 && open[0] !== null) {
+      commas.push(at);
+      before = { ...counted };
+      if (most.fields !== undefined && commas.length >= most.fields.most)
+        throw new EngineError('invalid', `the body has over ${most.fields.most} fields`);
+    }
+    if (counted.values + counted.names < stepEnd) continue;
+    stepEnd += STEP;
+    yield;
   }
+  return commas;
 }
 
-/** Returns the offset behind the closing quote of the string that begins at `start`. */
+type Counted = Pick<JsonBounds, 'values' | 'names'>;
+
+/** @param before what was counted before the present field of the outermost object */
+function requireWithin({ values, names }: Counted, most: JsonBounds, before: Counted): void {
+  if (values > most.values) throw new EngineError('invalid', `the body has over ${most.values} values`);
+  if (names > most.names)
+    throw new EngineError('invalid', `the body has over ${most.names} names of fields, in all objects together`);
+  if (most.fields === undefined) return;
+  if (values - before.values > most.fields.values)
+    throw new EngineError('invalid', `a field has over ${most.fields.values} values`);
+  if (names - before.names > most.fields.names)
+    throw new EngineError('invalid', `a field has over ${most.fields.names} names of fields, in all objects together`);
+}
+
+/**
+ * Returns the offset after the closing quote of the string that begins at `start`; the end of the text if it has none.
+ */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
@@ -71,10 +113,10 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * Returns the offset behind the number that begins at `start`. Whole numbers come back as they were sent or are
- * refused, since some programs count beyond what a JavaScript number holds. A fraction means the nearest 64-bit number
- * to every program, which is 0 for one under 2.5e-324.
- * @throws EngineError `invalid` for a whole number that would come back as another one, and for a number beyond 1.8e308
+ * Returns the offset after the number that begins at `start`. A whole number must be returned as it was sent or be
+ * refused, since other programs can hold numbers that JavaScript rounds. A fraction is read by every program as the
+ * nearest 64-bit number, which is 0 for one under 2.5e-324.
+ * @throws EngineError `invalid` for a whole number that JavaScript would change, and for a number beyond 1.8e308
  */
 function endOfNumber(text: string, start: number): number {
   NUMBER.lastIndex = start;
@@ -112,7 +154,11 @@ function isBeforeColon(text: string, from: number): boolean {
   return text.charCodeAt(at) === COLON;
 }
 
-/** @param quoted the name as it is written, in its quotes */
+/**
+ * Adds the name of a field to those of its object.
+ * @param quoted the name as it is written, in its quotes
+ * @throws EngineError `invalid` if the object has the name already
+ */
 function addName(names: Set<string>, quoted: string): void {
   const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
   if (names.has(name)) {

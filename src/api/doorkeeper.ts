@@ -7,6 +7,7 @@ import {
   EngineError,
   type Holder,
   judgeMetricsReader,
+  nextTurn,
   readCredential,
   type Role,
 } from '../engine/index.ts';
@@ -18,21 +19,24 @@ import { holderOfToken } from './token-holder.ts';
 type Guarded = Exclude<Access, 'anyone'>;
 type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
-/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing but its own jobs. */
+/**
+ * For each role, the `access` of the routes that its holder may call. The role `add` is not a weaker `write`: its
+ * holder can read nothing but its own jobs.
+ */
 const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
   read: new Set(['read', 'read or add']),
   add: new Set(['add', 'read or add']),
   write: new Set(['read', 'add', 'read or add', 'write']),
   admin: new Set(['read', 'add', 'read or add', 'write', 'admin']),
 };
-/** Whether the holder of the one role may do what needs the other. */
+/** Tells whether a holder of `role` may call a route that requires the role `needed`. */
 export function mayDo(role: Role, needed: Role): boolean {
   return MAY[role].has(needed);
 }
 
 /**
- * Whether a role that only reads may call a route with this access. Such routes of the default tenant are open without
- * a key where `OM_PUBLIC_READS` is on, and `OM_AUDIT=all` records their calls.
+ * Tells whether routes with this access may be called with the role `read`. Without a key they are open in the default
+ * tenant if `OM_PUBLIC_READS` is on, and `OM_AUDIT=all` records their calls.
  */
 export function isReading(access: Access): boolean {
   return access === 'read' || access === 'read or add';
@@ -47,28 +51,33 @@ const ANYONE: Holder = {
 };
 const PUBLIC_READER: Holder = { ...ANYONE, role: 'read' };
 const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
-/** Header by which a request chooses one of its key's tenants. */
+/** Header by which a request chooses one of the tenants that its key may use. */
 const TENANT_HEADER = 'x-cairn-tenant';
 
-/** Most owners of tokens that are remembered, so that the audit log does not get a record with each request. */
+/**
+ * Greatest number of token owners whose sign-in is remembered for an hour, so that the audit log gets one record an
+ * hour and not one for each request.
+ */
 const MAX_SIGNED_IN = 10_000;
 
-/** Decides who may call which route. */
+/** Decides which caller may use which route. */
 export interface Doorkeeper {
   /**
-   * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role.
-   * Without any configured key every caller is admin of the default tenant, as `refuseStrangersWhileOpen` lets only
-   * this machine through. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
-   * 401 like a missing one, so that a guesser learns nothing; a key whose role is too small is a 403. A token that
-   * `OM_OIDC_ISSUER` did not sign counts as a wrong key; one that it signed and that has expired does not. A request
-   * without a key may carry the cookie of a session instead (`readSession`).
-   * @param readKey reads the key; by default from the headers that every route accepts. Called only if keys are
-   *   configured; undefined from it means that there is none.
-   * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys of one address;
-   *   `unavailable` for a token while the issuer's keys were never read
+   * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role. While
+   * no key is configured, every caller is admin of the default tenant, as only this machine gets so far
+   * (`refuseStrangersWhileOpen`). With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong
+   * key is a 401 like a missing one, so that a guesser learns nothing; a key whose role does not suffice is a 403. A
+   * token that `OM_OIDC_ISSUER` did not sign counts as a wrong key; an expired one that it signed does not. A request
+   * without a key may carry the cookie of a browser session instead (`readSession`).
+   * @param readKey reads the key, by default from the headers that every route accepts; undefined if there is none. It
+   *   is called only if keys are configured.
+   * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys from one address;
+   *   `unavailable` for a token if the issuer's signing keys were never fetched
    */
   admit(request: IncomingMessage, access: Guarded, readKey?: () => string | undefined): Promise<Holder>;
-  /** True if a caller that was admitted would be admitted again: its key or token was neither revoked nor expired. */
+  /**
+   * Tells whether the caller would still be admitted now. It is false once its key or token was revoked or has expired.
+   */
   isStillAdmitted(holder: Holder): boolean;
 }
 
@@ -78,10 +87,11 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
 
-  /** Records a token's owner in the audit log, once an hour. */
-  function noteSignIn({ keyId, tenantIds, role }: Holder): void {
+  /** Records a token's sign-in in the audit log, at most once an hour for each owner. */
+  async function noteSignIn({ keyId, tenantIds, role }: Holder): Promise<void> {
     if (signedIn.has(keyId)) return;
     signedIn.set(keyId, true);
+    await nextTurn();
     control.audit.append('token.sign_in', { tenants: tenantIds, role }, keyId);
   }
 
@@ -90,7 +100,7 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
     const token = await (await tokens).verify(secret);
     if (token === undefined) return undefined;
     const holder = holderOfToken(token, engine);
-    noteSignIn(holder);
+    await noteSignIn(holder);
     return holder;
   }
 
@@ -108,7 +118,10 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
     throw new EngineError('unauthenticated', 'this key is not known, has expired or was revoked');
   }
 
-  /** Admits a reader of metrics. A key that is not known counts as a wrong one. */
+  /**
+   * Admits a caller that reads metrics. An unknown key counts as a wrong one; a known key that may not read metrics is
+   * refused with `forbidden`.
+   */
   async function admitToMetrics(secret: string, request: IncomingMessage): Promise<Holder> {
     const verdict = judgeMetricsReader(secret, engine);
     if (verdict === 'unknown') await identify(secret, addressOf(request));
@@ -138,7 +151,11 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   };
 }
 
-/** Admits the holder of a session; undefined if the request carries none, or one that has ended. */
+/**
+ * Admits the holder of a browser session.
+ * @returns undefined if the request carries no session, or one that has ended
+ * @throws EngineError `forbidden` if the session's role does not suffice
+ */
 function admitSession(
   request: IncomingMessage,
   { access, control }: { readonly access: Guarded; readonly control: Engine['control'] },
@@ -158,16 +175,19 @@ function metricsRefusal(): EngineError {
   );
 }
 
-/** Returns the holder. Throws EngineError `forbidden` if its role is too small. */
+/**
+ * Returns the holder.
+ * @throws EngineError `forbidden` if its role does not allow this access
+ */
 function withRole(holder: Holder, access: GuardedByRole): Holder {
   if (MAY[holder.role].has(access)) return holder;
   throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
 }
 
 /**
- * Returns the holder with the tenant that the request names in `x-cairn-tenant`, by default its first. A tenant that
- * exists and one that does not are refused alike.
- * @throws EngineError `forbidden`
+ * Returns the holder, acting in the tenant that the request names in `x-cairn-tenant`; by default in its first tenant.
+ * The refusal does not reveal whether another tenant exists.
+ * @throws EngineError `forbidden` if the key has no access to the tenant, or the header is given twice
  */
 function inTenant(holder: Holder, request: IncomingMessage): Holder {
   const named = request.headersDistinct[TENANT_HEADER];

@@ -3,47 +3,56 @@ import { type Engine, EngineError, isEngineError } from '../engine/index.ts';
 import { localsOf } from './reply.ts';
 import type { Replies, TenantCall } from './route.ts';
 
-/** Time between the comments that keep a stream open, ms: proxies close a connection on which nothing is sent. */
+/** Time between the comments that keep a stream open (ms): proxies close a connection on which nothing is sent. */
 const PING_MS = 15_000;
-/** Most streams that this process keeps open at once. */
+/** Greatest number of event streams that this process keeps open at once. */
 const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
 
-/** Data of the last event of a stream that ends before its item has. */
+/** Data of the event `gone`, which ends a stream whose item was removed or whose caller lost access. */
 export const goneEvent = z.strictObject({
   reason: z.literal('unauthenticated').optional().describe('The key was revoked or has expired; left out if removed.'),
 });
 
-/** State of a watched item when it was read. */
+/** State of a watched item, such as a job, as it was read. */
 interface Watched {
-  /** The item with the names of the wire. */
+  /** The item in the form of the API. */
   readonly item: object;
-  /** Whether the item can no longer change. */
+  /** True if the item has reached a state that can no longer change. */
   readonly hasEnded: boolean;
 }
 
 export interface WatchOptions {
-  /** Name of the item in the whole process: all streams with the same key share one watch, and its first `read`. */
+  /**
+   * Name of the item, unique in the process. All streams with one name share one watch, which uses the `read` of the
+   * first.
+   */
   readonly key: string;
-  /** Time between two reads (ms). */
+  /** Time between two reads of the item (ms). */
   readonly pollMs: number;
-  /** Reads the item; throws EngineError `not_found` once it is gone. */
+  /** Reads the item; throws EngineError `not_found` once it no longer exists. */
   readonly read: () => Promise<Watched>;
 }
 
-/** One item that is read at an interval for all of its streams together. */
+/** One item that is read at an interval, on behalf of all its streams. */
 interface Watch {
   readonly listeners: Set<Listener>;
   readonly timer: NodeJS.Timeout;
 }
 
-/** Called with the state of the item, with `gone` if it no longer exists, and with `lost` if it cannot be read. */
+/**
+ * Called with the item's state at each read; with `gone` if the item no longer exists; with `lost` if reading it
+ * failed.
+ */
 type Listener = (watched: Watched | 'gone' | 'lost') => void;
 
 const watches = new Map<string, Watch>();
 
-/** Declares the reply of a route that calls `streamState`: its events, whose `state` has the given schema. */
+/**
+ * Declares the reply of a route that calls `streamState`: the events `state`, whose data have the given schema, and
+ * `gone`.
+ */
 export function stateEvents(state: z.ZodType, example: { readonly id: string; readonly state: string }): Replies {
   return {
     200: {
@@ -61,11 +70,12 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
 }
 
 /**
- * Streams an item as server-sent events: `state` on connect and at each change, until the item has ended, was removed
- * (`gone`), the caller's key is no longer valid (`gone` with a reason), the client left or the server stops. The item
- * is read at an interval, since any process may change it.
- * @throws what the first `read` throws; EngineError `unavailable` if `MAX_STREAMS` streams are open, or the tenant's
- *   share of them
+ * Streams the state of an item as server-sent events: the event `state` at once and at each change. The stream ends
+ * when the item can no longer change, is removed (event `gone`), or cannot be read, when the caller's key is no longer
+ * valid (`gone` with a reason), and when the client leaves or the server stops. The item is read at an interval, since
+ * any process may change it.
+ * @throws what the first `read` throws; EngineError `unavailable` if 1,000 streams are open in this process, or as many
+ *   as the tenant may have
  */
 export async function streamState(call: TenantCall, options: WatchOptions): Promise<void> {
   const { principal, response } = call;
@@ -74,7 +84,7 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
   const closed = openStream(call);
   let sent = '';
   const report: Listener = (watched) => {
-    // The tenant's file is closed or locked. The client connects again and then receives the reason.
+    // The tenant's file is closed or locked. The client connects again, and the answer then says why.
     if (watched === 'lost') return void response.destroy();
     const isGone = watched === 'gone';
     const data = isGone ? '' : JSON.stringify(watched.item);
@@ -82,7 +92,7 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
     sent = data;
     if (isGone || watched.hasEnded) response.end();
   };
-  // Differently bound callers do not share a watch, which reads within the bounds of the first.
+  // Callers with other bounds do not share a watch, since a watch reads within the bounds of its first caller.
   const within = JSON.stringify([principal.userId, principal.tags]);
   const leave = listen({ ...options, key: `${options.key} ${within}` }, report);
   closed.addEventListener('abort', leave);
@@ -91,10 +101,10 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
 }
 
 /**
- * Begins a reply of server-sent events. A comment at intervals keeps it open. It ends with the event `gone` once the
- * caller's key is no longer valid, and without one when the server stops.
- * @returns a signal that aborts when the stream is closed, by whomever
- * @throws EngineError `unavailable` if `MAX_STREAMS` streams are open, or the tenant's share of them
+ * Begins a reply of server-sent events. A comment every 15 s keeps the connection open. The reply ends with the event
+ * `gone` once the caller's key is no longer valid, and without an event when the server stops.
+ * @returns a signal that aborts when the stream is closed, by either side
+ * @throws EngineError `unavailable` if 1,000 streams are open in this process, or as many as the tenant may have
  */
 export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
   if (openStreams >= MAX_STREAMS)
@@ -119,9 +129,9 @@ export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
 }
 
 /**
- * Takes a stream of a tenant's share, so that no tenant takes the streams of all.
- * @returns a function that gives the stream back
- * @throws EngineError `unavailable` if the tenant's share is open
+ * Counts a stream against the limit of its tenant (`event_streams`), so that no tenant can take all streams.
+ * @returns a function that ends the count
+ * @throws EngineError `unavailable` if the tenant has reached its limit
  */
 function takeShare({ control, metrics, streams }: Engine, tenantId: string): () => void {
   const share = control.limits.inForce({ tenantId }).event_streams;
@@ -134,8 +144,8 @@ function takeShare({ control, metrics, streams }: Engine, tenantId: string): () 
 }
 
 /**
- * Adds a listener to the watch of an item, and starts the watch with its first listener.
- * @returns a function that removes the listener, and ends the watch after its last one
+ * Adds a listener to the watch of an item. The first listener starts the watch.
+ * @returns a function that removes the listener; with the last one, the watch ends
  */
 function listen(options: WatchOptions, listener: Listener): () => void {
   const { key } = options;

@@ -4,7 +4,9 @@ import { EngineError, type ErrorCode, type Logger } from '../engine/index.ts';
 import { localsOf, sendJson } from './reply.ts';
 import { HTTP_STATUS, type Problem } from './schemas/problem.ts';
 
-/** Makes the body of the reply to a failed request. The details of a bug (`internal`) are left out. */
+/**
+ * Makes the body of the reply to a failed request. For a bug (`internal`) it holds neither the message nor the details.
+ */
 export function problemOf(error: EngineError, requestId: string): Problem {
   const status = HTTP_STATUS[error.code];
   return {
@@ -19,8 +21,8 @@ export function problemOf(error: EngineError, requestId: string): Problem {
 }
 
 /**
- * Returns the message that a client may read: the message of a bug (`internal`) is for operators only, and a fixed text
- * stands in for it.
+ * Returns the message that a client may read. For a bug (`internal`) it is a fixed text, as the real message is for
+ * operators only.
  */
 export function detailOf(error: EngineError): string {
   return error.code === 'internal'
@@ -28,14 +30,14 @@ export function detailOf(error: EngineError): string {
     : error.message;
 }
 
-/** True for a code of the engine's errors, which all have an HTTP status. */
+/** Tells whether a text is an error code of the engine. All of them have an HTTP status. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(HTTP_STATUS, code);
 }
 
 /**
- * Turns any thrown value into an `EngineError`: `invalid` for a `URIError`, which Express throws for a malformed
- * percent-escape in a path, and `internal` for whatever else is none.
+ * Turns any thrown value into an `EngineError`: an EngineError stays itself, a `URIError` (which Express throws for a
+ * malformed percent-escape in a path) becomes `invalid`, and everything else `internal`.
  */
 export function toEngineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
@@ -45,7 +47,8 @@ export function toEngineError(error: unknown): EngineError {
 }
 
 /**
- * The last middleware: the only place where an error becomes a reply and, if the server caused it, a line in the log.
+ * Makes the last middleware: the only place where an error becomes a reply and, if the server caused it, a line in the
+ * log. If the reply has begun already, the connection is closed.
  */
 export function answerErrors(logger: Logger) {
   return (thrown: unknown, _request: Request, response: Response, _next: NextFunction): void => {
@@ -65,7 +68,10 @@ export function answerErrors(logger: Logger) {
   };
 }
 
-/** Logs an error that the server caused (status 500 and up). A caller learns of its own errors from the reply. */
+/**
+ * Logs an error that the server caused (status 500 and up), and ignores all others: a caller learns of its own errors
+ * from the reply.
+ */
 export function logFailure(logger: Logger, error: EngineError, requestId: string): void {
   const { code, message, cause } = error;
   if (HTTP_STATUS[code] < 500) return;

@@ -1,55 +1,68 @@
 import { randomUUID } from 'node:crypto';
 import { EngineError } from '../engine/index.ts';
 
-/** Fields of a document whose strings are left in the body, as they may be as long as the document. */
+/**
+ * Names of the fields whose strings are taken out of the JSON of a document, since they may be as long as the document.
+ */
 const LONG_FIELDS: ReadonlySet<string> = new Set(['data', 'text']);
-/** Containers around a document's fields: the document itself, or the list of a batch. */
+/**
+ * Open brackets at a place where the fields of a document may stand: those of the document itself, or of a document in
+ * the list of a batch.
+ */
 const DOCUMENT_PATHS: ReadonlySet<string> = new Set(['{', '{[{']);
-/** Deepest nesting that is looked at; every schema allows less. */
+/** Deepest nesting that is accepted; every schema allows less. */
 const MAX_DEPTH = 256;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Place of a JSON string in a body, without its quotes, as byte offsets. */
+/** Start and end of a JSON string in a body, without its quotes, as byte offsets; `end` is exclusive. */
 export interface StringPlace {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Takes the long strings of a document out of a JSON body while it arrives: what is left is a short JSON text, in which
- * each of them is replaced by a name. The body is never held in memory, and the outline says nothing about whether it
- * is well-formed: parsing what is left does.
+ * Takes the long strings of documents (`data`, `text`) out of a JSON body while the body arrives. The outline is the
+ * short JSON text that is left, in which each of these strings is replaced by a name. The body is never held in memory.
+ * Whether it is well-formed JSON is found out later, when the outline is parsed.
  */
 export class JsonOutline {
-  /** Place of each string that was taken out, by the name that stands for it. */
+  /** Place of each string that was taken out, by the name that replaces it in the outline. */
   readonly places = new Map<string, StringPlace>();
   readonly #maxBytes: number;
-  /** Nobody can write such a name into a body, since it is made anew for each. */
+  /** Prefix of these names. It is random for each body, so that no client can write such a name into one. */
   readonly #name = randomUUID();
   readonly #rest: Buffer[] = [];
   #restBytes = 0;
-  /** Bytes of the body before the chunk at hand. */
+  /** Number of bytes of the body before the present chunk. */
   #offset = 0;
-  /** The containers that are open, from outside in, as a text of `{` and `[`. */
+  /** The open brackets, the outermost first, as a text of `{` and `[`. */
   #path = '';
   #inString = false;
   #isEscaped = false;
-  /** Where the string began that is being left out, behind its quote; -1 if none is. */
+  /**
+   * Offset in the body of the first byte after the opening quote of the string that is being taken out; -1 if none is.
+   */
   #leftOutFrom = -1;
-  /** The bytes of the string at hand, as long as it may be a name of a field. */
+  /** First bytes, at most 31, of the string that was read last or is being read: it may be the name of a field. */
   #key = '';
   #lastKey = '';
-  /** Whether a value follows, rather than the name of a field. */
+  /** True if the next string is a value; false if it is the name of a field. */
   #isValue = true;
 
-  /** @param maxBytes most bytes of what is left of the body */
+  /**
+   * Makes the outline of a body that has not arrived yet.
+   * @param maxBytes greatest number of bytes of the outline
+   */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes the next bytes of the body. @throws EngineError `too_large`; `invalid` for values nested too deep */
+  /**
+   * Takes the next bytes of the body.
+   * @throws EngineError `too_large` if the outline exceeds its bound; `invalid` for more than 256 levels of nesting
+   */
   push(chunk: Buffer): void {
     let from = 0;
     let at = 0;
@@ -78,15 +91,15 @@ export class JsonOutline {
     this.#offset += chunk.length;
   }
 
-  /** Returns the JSON text that is left, once the whole body was taken. */
+  /** Returns the outline. Call it once the whole body was pushed. */
   rest(): Buffer {
     return Buffer.concat(this.#rest, this.#restBytes);
   }
 
   /**
-   * Moves to the end of a string, or of the chunk. The bytes are looked at one by one: searches for quotes and
-   * backslashes take forty times as long where a text is full of them.
-   * @returns the offset behind the closing quote
+   * Moves to the end of a string, or of the chunk. It reads byte by byte, since searches for quotes and backslashes
+   * take forty times as long in a text that is full of them.
+   * @returns the offset after the closing quote; the chunk's length if the string goes on
    */
   #throughString(chunk: Buffer, start: number): number {
     let isEscaped = this.#isEscaped;
@@ -105,7 +118,7 @@ export class JsonOutline {
     return at + 1;
   }
 
-  /** Reads a byte outside of strings. */
+  /** Takes a byte outside of strings. */
   #step(byte: number): void {
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
       this.#path += byte === OPEN_OBJECT ? '{' : '[';

@@ -1,17 +1,20 @@
-/** Characters of a text from which on its JSON is made piece by piece, and characters of a piece. */
+/** Length from which on the JSON of a text is made in pieces, and length of a piece, in UTF-16 code units. */
 const LONG_CHARACTERS = 16 * 1024;
 const PIECE_CHARACTERS = 8 * 1024;
 
-/** Whether a value is a long text, or an object with a long text in a field of its own. */
+/**
+ * Tells whether a value is a text of at least 16,384 UTF-16 code units, or an object or list with such a text directly
+ * in it.
+ */
 export function hasLongText(value: unknown): boolean {
   if (isLong(value)) return true;
   return typeof value === 'object' && value !== null && Object.values(value).some(isLong);
 }
 
 /**
- * Makes the JSON of a value in pieces, which together are what `JSON.stringify` makes. Of a text for which
- * `hasLongText` holds, a piece has at most 48 KB, so that a caller may do other things in between: a memory of a
- * megabyte takes 5 ms.
+ * Makes the JSON of a value in pieces; joined, they equal the result of `JSON.stringify`. A text or object for which
+ * `hasLongText` holds gives many pieces, at most 48 KB of each long text at a time, so that other work can be done in
+ * between: the JSON of a memory of a megabyte takes 5 ms. Every other value, and a list, is one piece.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (isLong(value)) yield* piecesOf(value);
@@ -43,7 +46,7 @@ function* piecesOf(text: string): Generator<string> {
   yield '"';
 }
 
-/** Moves the end of a piece in front of a pair of surrogates that it would part. */
+/** Moves the end of a piece back by one if it would separate a surrogate pair. */
 function endOfPiece(text: string, end: number): number {
   const last = text.charCodeAt(end - 1);
   return end < text.length && last >= 0xd800 && last <= 0xdbff ? end - 1 : end;

@@ -1,13 +1,14 @@
 import type { Json } from '../engine/index.ts';
 
-/** End of the message about a string that is not well-formed Unicode: it follows the name of the field. */
+/** End of the error message about a string that is not well-formed Unicode; it follows the name of the field. */
 export const LONE_SURROGATE = 'holds a surrogate without its pair, which is not well-formed Unicode';
 
 /**
- * Says what is wrong with a JSON value; undefined if nothing is. It walks level by level without recursion: the text of
- * a body can nest deeper than the call stack allows, and `JSON.stringify` is safe only once the depth is known.
- * @param limits the most that is allowed: `depth` counts the outermost object or list as 1; `bytes` is the length in
- *   UTF-8 of the shortest JSON text
+ * Returns what is wrong with a JSON value: text that is not well-formed Unicode, too deep nesting, or too many bytes;
+ * undefined if nothing is. It walks level by level without recursion, since a body can nest deeper than the call stack
+ * allows, and `JSON.stringify` is safe only once the depth is known.
+ * @param limits greatest `depth`, where the outermost object or list counts as 1; greatest `bytes` in UTF-8 of the
+ *   shortest JSON text
  */
 export function jsonProblem(
   value: Json,

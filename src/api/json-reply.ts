@@ -1,47 +1,51 @@
+import { takeTurn } from '../engine/index.ts';
 import { hasLongText, jsonPieces } from './json-pieces.ts';
 import { replyPlaces } from './reply-places.ts';
-import { roomIn } from './room-in.ts';
+import { requireClient, roomIn } from './room-in.ts';
 import type { TenantCall } from './route.ts';
-import { nextTurn } from './turns.ts';
 
-/** Bytes of JSON after which a list in a reply ends early; its first item is always sent. */
+/** Size of a reply at which a list in it ends early, in bytes of JSON. The first item of a list is always sent. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 /**
- * Characters of JSON that are gathered before they are written. A reply that is no longer is sent in one piece, as Node
- * sends such a reply fastest.
+ * Number of characters of JSON that are gathered before they are written. A shorter reply is sent in one piece, which
+ * Node does fastest.
  */
 const PIECE_CHARACTERS = 64 * 1024;
-/** Bytes that are written at once, so that a client that reads slowly has only that much beside the next item. */
+/** Number of bytes that are written at once, which bounds the memory of a reply whose client reads slowly. */
 const WRITE_BYTES = 64 * 1024;
-/** Longest time for which one reply holds the event loop (ms), but for an item without long texts. */
-const TURN_MS = 2;
-/** Memory that a reply of unknown length holds: a slice of its list, an item as JSON, and what is on its way. */
+/**
+ * Estimated memory of a reply whose values are read while it is sent, in bytes: a part of its list, an item as JSON,
+ * and what is not sent yet.
+ */
 const STREAM_BYTES = 2 * 1024 * 1024;
 
-/** How much of a list a reply holds. */
+/** What was sent of a list: `sent` is a number of items. */
 export interface SentList<Item> {
   readonly sent: number;
-  /** Last item that was sent; undefined if there was none. */
+  /** The last item that was sent; undefined if none was. */
   readonly last: Item | undefined;
-  /** Whether there are items that were not sent. */
+  /** True if the list had further items. */
   readonly hasMore: boolean;
-  /** Whether the list ended early because the reply had `MAX_REPLY_BYTES`. */
+  /** True if the list ended early because the reply would exceed 8 MiB. */
   readonly isCut: boolean;
 }
 
-/** How the items of a list become JSON, and how many of them are sent. */
+/** How the items of a list become JSON, and how many are sent. */
 export interface ListOptions<Item> {
   /** Makes the JSON value of an item. */
   readonly toJson: (item: Item) => unknown;
-  /** Most items that are sent. Of the items given, one more says that there are more. */
+  /**
+   * Greatest number of items that are sent; by default all are. If the caller gives one more, `hasMore` becomes true.
+   */
   readonly limit?: number;
 }
 
 /**
- * Answers 200 with JSON that is written while it is made. The reply takes turns with other requests, waits for a client
- * that reads slowly, and holds no more than a piece of its text. A short one is sent in one piece at its end.
- * @param make makes the reply; after the first piece was sent, the connection breaks off if it throws
- * @param heldBytes memory that the reply's values take, if they are all there already
+ * Answers 200 with JSON that is sent while it is made. The reply takes turns with other requests, waits for a client
+ * that reads slowly, and holds about 64 Ki characters of its text at a time. A reply shorter than that is sent in one
+ * piece at its end.
+ * @param make makes the reply; if it throws after the first piece was sent, the connection is closed
+ * @param heldBytes memory of the reply's values, if all of them are in memory already
  */
 export async function sendInPieces(
   call: TenantCall,
@@ -57,17 +61,19 @@ export async function sendInPieces(
 }
 
 /**
- * The JSON of one reply, which is sent while it is added piece by piece (see `sendInPieces`). `end` must come last.
- * It waits for a client that reads slowly; a client that left, or reads nothing for OM_READER_TIMEOUT_MS, makes the
- * adding methods throw EngineError `unavailable`.
+ * The JSON of one reply, which is sent while it is added to (see `sendInPieces`). `end` must be called last. The
+ * methods that return a promise wait for a client that reads slowly. They throw EngineError `unavailable` if the client
+ * left or reads nothing for OM_READER_TIMEOUT_MS.
  */
 export class JsonReply {
   readonly #call: TenantCall;
   readonly #heldBytes: number;
   #pending = '';
   #bytes = 0;
-  #turnEndsAt = performance.now() + TURN_MS;
-  /** Gives back the memory that the reply took; does nothing as long as it is short. */
+  /**
+   * Gives back the memory that was reserved for the reply. Does nothing for a reply that is still short, as none was
+   * reserved.
+   */
   leave = (): void => {};
 
   constructor(call: TenantCall, heldBytes: number) {
@@ -75,7 +81,7 @@ export class JsonReply {
     this.#heldBytes = heldBytes;
   }
 
-  /** Adds a short text to the reply. */
+  /** Adds a short text to the reply, without sending it yet. */
   add(text: string): void {
     this.#append(text, Buffer.byteLength(text));
   }
@@ -87,8 +93,9 @@ export class JsonReply {
   }
 
   /**
-   * Adds a JSON list. It ends with `limit`, or before the reply would exceed `MAX_REPLY_BYTES`.
-   * @param slices the items, in slices that are asked for one by one
+   * Adds a JSON list. It ends after `limit` items, or before the item with which the reply would exceed 8 MiB; the
+   * first item is always added.
+   * @param slices the items in slices, which are taken one by one
    * @throws EngineError `unavailable` if the client left; also what the iteration throws
    */
   async addList<Item>(
@@ -116,13 +123,13 @@ export class JsonReply {
         last = item;
         sent += 1;
         if (this.#pending.length > PIECE_CHARACTERS) await this.#write();
-        await this.#takeTurns();
+        await takeTurn();
       }
     }
     return end(false, false);
   }
 
-  /** Adds a last text, and sends what was not sent yet. */
+  /** Adds a last text, sends everything that was not sent yet, and ends the reply. */
   async end(text: string): Promise<void> {
     this.add(text);
     const { response } = this.#call;
@@ -130,7 +137,7 @@ export class JsonReply {
       await this.#write();
       return void response.end();
     }
-    // The same as `sendJson`, of which see the comment.
+    // The comment of `sendJson` says why it is sent in Latin-1.
     this.#sendType();
     response.setHeader('content-length', this.#bytes);
     response.end(this.#pending, this.#bytes === this.#pending.length ? 'latin1' : 'utf8');
@@ -146,7 +153,7 @@ export class JsonReply {
     this.#bytes += bytes;
   }
 
-  /** Makes the JSON of a value that has a long text, in turns with other requests. */
+  /** Makes the JSON of a value with a long text, in turns with other requests. */
   async #makePieces(value: unknown): Promise<Pieces> {
     const made: Buffer[] = [];
     let bytes = 0;
@@ -154,7 +161,7 @@ export class JsonReply {
       const piece = Buffer.from(text);
       made.push(piece);
       bytes += piece.length;
-      await this.#takeTurns();
+      await takeTurn();
     }
     return { made, bytes };
   }
@@ -165,10 +172,15 @@ export class JsonReply {
     this.#bytes += bytes;
   }
 
-  /** Writes what was gathered. */
+  /**
+   * Sends the text that was gathered. The first call sends the head of the reply, and before that waits for its share
+   * of the memory of long replies.
+   */
   async #write(): Promise<void> {
     const { response, principal } = this.#call;
     if (!response.headersSent) {
+      // Nobody reads it any more, so it need not wait among those that are read.
+      requireClient(response);
       this.leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, this.#heldBytes);
       this.#sendType();
     }
@@ -182,24 +194,17 @@ export class JsonReply {
     const hasRoom = response.write(bytes);
     if (!hasRoom) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
   }
-
-  /** Lets other requests in if this one has had its turn. */
-  async #takeTurns(): Promise<void> {
-    if (performance.now() < this.#turnEndsAt) return;
-    await nextTurn();
-    this.#turnEndsAt = performance.now() + TURN_MS;
-  }
 }
 
-/** JSON that was made in pieces. */
+/** JSON that was made in pieces, and its length in all. */
 interface Pieces {
   readonly made: readonly Buffer[];
   readonly bytes: number;
 }
 
 /**
- * Answers 200 with an object whose lists may be long. Of each list that does not fit, the last items are left out, and
- * the reply says `truncated`.
+ * Answers 200 with an object whose lists may be long. A list with which the reply would exceed 8 MiB ends early, and
+ * the reply then says `truncated`.
  * @param heldBytes memory that the object takes, estimated
  */
 export async function sendObject(call: TenantCall, object: object, heldBytes: number): Promise<void> {

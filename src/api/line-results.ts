@@ -1,22 +1,22 @@
 import type { Response } from 'express';
 import { roomIn } from './room-in.ts';
 
-/** Longest silence of an upload before it is given up, ms. */
+/** Longest pause in an upload, after which it is given up (ms). */
 export const IDLE_MS = 60_000;
 
-/** The results of the lines of an upload, which are sent while the upload goes on. */
+/** The results of the lines of an upload. They are sent while the upload still arrives. */
 export interface LineResults {
-  /** Adds a result, to be sent with the next flush. */
+  /** Adds the result of a line, to be sent with the next flush. */
   push(result: object): void;
-  /** Sends the results so far; resolves when the client can take more. */
+  /** Sends the results added so far, and waits until the client can take more. */
   flush(): Promise<void>;
-  /** Sends what is left, and the summary as the last line. */
+  /** Sends the remaining results, and the summary as the last line. */
   end(summary: object): void;
 }
 
 /**
- * Makes the results of a reply in NDJSON.
- * @param readerTimeoutMs time after which a client that reads nothing is cut off
+ * Makes a sender of results that answers in NDJSON.
+ * @param readerTimeoutMs time after which the connection of a client that reads nothing is closed
  */
 export function streamedResults(response: Response, status: number, readerTimeoutMs: number): LineResults {
   let pending = '';

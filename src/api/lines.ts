@@ -1,6 +1,7 @@
+import { takeTurn } from '../engine/index.ts';
 import type { Readable } from 'node:stream';
 
-/** One line of an upload, without its line feed; a carriage return stays. Blank lines are never yielded. */
+/** One line of an upload, without its line feed; a carriage return stays. */
 export interface Line {
   /** Line number in the upload, counted from 1; blank lines count. */
   readonly number: number;
@@ -9,10 +10,11 @@ export interface Line {
 }
 
 /**
- * Cuts a stream of bytes into lines, and yields together the lines that ended within one chunk; a last line needs no
- * line feed. Holds at most one line and one chunk. Throws what the stream throws, so the unfinished line of an upload
- * that breaks off is never yielded.
- * @param options `maxBytes` is the longest line, without its line feed, that is yielded with its bytes
+ * Splits a stream of bytes into lines, and yields the lines that end in one chunk together. Blank lines are skipped; a
+ * last line needs no line feed. It holds at most one line and one chunk, and takes turns with other requests, as much
+ * of a body may arrive at once. It throws what the stream throws, so the unfinished line of an upload that breaks off
+ * is never yielded.
+ * @param options `maxBytes` is the length of the longest line, without its line feed, that is yielded with its bytes
  */
 export async function* linesOf(
   stream: Readable,
@@ -44,19 +46,26 @@ export async function* linesOf(
     }
     if (start < chunk.length) keep(chunk.subarray(start));
     if (lines.length > 0) yield lines;
+    await takeTurn();
   }
   const last: Line[] = [];
   if (size > 0) finishInto(last);
   if (last.length > 0) yield last;
 }
 
-/** Cuts the lines that arrived together into groups of at most `size`. */
+/**
+ * Divides the lines that arrived together into groups of at most `size`, and lets other requests run between two
+ * groups.
+ */
 export async function* groupsOf(
   batches: AsyncIterable<readonly Line[]>,
   size: number,
 ): AsyncGenerator<readonly Line[]> {
   for await (const lines of batches) {
-    for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size);
+    for (let at = 0; at < lines.length; at += size) {
+      yield lines.slice(at, at + size);
+      await takeTurn();
+    }
   }
 }
 

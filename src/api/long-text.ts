@@ -1,4 +1,4 @@
-/** Texts of a document that are read from the body it was sent in, a piece at a time. */
+/** Decodes long strings of a JSON body piece by piece: the text or the base64 data of a document. */
 import { isUtf8 } from 'node:buffer';
 import { EngineError } from '../engine/index.ts';
 import { LONE_SURROGATE } from './json-problem.ts';
@@ -10,9 +10,9 @@ const UNICODE_ESCAPE_BYTES = 6;
 const NOT_BASE64 = 'data: expected base64; for text send it as text, or with encoding utf8';
 
 /**
- * Decodes a JSON string into its characters, in pieces. A pair of surrogates is never cut.
- * @param encoded bytes of the string between its quotes, in pieces
- * @throws EngineError `invalid` if the string is malformed
+ * Decodes the bytes of a JSON string into its characters, in pieces. A surrogate pair is never separated.
+ * @param encoded bytes of the string between its quotes, in pieces of any size
+ * @throws EngineError `invalid` if the string is malformed JSON, UTF-8 or Unicode
  */
 export async function* readLongText(encoded: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let kept: Buffer = Buffer.alloc(0);
@@ -25,7 +25,7 @@ export async function* readLongText(encoded: AsyncIterable<Buffer>): AsyncGenera
   if (kept.length > 0) yield unescaped(kept);
 }
 
-/** Counts the bytes before the first character or escape that the end of the bytes cuts. */
+/** Counts the bytes up to the last character or escape that is complete. */
 function wholeCharacters(bytes: Buffer): number {
   let at = bytes.indexOf(BACKSLASH);
   while (at !== -1) {
@@ -56,15 +56,15 @@ function unescaped(bytes: Buffer): string {
   return text;
 }
 
-/** Encodes a text, whose pieces hold whole characters, as UTF-8. */
+/** Encodes pieces of a text as UTF-8. A piece must not end within a surrogate pair. */
 export async function* toUtf8(pieces: AsyncIterable<string>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) yield Buffer.from(piece);
 }
 
 /**
- * Decodes base64 strictly: Node's own decoder skips characters that are not base64 and returns another file. White
- * space between the digits is allowed.
- * @throws EngineError `invalid`
+ * Decodes base64 strictly, also in its URL-safe alphabet. Node's own decoder would skip characters that are not base64
+ * and return other bytes. White space between the digits is allowed.
+ * @throws EngineError `invalid` if the text is not base64
  */
 export async function* fromBase64(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {
   let digits = '';

@@ -1,7 +1,9 @@
 import { DEFAULT_TENANT, EngineError, type Principal } from '../engine/index.ts';
 
 /**
- * Throws EngineError `forbidden` unless a caller may act for the whole service: admin keys of the default tenant may.
+ * Throws EngineError `forbidden` unless the caller acts in the default tenant. An admin of that tenant is an operator,
+ * who may act for the whole service. Only the tenant is checked here; the routes that call this require the role
+ * `admin`.
  * @param what what the caller asked for, as the subject of a sentence, such as `the log of the service`
  */
 export function requireOperator({ tenantId }: Principal, what: string): void {
@@ -9,7 +11,10 @@ export function requireOperator({ tenantId }: Principal, what: string): void {
   throw new EngineError('forbidden', `${what} needs an admin key of the default tenant`);
 }
 
-/** Returns the tenant that a request names; one that is not the caller's own is for operators. */
+/**
+ * Returns the id of the tenant that a request names, by default the caller's own. Only operators may name another one.
+ * @throws EngineError `forbidden` if another caller does
+ */
 export function tenantNamed(named: string | undefined, principal: Principal, what: string): string {
   if (named === undefined || named === principal.tenantId) return principal.tenantId;
   requireOperator(principal, what);

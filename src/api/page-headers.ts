@@ -1,4 +1,4 @@
-/** Directives of the content security policy that every page of this server shares. */
+/** Directives that the content security policies of all pages of this server share. */
 const SHARED_POLICY = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -8,9 +8,9 @@ const SHARED_POLICY = {
 } as const;
 
 /**
- * Headers of a page for a browser, besides those of every reply (security-headers.ts): it loads from this server alone,
- * no other site may frame it, and it may use no device.
- * @param policy the directives of its content security policy besides those that all pages share
+ * Returns the headers of an HTML page, besides those of every reply (security-headers.ts). The page may load from this
+ * server alone, may not be framed by another site, and may use no camera, microphone or other device.
+ * @param policy further directives of its content security policy; one of the same name replaces a shared one
  */
 export function pageHeaders(policy: Readonly<Record<`${string}-${string}`, string>>): Map<string, string> {
   const directives = Object.entries({ ...SHARED_POLICY, ...policy }).map(([name, sources]) => `${name} ${sources}`);

@@ -1,14 +1,14 @@
 import { EngineError } from '../engine/index.ts';
 
-/** Most parameters of a query string. */
+/** Greatest number of parameters in a query string. */
 const MAX_PARAMETERS = 64;
 
 /**
- * Reads a query string without its `?`; a name that is given several times becomes a list, and one without a value has
- * ''. It is stricter than Node's own reader, which keeps malformed escapes as they are and turns invalid UTF-8 into
- * replacement characters.
+ * Reads a query string without its `?`. A name that is given several times has a list of values, a name without a value
+ * has '', and `+` becomes a space. It is stricter than Node's own reader, which keeps malformed escapes as they are and
+ * turns invalid UTF-8 into replacement characters.
  * @returns the parameters by name, in an object without a prototype; empty for null, undefined and ''
- * @throws  EngineError `invalid` for a malformed escape or more than `MAX_PARAMETERS` parameters
+ * @throws EngineError `invalid` for a malformed escape or more than 64 parameters
  */
 export function parseQueryString(text: string | null | undefined): Record<string, string | string[]> {
   const parameters = Object.create(null) as Record<string, string | string[]>;

@@ -6,7 +6,7 @@ import { pageHeaders } from './page-headers.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext } from './route.ts';
 
-/** Path of the board. */
+/** Path of the page that shows BullMQ's queues. */
 export const QUEUE_BOARD_PATH = '/admin/queues';
 
 /**
@@ -20,7 +20,11 @@ export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper):
   const close = () => void opening?.then((board) => board.close()).catch(() => {});
   stop.addEventListener('abort', close, { once: true });
 
-  /** Opens the board, and opens it again after Redis was lost: the old one may hold queues that never became ready. */
+  /**
+   * Returns the open board. If it is not open, or Redis was lost since, a new one is opened: the old one may hold
+   * queues that never became ready.
+   * @throws EngineError `unavailable` while Redis does not answer
+   */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {
     const state = engine.queueState();
     const current = await opening;
@@ -59,8 +63,8 @@ interface Board {
 }
 
 /**
- * Headers of the board, which brings its own scripts and styles. Its page also asks another host for a font; this
- * policy refuses that. The inline styles belong to an animation and an editor.
+ * Headers of the board, which comes with its own scripts and styles. Its page also requests a font from another host,
+ * which this policy refuses. The inline styles belong to an animation and an editor.
  */
 const BOARD_HEADERS = pageHeaders({
   'style-src': "'self' 'unsafe-inline'",
@@ -110,9 +114,9 @@ function redisIsDown(cause?: unknown): EngineError {
 const BASIC = /^basic +([A-Za-z0-9+/]{1,2048}={0,2}) *$/i;
 
 /**
- * Admits an admin of the default tenant only, because the queues carry the jobs of all tenants. A browser asks its user
- * for a name and a password (HTTP Basic): the key is the password, and the name is ignored. No other path accepts a key
- * this way, because a browser sends it again by itself.
+ * Throws unless the caller is an admin of the default tenant, because the queues carry the jobs of all tenants. A
+ * browser asks its user for a name and a password (HTTP Basic): the password is the key, and the name is ignored. No
+ * other path accepts a key this way, because a browser repeats it in later requests by itself.
  * @throws EngineError `unauthenticated`, `forbidden`
  */
 async function requireOperator(request: Request, response: Response, door: Doorkeeper): Promise<void> {

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { EngineError, isEngineError } from '../engine/index.ts';
-import { checkJson, type JsonBounds } from './check-json.ts';
+import { EngineError, isEngineError, takeTurn } from '../engine/index.ts';
+import { checkJsonInSteps, type JsonBounds } from './check-json.ts';
 
-/** Longest JSON body that is read, in bytes; uploads of documents may be longer. */
+/** Longest JSON body that is read, in bytes. Uploads of documents have another bound. */
 export const MAX_JSON_BYTES = 1024 * 1024;
-/** Time limit for a whole body, ms, so that slow senders cannot hold connections open. */
+/** Longest time until a whole body has arrived (ms), so that slow senders cannot hold connections open. */
 const BODY_TIMEOUT_MS = 25_000;
 
 /** A JSON body: the parsed value, and the bytes as they were sent. */
@@ -15,19 +15,21 @@ export interface JsonBody {
 }
 
 /**
- * Reads a JSON body of at most `MAX_JSON_BYTES`. `express.json` does not fit: it reads an oversized body to its end
- * before it refuses it, turns bytes that are not UTF-8 into replacement characters, and decompresses.
+ * Reads a JSON body of at most 1 MiB. `express.json` does not fit: it reads an oversized body to its end before it
+ * refuses it, turns bytes that are not UTF-8 into replacement characters, and decompresses.
  * @throws EngineError `unsupported` for another media type, charset or encoding; `too_large` as soon as the size is
- *   known; `invalid` for a missing body, malformed UTF-8 or JSON, and for a body that is slow or breaks off
+ *   known; `invalid` for a missing body, malformed UTF-8 or JSON, a body that `checkJson` refuses, and one that takes
+ *   more than 25 s or breaks off
  */
 export async function readJson(request: IncomingMessage): Promise<JsonBody> {
   requireJson(request);
   const bytes = await readBytes(request, MAX_JSON_BYTES, BODY_TIMEOUT_MS);
-  return { value: parseJson(bytes), bytes };
+  return { value: await parseJsonInTurns(bytes), bytes };
 }
 
 /**
- * Checks that a body is declared as JSON. @throws EngineError `unsupported` for another type, none, or as `mediaTypeOf`
+ * Checks that a request declares its body as JSON.
+ * @throws EngineError `unsupported` for another media type or none, a charset other than UTF-8, or a content encoding
  */
 export function requireJson(request: IncomingMessage): void {
   const mediaType = mediaTypeOf(request);
@@ -38,7 +40,7 @@ export function requireJson(request: IncomingMessage): void {
   );
 }
 
-/** True if the request announces a body; a chunked body may still turn out to be empty. */
+/** Tells whether a request announces a body. A chunked body may still turn out to be empty. */
 export function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
@@ -71,8 +73,8 @@ export function mediaTypeOf(request: IncomingMessage): string | undefined {
 
 /**
  * Reads a whole body of at most `maxBytes` into memory.
- * @throws EngineError `too_large`; `invalid` if it has not arrived after `timeoutMs`, or breaks off. Bytes that arrive
- *   later are dropped.
+ * @throws EngineError `too_large`; `invalid` if the body has not arrived after `timeoutMs`, or breaks off. Bytes that
+ *   arrive after an error are dropped
  */
 export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
@@ -102,20 +104,79 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
 }
 
 /**
- * Parses a JSON text.
- * @param most its bounds; those of a body if left out
- * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, and as `checkJson` does. The message does
- *   not quote the text, as V8's own message would.
+ * Parses the bytes of a JSON text, after `checkJson` has accepted it.
+ * @param most greatest numbers of values and field names; by default 100,000 and 20,000
+ * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, a field that an object names twice, a
+ *   number that JavaScript cannot keep, or too many values, names or levels. The message does not quote the text, as
+ *   V8's own message would
  */
 export function parseJson(bytes: Buffer, most?: JsonBounds): unknown {
+  const steps = parseJsonInSteps(bytes, most);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** Length from which on a body is parsed in turns with other requests, in bytes. */
+const LONG_BYTES = 64 * 1024;
+
+/** Parses a JSON text as `parseJson` does, a long one in turns with other requests. */
+export async function parseJsonInTurns(bytes: Buffer, most?: JsonBounds): Promise<unknown> {
+  if (bytes.length < LONG_BYTES) return parseJson(bytes, most);
+  const steps = parseJsonInSteps(bytes, most);
+  for (;;) {
+    const { done, value } = steps.next();
+    await takeTurn();
+    if (done) return value;
+  }
+}
+
+/** Length from which on the fields of an object are parsed one by one in steps, in UTF-16 code units. */
+const LONG_CHARACTERS = 64 * 1024;
+
+/**
+ * Parses a JSON text as `parseJson` does, in steps, so that a caller may give others a turn between two of them. A step
+ * parses at most one field of the outermost object, if the text is long.
+ */
+export function* parseJsonInSteps(bytes: Buffer, most?: JsonBounds): Generator<undefined> {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
   if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');
+  yield;
   const text = bytes.toString('utf8');
+  yield;
   try {
-    checkJson(text, most);
-    return JSON.parse(text) as unknown;
+    const commas = yield* checkJsonInSteps(text, most);
+    yield;
+    if (text.length < LONG_CHARACTERS || commas.length === 0) return JSON.parse(text) as unknown;
+    return yield* parseFields(text, commas);
   } catch (error) {
     if (isEngineError(error)) throw error;
     throw new EngineError('invalid', 'the body is malformed JSON');
   }
 }
+
+/**
+ * Parses the fields of an object one by one.
+ * @param commas offsets of the commas between the fields, at least one
+ * @throws SyntaxError for a text that is not JSON
+ */
+function* parseFields(text: string, commas: readonly number[]): Generator<undefined, unknown> {
+  const [start, end] = [text.indexOf('{'), text.lastIndexOf('}')];
+  const isAlone = isBlank(text.slice(0, start)) && isBlank(text.slice(end + 1)) && end > commas.at(-1)!;
+  if (!isAlone) throw new SyntaxError('there is more than an object');
+  const entries: [string, unknown][] = [];
+  for (const [place, to] of [...commas, end].entries()) {
+    const field = text.slice((commas[place - 1] ?? start) + 1, to);
+    if (isBlank(field)) throw new SyntaxError('there is no field between two commas');
+    const parsed = Object.entries(JSON.parse(`{${field}}`) as object) as [string, unknown][];
+    // A bracket that closes the object early leaves more than one field, or text that is not JSON.
+    if (parsed.length !== 1) throw new SyntaxError('there is more than one field between two commas');
+    entries.push(parsed[0]!);
+    yield;
+  }
+  // A field named __proto__ stays a field.
+  return Object.fromEntries(entries);
+}
+
+const isBlank = (text: string) => /^[ \t\r\n]*$/.test(text);

@@ -29,17 +29,17 @@ import {
   type IngestBody,
   type IngestUrlBody,
 } from './schemas/documents.ts';
-import { LIMITS } from './schemas/limits.ts';
+import { LIMITS } from './schemas/value-limits.ts';
 import { parse } from './schemas/parse.ts';
 import { toNewDocument } from './wire/documents.ts';
 
-/** Takes over the document that a request describes; from then on the engine owns its file. */
+/** Stores the document that a request describes. From this call on, the engine owns its uploaded file. */
 export type Accept<Result> = (document: NewDocument) => Promise<Result>;
 
 /**
- * Reads the document of a request, a form with a file or JSON with data or text, and passes it to `accept`.
- * @throws EngineError `unsupported` for another media type, for a format that is not read, and for a file in another
- *   format than it names; also what `parse`, `receiveForm` and `receiveJson` throw
+ * Reads the document of a request, either a form with a file or JSON with `data` or `text`, and passes it to `accept`.
+ * @throws EngineError `unsupported` for another media type, a format that cannot be read, and a file whose content is
+ *   of another format than its name or type says; also what `parse`, `receiveForm`, `receiveJson` and `accept` throw
  */
 export function readDocument<Result>(call: TenantCall, accept: Accept<Result>): Promise<Result> {
   if (isForm(call)) return readForm(call, accept, (fields) => fields);
@@ -49,9 +49,9 @@ export function readDocument<Result>(call: TenantCall, accept: Accept<Result>): 
 }
 
 /**
- * Reads the replacement of a document: a form, or JSON with data, text or a URL. The document keeps its user; it also
- * keeps its session and external id unless the request names others.
- * @throws EngineError `not_found` if the body names another user; also what `readDocument` throws
+ * Reads the new version of a document: a form, or JSON with `data`, `text` or `url`. The document keeps its user; it
+ * also keeps its session and external id unless the request names others.
+ * @throws EngineError `not_found` if the body names another user; also what `readDocument` and `toPage` throw
  */
 export function readReplacement<Result>(call: TenantCall, replaced: Document, accept: Accept<Result>): Promise<Result> {
   const keepIdentity = <Fields extends DocumentFields>(fields: Fields): Fields => {
@@ -72,19 +72,22 @@ export function readReplacement<Result>(call: TenantCall, replaced: Document, ac
   );
 }
 
-/** True if a JSON body has a field `url`, whatever it holds. */
+/** Tells whether a JSON body has a field `url`, whatever its value is. */
 export function hasUrl(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'url');
 }
 
-/** The tenant of a call, and the longest file that this server takes, in bytes. */
+/**
+ * Returns the tenant of a call, and the size of the largest file that this server accepts (`OM_UPLOAD_MAX_MB`), in
+ * bytes.
+ */
 export function limitsOf({ api, tenant }: TenantCall) {
   return { tenant, fileBytes: api.engine.config.OM_UPLOAD_MAX_MB * 1024 * 1024 };
 }
 
 /**
- * Describes a page that is to be fetched.
- * @throws EngineError `forbidden` if pages are not fetched here (`OM_URL_INGEST`)
+ * Makes the document of a web page that is to be fetched.
+ * @throws EngineError `forbidden` if this server does not fetch pages (`OM_URL_INGEST`)
  */
 export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): NewDocument {
   if (!api.engine.config.OM_URL_INGEST)
@@ -96,9 +99,11 @@ export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): 
 }
 
 /**
- * Writes the document of a JSON body to disk and passes it to `accept`.
- * @throws EngineError `too_large` for a file over the limit; `invalid` for malformed base64 or too long a name;
- *   `unsupported` for a format that is not read; `storage_full`; also what `accept` throws
+ * Writes the document of a JSON body to disk and passes it to `accept`. Its content is `text`, or else `data`, which is
+ * base64 unless the format or `encoding` says that it is text.
+ * @throws EngineError `too_large` for a file over OM_UPLOAD_MAX_MB; `invalid` for malformed base64 or a name over the
+ *   limit; `unsupported` for a format that cannot be read; `storage_full` if the disk is full; also what `accept`
+ *   throws
  */
 export async function acceptFile<Result>(
   call: TenantCall,
@@ -147,7 +152,10 @@ async function readForm<Result>(
   });
 }
 
-/** Passes a stored file to `accept`; deletes the file if its document cannot be described. */
+/**
+ * Makes the document of a stored file with `describe` and passes it to `accept`. If `describe` throws, the file is
+ * deleted.
+ */
 async function handOver<Result>(
   file: StoredUpload,
   accept: Accept<Result>,
@@ -190,11 +198,14 @@ interface FileNames {
   readonly mediaType: string | null;
   readonly charset: string | null;
   readonly fileName: string;
-  /** Extension of the file name, without the dot, in lower case; '' for none. */
+  /** Extension of the file name, without the dot, in lower case; '' if it has none of 1 to 16 characters. */
   readonly extension: string;
 }
 
-/** @throws EngineError `invalid` for a name that is too long, `unsupported` for a malformed content type */
+/**
+ * Reads what a caller says about a file: its media type and charset, its name, and the extension of the name.
+ * @throws EngineError `invalid` for a name over the limit, `unsupported` for a malformed content type
+ */
 function namesOf(contentType: string | null | undefined, givenName: string | null | undefined): FileNames {
   const fileName = cleanFileName(givenName ?? '');
   const extension = /\.([A-Za-z0-9_+-]{1,16})$/.exec(fileName)?.[1]?.toLowerCase() ?? '';
@@ -206,7 +217,11 @@ function namesOf(contentType: string | null | undefined, givenName: string | nul
   return { mediaType: mediaTypeNamed(type), charset: charset?.[1] ?? null, fileName, extension };
 }
 
-/** Media type of a content type, or of a short name: OpenMemory's clients send `pdf` for `application/pdf`. */
+/**
+ * Returns the media type that a content type or a short name stands for (OpenMemory's clients send `pdf` for
+ * `application/pdf`). It is null for '' and `application/octet-stream`, which say nothing.
+ * @throws EngineError `unsupported` for any other text
+ */
 function mediaTypeNamed(type: string): string | null {
   if (type === '' || type === 'application/octet-stream') return null;
   if (/^[\w.+-]+\/[\w.+-]+$/.test(type)) return type;
@@ -218,13 +233,14 @@ function mediaTypeNamed(type: string): string | null {
   );
 }
 
-/** Characters that change the direction of the text behind them: they make one name look like another. */
+/** Characters that change the direction of the text after them, so that one name can look like another. */
 const BIDI_CONTROLS = '\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069';
 const INVISIBLE = new RegExp(`[\\p{Cc}${BIDI_CONTROLS}]`, 'gu');
 
 /**
- * Makes a given name safe to show: the last part of its path, without invisible characters; '' if nothing is left.
- * @throws EngineError `invalid` for a name that is too long
+ * Makes a file name safe to display: the last segment of its path, without control and direction characters. It is ''
+ * if nothing is left, and for `.` and `..`.
+ * @throws EngineError `invalid` for a name over the limit
  */
 function cleanFileName(name: string): string {
   const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
@@ -237,7 +253,10 @@ function cleanFileName(name: string): string {
 const BINARY_FORMATS: ReadonlySet<DocumentFormat> = new Set(['pdf', 'docx', 'pptx', 'xlsx', 'epub']);
 const TEXT_TYPE = /^(?:text|message)\/|[/+](?:json|xml|yaml)$/;
 
-/** If the caller names no encoding, the format decides: a file that is not text can only be base64. */
+/**
+ * Tells whether `data` is base64. If the caller names no `encoding`, the format decides: a file that is not text can
+ * only be base64.
+ */
 function isBase64({ encoding }: IngestBody, { mediaType, extension }: FileNames): boolean {
   if (encoding != null) return encoding === 'base64';
   const format = mediaType === null ? formatOfExtension(extension) : formatOfMediaType(mediaType);

@@ -1,6 +1,6 @@
 /**
- * Receives bodies that are too large for memory: they go straight to a file in the tenant's uploads folder, with no
- * more than a few chunks in memory. The caller's name of a file never becomes part of a path.
+ * Receives bodies that are too large for memory. They are written straight to a file in the tenant's uploads folder,
+ * with at most a few chunks in memory. The caller's name of a file never becomes part of a path.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -13,56 +13,58 @@ import busboy, { type BusboyEvents, type FieldInfo, type FileInfo } from 'busboy
 import { EngineError, SNIFFED_BYTES, type Tenant, type Upload } from '../engine/index.ts';
 import { JsonOutline } from './json-outline.ts';
 import { readLongText } from './long-text.ts';
-import { MAX_JSON_BYTES, parseJson, readJson, requireJson } from './read-body.ts';
+import { MAX_JSON_BYTES, parseJsonInTurns, readJson, requireJson } from './read-body.ts';
 
 /**
- * A file that survives a power cut: its bytes and its folder's entry are on disk. Its holder must pass it to the engine
- * or discard it.
+ * An uploaded file that was fsynced together with its folder's entry, so that it survives a power cut. Its holder must
+ * pass it to the engine or discard it.
  */
 export interface StoredUpload {
   readonly upload: Upload;
   /** Size of the file in bytes. */
   readonly bytes: number;
   readonly sha256: Uint8Array;
-  /** First bytes of the file, at most SNIFFED_BYTES. */
+  /** First bytes of the file, from which its format is recognised; at most 4 KiB. */
   readonly start: Uint8Array;
 }
 
 export interface ReceivedForm {
   readonly file: StoredUpload;
-  /** The client's name for the file; '' for none. */
+  /** The client's name for the file; '' if it gave none. */
   readonly fileName: string;
-  /** Media type of the file; null for text/plain too, which the form parser also reports for a part without a type. */
+  /** Media type of the file; null for none and for `text/plain`, which the form parser reports in place of none. */
   readonly mediaType: string | null;
-  /** The client chooses the names, so the object has no prototype. A field that was sent several times is a list. */
+  /**
+   * Fields of the form by name; a field that was sent several times is a list. The client chooses the names, so the
+   * object has no prototype.
+   */
   readonly fields: FormFields;
 }
 
 type FormFields = Record<string, string | string[]>;
 
-/** Time in which a client that sends a body must send `MIN_BYTES` or its end, again and again, ms. */
+/** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
 const MIN_BYTES = 32 * 1024;
-/** Time limit for a whole upload, ms: a fixed part, and a part for its greatest size. */
+/** Longest time of a whole upload (ms): a fixed part, and a part for each MB of its size. */
 const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 
 const MAX_FORM_PARTS = 32;
 const MAX_FIELD_NAME_CHARACTERS = 64;
-/** Longest field of a form, in bytes: metadata is the largest field and may have 16 KiB. */
+/** Longest field of a form, in bytes. Metadata is the longest, with up to 16 KiB. */
 const MAX_FIELD_BYTES = 16 * 1024;
-/** Most bytes of a form besides its file: fields, part headers, boundaries. */
+/** Greatest number of bytes of a form besides its file. */
 const MAX_FORM_BYTES = 1024 * 1024;
-/**
- * Longest content type of a form. RFC 2046 allows boundaries of 70 characters; searching for a longer one is slower.
- */
+/** Longest content type of a form, in characters. RFC 2046 allows boundaries of 70; finding longer ones is slower. */
 const MAX_FORM_TYPE_CHARACTERS = 256;
 
 /**
- * Reads multipart/form-data with exactly one file, in the part `file`, which may stand anywhere among the fields.
- * @param fileBytes longest file that is accepted, in bytes
- * @throws EngineError `invalid` for a malformed form, and for a form that is slow or breaks off; `too_large` as soon as
- *   the size is known; `storage_full`; `unavailable` as `createUpload` does. The file is deleted then.
+ * Reads multipart/form-data with exactly one file, in the part `file`, which may stand anywhere among the fields. The
+ * file is on disk when the promise resolves.
+ * @param fileBytes size of the largest file that is accepted, in bytes
+ * @throws EngineError `invalid` for a malformed form, and for a form that arrives too slowly or breaks off; `too_large`
+ *   as soon as the size is known; `storage_full` and `unavailable` if no file can be written. The file is then deleted.
  */
 export async function receiveForm(request: IncomingMessage, tenant: Tenant, fileBytes: number): Promise<ReceivedForm> {
   const limits = { fileBytes, bodyBytes: fileBytes + MAX_FORM_BYTES };
@@ -134,7 +136,7 @@ function openParser(request: IncomingMessage, fileBytes: number): busboy.Busboy 
   }
 }
 
-/** Adds a field to those of a form. @returns what is wrong with the field; undefined if it was added */
+/** Adds a field to those of a form. Returns what is wrong with the field; undefined if it was added. */
 function addField(
   fields: FormFields,
   { name, value, isCut }: { name: string | undefined; value: string | undefined; isCut: boolean },
@@ -161,19 +163,19 @@ function problemOfFile(name: string | undefined, { encoding }: FileInfo): string
 
 const malformed = (problem: string) => new EngineError('invalid', `the form ${problem}`);
 
-/** Longest JSON body of a document: base64 takes four characters for three bytes; the rest is for the other fields. */
+/** Longest JSON body of a document (bytes): base64 takes 4 characters for 3 bytes; 64 KiB are for other fields. */
 const jsonBytesOf = (fileBytes: number) => Math.ceil((fileBytes * 4) / 3) + 64 * 1024;
 
-/** The texts of a JSON body that are too long for memory. */
+/** The long strings of a JSON body, which stay on disk since they are too long for memory. */
 export interface LongTexts {
-  /** Reads the text for which this value stands in the body; undefined if the value is itself. */
+  /** Finds the long string that this value replaces in the parsed body; undefined for an ordinary string. */
   find(value: string): LongText | undefined;
 }
 
 export interface LongText {
-  /** Length of the text as it is written in the body, in bytes; the text itself is no longer. */
+  /** Length of the string as it is written in the body, in bytes. Decoded, it is not longer. */
   readonly bytes: number;
-  /** File of the body. */
+  /** The file that holds the body. */
   readonly body: Upload;
   read(): AsyncIterable<string>;
 }
@@ -181,12 +183,13 @@ export interface LongText {
 const NO_LONG_TEXTS: LongTexts = { find: () => undefined };
 
 /**
- * Reads a JSON body that holds a document. A body over MAX_JSON_BYTES is written to disk, and the strings `data` and
- * `text` stay there; all else of it may have MAX_JSON_BYTES.
- * @param fileBytes longest document that is accepted, in bytes
- * @param use receives the value, in which another string stands for each long text; they can be read until its promise
- *   settles
- * @throws EngineError as `readJson` and `receiveForm` do
+ * Reads a JSON body that holds a document. If the body is over 1 MiB or does not announce its length, it is written to
+ * disk, and the strings `data` and `text` stay there; everything else in it may take 1 MiB.
+ * @param fileBytes size of the largest document that is accepted, in bytes
+ * @param use receives the value, in which a short string replaces each long one. The long ones can be read until the
+ *   promise of `use` settles; then the body is deleted.
+ * @throws EngineError `unsupported`, `invalid`, `too_large`, `storage_full` or `unavailable`, by the reasons that
+ *   `readJson` and `receiveForm` give; also what `use` throws
  */
 export async function receiveJson<Result>(
   request: IncomingMessage,
@@ -205,13 +208,13 @@ export async function receiveJson<Result>(
     return place && { bytes: place.end - place.start, body: upload, read: () => readLongText(upload.readPart(place)) };
   };
   try {
-    return await use(parseJson(outline.rest()), { find });
+    return await use(await parseJsonInTurns(outline.rest()), { find });
   } finally {
     upload.discard();
   }
 }
 
-/** Writes a body to disk as it arrives. It need not survive a crash, so there is no fsync. */
+/** Writes a body to disk while it arrives, without an fsync, as the file need not survive a crash. */
 async function spool(
   request: IncomingMessage,
   {
@@ -267,7 +270,6 @@ function refuseAnnounced(request: IncomingMessage, { fileBytes, bodyBytes }: Bod
   if (Number(request.headers['content-length'] ?? 0) > bodyBytes) throw tooLarge(fileBytes);
 }
 
-/** Most bytes of a body that will be written to disk. */
 function maxBytesOf(request: IncomingMessage, { bodyBytes }: BodyLimits): number {
   return Number(request.headers['content-length'] ?? bodyBytes);
 }
@@ -277,9 +279,9 @@ function tooLarge(fileBytes: number): EngineError {
 }
 
 /**
- * Calls `onFailure` when a body grows over its limit, stays silent, takes too long or breaks off. Bytes that arrive
- * after that are dropped.
- * @returns a function that ends the watch
+ * Calls `onFailure` if a body exceeds its limit, sends less than 32 KiB in 30 s, takes too long in all, or breaks off.
+ * It may call it more than once.
+ * @returns a function that ends the watch; the watch also ends with the body
  */
 function watchArrival(
   request: IncomingMessage,
@@ -312,7 +314,7 @@ function watchArrival(
   return stop;
 }
 
-/** Writes a document to disk that is made from a long text. Throws as `storeBytes` does. */
+/** Writes a document made from a long string to disk. @throws EngineError `too_large`, `storage_full`, `unavailable` */
 export async function storeLongText(
   tenant: Tenant,
   { text, pieces }: { readonly text: LongText; readonly pieces: AsyncIterable<Buffer> },
@@ -334,7 +336,7 @@ export function storeBytes(tenant: Tenant, bytes: Buffer): Promise<StoredUpload>
   return storeUpload(tenant, slicesOf(bytes), bytes.length);
 }
 
-/** Cuts a document into slices: hashing and writing all of it at once would hold up every other request. */
+/** Divides a document into slices, since hashing and writing all of it at once would hold up every other request. */
 function* slicesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
 }
@@ -342,8 +344,8 @@ function* slicesOf(bytes: Buffer): Generator<Buffer> {
 const SLICE_BYTES = 256 * 1024;
 
 /**
- * Writes, hashes and fsyncs an upload.
- * @throws EngineError `storage_full`, `unavailable`; also what the source throws. The file is deleted then.
+ * Writes, hashes and fsyncs an upload. @throws EngineError `storage_full`, `unavailable`; also what the source throws.
+ * The file is then deleted.
  */
 async function storeUpload(
   tenant: Tenant,
@@ -378,7 +380,7 @@ async function storeUpload(
   }
 }
 
-/** Fsyncs a folder: a new file survives a power cut only once its folder's entry is on disk too. */
+/** Fsyncs a folder: a new file survives a power cut only once the folder's entry for it is on disk too. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -1,18 +1,18 @@
 import { EngineError } from '../engine/index.ts';
 
 const MIB = 1024 * 1024;
-/** Memory that the large replies under way may hold, in bytes: of one key, and of all keys together. */
+/** Greatest memory of large replies that are being sent (bytes): for one key, and for all keys together. */
 const KEY_BYTES = 32 * MIB;
 const TOTAL_BYTES = 128 * MIB;
-/** Memory of replies under way from which on also the first reply of a key waits, in bytes. */
+/** Memory of large replies being sent at which even the first reply of a key has to wait (bytes). */
 const FULL_BYTES = 256 * MIB;
-/** Memory that the large replies may hold that wait for a place, in bytes: of one key, and of all keys together. */
+/** Greatest memory of large replies that wait to be sent (bytes): for one key, and for all keys together. */
 const KEY_WAITING_BYTES = 64 * MIB;
 const TOTAL_WAITING_BYTES = 128 * MIB;
-/** Longest time for which a large reply waits for a place (ms). */
+/** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
 
-/** Bytes of replies: of each key, and of all keys. */
+/** Bytes of replies in one state, being sent or waiting: by key, and in all. */
 interface Share {
   readonly ofKey: Map<string, number>;
   total: number;
@@ -25,25 +25,26 @@ interface Waiting {
 }
 
 /**
- * The memory that large replies hold in this process. A client that reads slowly keeps its reply's memory; others of
- * its key then wait, and are refused after a while, so that no key can fill the memory with replies that nobody reads.
+ * Limits the memory that large replies hold in this process. A client that reads slowly keeps the memory of its reply;
+ * other replies to its key then wait, and are refused after 5 s. So no key can fill the memory with replies that nobody
+ * reads.
  */
-class ReplyPlaces {
+export class ReplyPlaces {
   readonly #held: Share = { ofKey: new Map(), total: 0 };
   readonly #waiting: Share = { ofKey: new Map(), total: 0 };
   #queue: Waiting[] = [];
 
-  /** Memory of the replies under way, and of those that wait, in bytes. */
+  /** Memory of the replies that are being sent and of those that wait (bytes). */
   get bytes(): { readonly held: number; readonly waiting: number } {
     return { held: this.#held.total, waiting: this.#waiting.total };
   }
 
   /**
-   * Takes the memory of a reply, as soon as there is room for it. A key without any reply has room until many keys
-   * leave theirs unread.
-   * @param key whose reply it is
+   * Reserves memory for a reply, and waits until it is free. A key may have 32 MiB and all keys together 128 MiB, but
+   * the first reply of a key is admitted until all hold 256 MiB.
+   * @param key name of the key to which the reply is sent
    * @returns a function that gives the memory back; calling it again does nothing
-   * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait, or after `waitMs`
+   * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait already, or after `waitMs`
    */
   async enter(key: string, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {
     if (!this.#hasRoom(key, bytes)) await this.#wait(key, bytes, waitMs);
@@ -88,7 +89,7 @@ class ReplyPlaces {
   }
 }
 
-/** The places of this process. */
+/** The one `ReplyPlaces` of this process, which all its requests share. */
 export const replyPlaces = new ReplyPlaces();
 
 function add(share: Share, key: string, bytes: number): void {

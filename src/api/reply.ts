@@ -3,33 +3,40 @@ import type { RateClass } from '../engine/index.ts';
 
 /** Data of a request that middleware and handlers share, in Express's `response.locals`. */
 export interface Locals {
-  /** Id of the request in its reply and in the log: the client's `x-request-id` if that is well-formed, else new. */
+  /**
+   * Id of the request in its reply and in the log: the client's `x-request-id` if that is well-formed, else a new one.
+   */
   requestId: string;
   /** Time at which the request arrived, as `performance.now()`. */
   startedAt: number;
   /** Pattern of the route that matched, never the path itself: it becomes a metric label and a log field. */
   route: string;
-  /** Id of the job that the request made, if any. */
+  /** Id of the job that the request made; undefined if it made none. */
   jobId?: string;
-  /** Value of `WWW-Authenticate` in a reply that asks for a key; a plain one by default. */
+  /** Value of `WWW-Authenticate` in a reply 401; `Bearer realm="cairn"` by default. */
   challenge?: string;
-  /** Ends the reply in its own way if its caller's key is revoked or expires; without it the connection is cut. */
+  /**
+   * Called when the caller's key is revoked or expires before the reply has ended, to end the reply. If it is
+   * undefined, the connection is closed.
+   */
   onAdmissionLost?: () => void;
-  /** Id of the request's trace, if it is traced. */
+  /** Id of the request's trace; undefined if it is not traced. */
   traceId?: string;
-  /** What the reply's headers say of each limit of rates, with what was left of it. */
+  /**
+   * For each rate limit from which the request took tokens: how many are left, and its entries in the reply's headers.
+   */
   limits?: Map<RateClass, { readonly remaining: number; readonly policy: string; readonly rest: string }>;
 }
 
-/** Returns the data of a response's request, set by `recordRequests` before any handler runs. */
+/** Returns the shared data of a response's request, which `recordRequests` sets before any handler runs. */
 export function localsOf(response: Response): Locals {
   return response.locals as Locals;
 }
 
 /**
- * Answers with JSON. Express's `json` is not used: it looks for settings, an ETag and freshness on every reply. ASCII,
- * which most replies are, is the same bytes in Latin-1, and Node then writes up to 16 KB to the socket at once. For
- * UTF-8 it reserves three bytes a character, and most answers to queries would take a slower path.
+ * Answers with JSON. Express's `json` is not used, since it looks for settings, an ETag and freshness on every reply.
+ * ASCII, which most replies are, has the same bytes in Latin-1, and Node then writes up to 16 KB to the socket at once.
+ * For UTF-8 it reserves three bytes a character, and most answers to queries would take a slower path.
  */
 export function sendJson(response: Response, status: number, body: unknown, mediaType = 'application/json'): void {
   const text = JSON.stringify(body);

@@ -2,13 +2,21 @@ import type { Response } from 'express';
 import { EngineError } from '../engine/index.ts';
 
 /**
- * Waits until the client has read enough of a response that more can be written. A client that reads nothing for
- * `stallMs` is cut off; a response that another one on the same connection keeps from being sent counts as such.
- * @throws EngineError `unavailable` if the client left or was cut off
+ * Checks that the client of a response is still connected.
+ * @throws EngineError `unavailable` if it has left
+ */
+export function requireClient(response: Response): void {
+  if (response.destroyed) throw hasLeft();
+}
+
+/**
+ * Waits until a response can take more bytes, since its client has read enough. If that takes `stallMs`, the connection
+ * is closed, even if the cause is an earlier response on the same connection.
+ * @throws EngineError `unavailable` if the client left or its connection was closed
  */
 export function roomIn(response: Response, stallMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const onClose = () => reject(new EngineError('unavailable', 'the client left before the reply was sent'));
+  const onClose = () => reject(hasLeft());
   const timer = setTimeout(() => {
     response.req.socket.destroy();
     response.destroy();
@@ -20,4 +28,8 @@ export function roomIn(response: Response, stallMs: number): Promise<void> {
     clearTimeout(timer);
     response.off('drain', resolve).off('close', onClose);
   });
+}
+
+function hasLeft(): EngineError {
+  return new EngineError('unavailable', 'the client left before the reply was sent');
 }

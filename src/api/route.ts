@@ -32,17 +32,20 @@ import type { Wire } from './schemas/values.ts';
 export interface ApiContext {
   readonly engine: Engine;
   readonly ready: () => Readiness;
-  /** Renders every metrics registry of the process in Prometheus's text format. */
+  /** Returns all metrics of the service in Prometheus' text format. */
   readonly metricsText: () => Promise<string>;
-  /** Tells what the whole service did within the last hour. */
+  /** Returns the activity of the whole service within the last hour. */
   readonly activity: () => Promise<Activity>;
   readonly version: string;
-  /** Aborts when the server stops: event streams end and waits are cut short. */
+  /**
+   * Aborts when the server stops. Event streams then end, and requests that wait for background work are answered at
+   * once.
+   */
   readonly stop: AbortSignal;
 }
 
 /**
- * Whether this process should be sent requests; if not, `reasons` holds short reasons such as `draining`, else it is
+ * Whether this process should be sent requests. If not, `reasons` holds short reasons such as `draining`; else it is
  * empty.
  */
 export interface Readiness {
@@ -65,15 +68,16 @@ export interface Call {
   readonly request: Request;
   readonly response: Response;
   /**
-   * Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show.
-   * @param key a key that the request carries in another place than its headers
+   * Identifies the caller, as `Doorkeeper.admit` does, and throws if it is not admitted. Handlers of routes that anyone
+   * may call use it to decide how much to show.
+   * @param key a key that the request carries elsewhere than in its headers
    */
   readonly admit: (access: Exclude<Access, 'anyone'>, key?: string) => Promise<Holder>;
 }
 
 /**
- * A call whose key was accepted. The key determines the tenant, of several with the header `x-cairn-tenant`. For a key
- * that is bound to a user or tags, `tenant` is the view of `boundTenant`.
+ * A call whose key was accepted. The tenant is that of the key; if the key has several, the header `x-cairn-tenant`
+ * chooses one. For a key that is bound to a user or tags, `tenant` reaches only their memories (`boundTenant`).
  */
 export interface TenantCall extends Call {
   readonly principal: Holder;
@@ -88,7 +92,7 @@ export interface Media {
   readonly type: string;
   /** Schema of the whole content, or of one line if the type is `application/x-ndjson`. */
   readonly schema: z.ZodType;
-  /** Schemas of the events' data by event name, if the type is `text/event-stream`. */
+  /** Schemas of the events' data by event name, if the type is `text/event-stream`; else undefined. */
   readonly events?: Readonly<Record<string, z.ZodType>>;
   readonly example: unknown;
 }
@@ -96,11 +100,11 @@ export interface Media {
 export interface Body<Schema extends z.ZodType = z.ZodType> {
   readonly json: Schema;
   readonly example: z.input<Schema>;
-  /** The body may be left out, which is the same as `{}`. */
+  /** Set if the body may be left out, which means the same as `{}`. */
   readonly optional?: true;
   /**
-   * Word for the fields in an error message, such as `filter`, if they may be given in the query string instead of a
-   * body.
+   * Set if the fields may be given in the query string instead of a body. It is the word for the fields in an error
+   * message, such as `filter`.
    */
   readonly orQuery?: string;
   readonly media?: readonly Media[];
@@ -109,7 +113,7 @@ export interface Body<Schema extends z.ZodType = z.ZodType> {
 export interface Reply {
   readonly description: string;
   readonly json?: z.ZodType;
-  /** Example of the reply; made from the examples of the schema if left out. */
+  /** Example of the reply; if left out, it is made from the examples of the schema. */
   readonly example?: unknown;
   readonly headers?: readonly ReplyHeader[];
   readonly media?: readonly Media[];
@@ -133,17 +137,17 @@ interface Description<Path extends string, Query extends z.ZodType, Json extends
   /** Further information for callers, as Markdown. */
   readonly description?: string;
   readonly params?: { readonly [Name in PathName<Path>]: PathParameter };
-  /** Schema of the query string; left out if the query string is not read. */
+  /** Schema of the query string; if left out, the query string is not read. */
   readonly query?: Query;
   readonly body?: Body<Json>;
   readonly headers?: readonly RequestHeader[];
   readonly replies: Answers;
   /**
-   * Whether a second request has no second effect, so that a client may send a request again whose reply got lost. Left
-   * out, every method but POST may be repeated.
+   * Whether clients may send a request again if its reply was lost: true if a second request has no further effect. By
+   * default it is false for POST, and true for every other method.
    */
   readonly repeatable?: boolean;
-  /** What the request spends of its key's rate limits. */
+  /** Rate limits of the key from which each request takes tokens; by default none. */
   readonly limited?: readonly RateClass[];
   /** Meaning of errors that are specific to this route, by code. */
   readonly errors?: Readonly<Partial<Record<ErrorCode, string>>>;
@@ -155,13 +159,17 @@ type PathName<Path extends string> = Path extends `${string}:${infer Name}/${inf
     ? Name
     : never;
 
-/** A request as the route's schemas parsed it, and the function that answers it. */
+/** A request as the route's schemas parsed it, and the functions that read its body and answer it. */
 interface Parsed<Path extends string, Query extends z.ZodType, Json extends z.ZodType, Answers extends Replies> {
   readonly params: { readonly [Name in PathName<Path>]: string };
   readonly query: z.output<Query>;
-  /** Reads and parses the body, once. Throws what `readJson` and `parse` throw. */
+  /**
+   * Reads and parses the body. It must be called at most once.
+   * @throws EngineError `unsupported` for a body other than JSON; `too_large` over 1 MiB; `invalid` if it is malformed,
+   *   does not match the schema or takes more than 25 s; `forbidden` if it names a user to whom the key is not bound
+   */
   readBody(): Promise<z.output<Json>>;
-  /** Answers with JSON. Only the compiler checks its shape. */
+  /** Answers with JSON. Only the compiler checks the shape of `body`; it is not parsed. */
   send<Status extends keyof Answers & number>(status: Status, body: JsonOf<Answers[Status]>): void;
 }
 
@@ -186,7 +194,7 @@ export interface KeyRoute extends AnyRoute {
 }
 export type Route = OpenRoute | KeyRoute;
 
-/** Routes about one subject; the API description shows them together. */
+/** Routes about one subject. The API description groups them under its name. */
 export interface RouteGroup {
   readonly name: string;
   readonly description: string;
@@ -195,7 +203,7 @@ export interface RouteGroup {
 
 /**
  * Declares a route that needs a key. The query string is parsed before the handler is called, the body when the handler
- * reads it.
+ * calls `readBody`. A bound key that names another user in either is refused with `forbidden`.
  */
 export function route<
   const Path extends string,
@@ -207,10 +215,13 @@ export function route<
     readonly access: Exclude<Access, 'anyone'>;
     /**
      * Set if the route reads and writes memories through `tenant` alone, which stays within the bounds of a key that is
-     * bound to a user or tags. Other routes refuse bound keys.
+     * bound to a user or tags. A route without it answers bound keys with `forbidden`.
      */
     readonly forBoundKeys?: true;
-    /** Set if the handler tells the audit log what was read, where that holds reads; by default the route is told. */
+    /**
+     * Set if the handler itself records in the audit log what was read; by default the route's name is recorded. It
+     * matters only with `OM_AUDIT=all`, which records reads.
+     */
     readonly recordsItsReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
@@ -218,7 +229,7 @@ export function route<
   return { ...parts, handle: (call) => parts.handle({ ...call, ...readCall(parts, call) }) };
 }
 
-/** Declares a route that answers anyone, with or without a key. */
+/** Declares a route that answers everyone, with or without a key. */
 export function openRoute<
   const Path extends string,
   Query extends z.ZodType,
@@ -248,7 +259,7 @@ function readCall<Path extends string, Query extends z.ZodType, Json extends z.Z
   };
 }
 
-/** Returns the `user_id` of a parsed query string or body; undefined if it names nobody in particular. */
+/** Returns the `user_id` of a parsed query string or body; undefined if it is missing, empty or not a string. */
 function userNamedBy(value: unknown): string | undefined {
   const named = (value as { readonly user_id?: unknown } | null | undefined)?.user_id;
   return typeof named === 'string' && named !== '' ? named : undefined;

@@ -44,7 +44,7 @@ import { userRoutes } from './routes/users.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 /**
- * All routes, by subject; any other path is a 404. Paths are matched from top to bottom, so a path with a fixed segment
+ * All routes, by subject; any other path is a 404. The first route that matches answers, so a path with a fixed segment
  * must stand before a path with a parameter in its place.
  */
 export const ROUTE_GROUPS: readonly RouteGroup[] = [
@@ -105,7 +105,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
   {
     name: 'Standing queries',
-    description: 'Questions whose later answers are told of.',
+    description: 'Questions that are asked once: each memory that answers one from now on is reported, once.',
     routes: standingRoutes,
   },
   { name: 'Webhooks', description: 'Addresses that are told of events, signed.', routes: webhookRoutes },

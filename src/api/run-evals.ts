@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Engine, serialiseError } from '../engine/index.ts';
 
-/** Pause between two looks at whether evaluation sets are due, ms. */
+/** Interval between two checks for evaluation sets that are due (ms). */
 const LOOK_MS = 60_000;
 
 /**
- * Runs the evaluation sets of all tenants whenever they are due, until the signal is aborted; does nothing without
- * `OM_EVAL_EVERY`. Processes may all do it, since the file of a tenant says who runs its sets. It never throws.
+ * Runs the evaluation sets of all tenants when they are due, checking once a minute, until the signal aborts. Without
+ * `OM_EVAL_EVERY` it does nothing. Several processes may call it, since a claim in the tenant's file decides which one
+ * runs its sets. It never rejects; failures are logged.
  */
 export async function runEvalsByScheduleUntil(signal: AbortSignal, engine: Engine): Promise<void> {
   if (engine.config.OM_EVAL_EVERY === undefined) return;
   while (await passes(LOOK_MS, signal)) {
-    for (const { id } of engine.control.listTenants()) {
+    for (const id of tenantsOf(engine, 'evals_failed')) {
       if (signal.aborted) return;
       try {
         const sets = await (await engine.tenant(id)).runDueEvals(signal);
@@ -23,7 +24,23 @@ export async function runEvalsByScheduleUntil(signal: AbortSignal, engine: Engin
   }
 }
 
-/** Waits, without keeping the process. @returns false if the signal was aborted */
+/**
+ * Lists the ids of all tenants. Where the control database does not answer it lists none and logs the event `failed`:
+ * the next look may find it again.
+ */
+export function tenantsOf({ control, logger }: Engine, failed: string): string[] {
+  try {
+    return control.listTenants().map(({ id }) => id);
+  } catch (error) {
+    logger.error({ error: serialiseError(error) }, failed);
+    return [];
+  }
+}
+
+/**
+ * Waits for `ms`, without keeping the process alive.
+ * @returns true if the time has passed; false if the signal aborted
+ */
 export async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
   try {
     await pause(ms, undefined, { signal, ref: false });

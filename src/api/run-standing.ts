@@ -1,34 +1,44 @@
 import { type Engine, serialiseError } from '../engine/index.ts';
-import { passes } from './run-evals.ts';
+import { passes, tenantsOf } from './run-evals.ts';
 
-/** Pause between two looks at the tenants that have standing queries or webhooks, ms. */
+/** Interval between two checks of the tenants that are known to have standing queries or webhooks (ms). */
 const LOOK_MS = 200;
-/** Time between two looks at all tenants, ms: another process may have stored the first webhook of one. */
+/**
+ * Pause before the next check while there is work (ms). A check may end without having waited for anything, if another
+ * caller compares: replies to that caller are received in the pause.
+ */
+const BUSY_MS = 1;
+/**
+ * Interval between two checks of all tenants (ms), since another process may have stored the first standing query or
+ * webhook of one.
+ */
 const SCAN_MS = 60_000;
 
 /**
- * Does what standing queries and webhooks owe, until the signal is aborted. Processes may all do it, since the file of
- * a tenant says who has claimed what. It never throws.
+ * Answers standing queries and delivers webhooks when they are due, until the signal aborts. Without `OM_EVENTS` it
+ * does nothing. Several processes may call it, since claims in the tenant's file keep them apart. It never rejects;
+ * failures are logged.
  */
 export async function tendStandingUntil(signal: AbortSignal, engine: Engine): Promise<void> {
   if (!engine.config.OM_EVENTS) return;
   let scannedAt = -Infinity;
-  for (let isBusy = false; isBusy || (await passes(LOOK_MS, signal));) {
+  for (let isBusy = false; await passes(isBusy ? BUSY_MS : LOOK_MS, signal);) {
     if (performance.now() - scannedAt > SCAN_MS) {
       scannedAt = performance.now();
-      for (const { id } of engine.control.listTenants()) engine.tended.add(id);
+      for (const id of tenantsOf(engine, 'standing_failed')) engine.tended.add(id);
     }
     isBusy = false;
-    for (const id of engine.tended) {
+    for (const id of [...engine.tended]) {
       if (signal.aborted) return;
+      // Taken out before the look: a standing query that is stored during it puts the tenant in again.
+      engine.tended.delete(id);
       try {
         const tenant = await engine.tenant(id);
         const state = await tenant.tendStanding(signal);
-        if (state === 'absent') engine.tended.delete(id);
+        if (state !== 'absent') engine.tended.add(id);
         if (state === 'busy') isBusy = true;
       } catch (error) {
         // It is looked at again at the next scan.
-        engine.tended.delete(id);
         if (!signal.aborted) engine.logger.error({ error: serialiseError(error) }, 'standing_failed');
       }
     }

@@ -10,33 +10,35 @@ export interface RunningServer {
   readonly server: Server;
   /** Address at which clients on this machine reach the server, without a slash at its end. */
   readonly url: string;
-  /** Port that the server listens at, even if `OM_PORT` is 0. */
+  /** Port at which the server listens, even if `OM_PORT` is 0 and the system chose one. */
   readonly port: number;
   /** Resolves once the server has stopped and the last connection is closed. */
   readonly closed: Promise<void>;
 }
 
-/** Time limit for the headers of a request, ms. */
+/** Longest time until the headers of a request have arrived (ms). */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** Interval at which Node checks connections for late headers and requests, ms. */
+/** Interval at which Node checks connections for late headers and requests (ms). */
 const CONNECTIONS_CHECK_MS = 5_000;
 /**
- * Time limit for a whole request, ms; it is long because of NDJSON uploads. A JSON body has a far shorter limit
- * (read-body.ts), and so has a client that still sends after it was answered (record-requests.ts).
+ * Longest time until a whole request has arrived (ms). It is long because of NDJSON uploads. A JSON body has a far
+ * shorter limit (read-body.ts), and so has a client that still sends after it was answered (record-requests.ts).
  */
 const REQUEST_TIMEOUT_MS = 3_600_000;
 /**
- * Time an idle connection stays open, ms: longer than the 60 s of common load balancers, so that they close it first.
+ * Time for which an idle connection stays open (ms). It is longer than the 60 s of common load balancers, so that they
+ * close it first.
  */
 const KEEP_ALIVE_MS = 65_000;
-/** Interval at which a stopping server closes connections that became idle, ms. */
+/** Interval at which a stopping server closes connections that have become idle (ms). */
 const SWEEP_MS = 25;
 
 /**
- * Serves the app at OM_HOST and OM_PORT until `signal` aborts. Then no connection is accepted, requests in flight are
- * answered, idle connections are closed, and after OM_SHUTDOWN_MS the other connections are cut. The app must have been
+ * Serves the app at OM_HOST and OM_PORT until `signal` aborts. Then no new connection is accepted, requests in flight
+ * are answered, idle connections are closed, and after OM_SHUTDOWN_MS the remaining ones too. The app must have been
  * made with the same signal, which ends its event streams.
- * @throws EngineError the errors of `bind`
+ * @throws EngineError `forbidden` while no key is configured, if OM_HOST is not a loopback address or OM_CORS_ORIGINS
+ *   is set; `unavailable` if the server cannot listen at the address
  */
 export async function listen(app: Express, engine: Engine, signal: AbortSignal): Promise<RunningServer> {
   const { server, close } = createHttpServer(app, engine);
@@ -46,15 +48,18 @@ export async function listen(app: Express, engine: Engine, signal: AbortSignal):
   return { server, url: address.url, port: address.port, closed };
 }
 
-/** A server for connections that another process accepted. */
+/** An HTTP server for connections that another process accepted. */
 export interface ConnectionServer {
-  /** Serves a connection whose data nobody has read yet. */
+  /** Serves a connection of which nothing was read yet. After the signal has aborted, it is closed at once. */
   accept(socket: Socket): void;
-  /** Resolves once the signal was aborted and the last connection is closed. */
+  /** Resolves once the signal has aborted and the last connection is closed. */
   readonly closed: Promise<void>;
 }
 
-/** Serves the app on the connections that it is given, until `signal` aborts, as `listen` does on its own. */
+/**
+ * Serves the app on the connections that it is given, until `signal` aborts. Then requests in flight are answered, idle
+ * connections are closed, and after OM_SHUTDOWN_MS the remaining ones too.
+ */
 export function serveConnections(app: Express, engine: Engine, signal: AbortSignal): ConnectionServer {
   const { server, close } = createHttpServer(app, engine);
   const open = new Set<Socket>();
@@ -85,9 +90,10 @@ export function serveConnections(app: Express, engine: Engine, signal: AbortSign
 }
 
 /**
- * Binds a server to OM_HOST and OM_PORT.
- * @throws EngineError `forbidden` if no key is configured and other machines could reach the address, or pages of
- *   other origins the memories (`OM_CORS_ORIGINS`); `unavailable` if the server cannot listen at the address
+ * Makes a server listen at OM_HOST and OM_PORT.
+ * @returns its address for clients on this machine, and its port
+ * @throws EngineError `forbidden` while no key is configured, if OM_HOST is not a loopback address or OM_CORS_ORIGINS
+ *   is set; `unavailable` if the server cannot listen at the address
  */
 export async function bind(
   server: NetServer,
@@ -118,7 +124,10 @@ export async function bind(
   return { url: urlOf(address), port: address.port };
 }
 
-/** Makes a server for the app with Cairn's time limits, and the function that closes it as `listen` describes. */
+/**
+ * Makes a server for the app with Cairn's limits of time and of connections, and a function that closes it once
+ * requests in flight are answered, after OM_SHUTDOWN_MS at the latest.
+ */
 function createHttpServer(app: Express, engine: Engine): { readonly server: Server; close(): void } {
   const server = createServer({
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -145,7 +154,11 @@ function onAbort(signal: AbortSignal, close: () => void): void {
   else signal.addEventListener('abort', close, { once: true });
 }
 
-/** @param options `silent` holds the connections that never sent a request; Node does not count them as idle */
+/**
+ * Closes a server: it accepts no new connection, answers the requests in flight, and closes idle connections.
+ * @param options `silent` holds the connections that never sent a request, which Node does not count as idle; after
+ *   `graceMs` all connections are closed
+ */
 function closeGracefully(
   server: Server,
   { silent, graceMs }: { readonly silent: ReadonlySet<Socket>; readonly graceMs: number },
@@ -153,7 +166,7 @@ function closeGracefully(
   server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
   server.close();
   for (const socket of silent) socket.destroy();
-  // Node has closed the connections that are idle now; one that is still being answered becomes idle later.
+  // Node has closed the connections that are idle now. One that is still being answered becomes idle later.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   server.once('close', () => {

@@ -1,4 +1,5 @@
 import type { Express } from 'express';
+import { loadFederation } from '../engine/adapters/index.ts';
 import { type Engine, VERSION } from '../engine/index.ts';
 import type { Activity } from '../activity.ts';
 import type { MetricsSource } from '../join-metrics.ts';
@@ -9,25 +10,31 @@ import { listen } from './server.ts';
 
 export interface StartApiOptions {
   readonly engine: Engine;
-  /** Reads the metrics of the whole service, for `GET /metrics`. */
+  /** Reads the metrics of the whole service in Prometheus' text format, for `GET /metrics`. */
   readonly metricsText: () => Promise<string>;
-  /** Tells what the whole service did within the last hour, for `GET /admin/activity`. */
+  /** Returns the activity of the whole service within the last hour, for `GET /admin/activity`. */
   readonly activity: () => Promise<Activity>;
 }
 
 export interface RunningApi {
   /** Address at which clients on this machine reach the server. */
   readonly url: string;
-  /** Returns the metrics of the processes that serve HTTP beside this one; they change as processes are replaced. */
+  /**
+   * Returns the sources of the metrics of the other processes that serve HTTP. They change as processes are replaced.
+   */
   readonly metrics: () => readonly MetricsSource[];
   /**
-   * Makes `/ready` answer 503 and stops the server; resolves when all requests in flight are answered or, after
-   * OM_SHUTDOWN_MS, cut.
+   * Makes `/ready` answer 503 and stops the server. Resolves when all requests in flight are answered, or after
+   * OM_SHUTDOWN_MS their connections closed.
    */
   stop(): Promise<void>;
 }
 
-/** Serves an engine over HTTP in this process. @throws EngineError as `listen` does */
+/**
+ * Serves an engine over HTTP in this process.
+ * @throws EngineError `forbidden` while no key is configured, if OM_HOST is not a loopback address or OM_CORS_ORIGINS
+ *   is set; `unavailable` if the server cannot listen at the address
+ */
 export async function startApi(options: StartApiOptions): Promise<RunningApi> {
   warnOfShortKey(options.engine);
   const stop = new AbortController();
@@ -47,7 +54,10 @@ export async function startApi(options: StartApiOptions): Promise<RunningApi> {
   };
 }
 
-/** Makes the app of an engine that can serve at once. Aborting the signal makes its `/ready` answer 503. */
+/**
+ * Makes the app of an engine, once the engine is prepared to serve without delay, and starts its evaluation sets,
+ * standing queries and webhooks. When the signal aborts, these end, and `/ready` answers 503.
+ */
 export async function prepareApp(
   { engine, metricsText, activity }: StartApiOptions,
   signal: AbortSignal,
@@ -62,12 +72,13 @@ export async function prepareApp(
   });
   // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
+  if (engine.control.federation.hasAny()) await loadFederation();
   void runEvalsByScheduleUntil(signal, engine);
   void tendStandingUntil(signal, engine);
   return app;
 }
 
-/** Length from which OM_API_KEY is not worth a warning, if it is random: some 144 bits in base64. */
+/** Length from which OM_API_KEY causes no warning, in characters: 24 random ones are about 144 bits in base64. */
 const GOOD_KEY_CHARACTERS = 24;
 
 function warnOfShortKey({ config, logger }: Engine): void {

@@ -10,14 +10,14 @@ import {
   type Role,
 } from '../engine/index.ts';
 
-/** Roles by what they allow; of several in a token the first of these counts. */
+/** Roles from the strongest to the weakest. If a token names several, the first one of these counts. */
 const ROLES_BY_MIGHT: readonly Role[] = ['admin', 'write', 'read', 'add'];
 
 /**
- * Says in whose name a request with a token is made, by the claims that the settings name. Without a setting for a
- * claim the tenant is the default one, the role is `read`, and no user is a bound. A claim that a setting names must be
- * there: a token without it is refused, as nothing tells what its owner may do.
- * @throws EngineError `forbidden` for a claim that is missing, of a wrong type, or names nothing that exists
+ * Makes the holder of a token: its tenants, role and user, from the claims that the settings name. Without a setting
+ * for a claim, the tenant is the default one, the role is `read`, and the token is bound to no user. If a setting names
+ * a claim, a token without it is refused, as nothing tells what its owner may do.
+ * @throws EngineError `forbidden` for a claim that is missing, of a wrong type, or names no tenant or role that exists
  */
 export function holderOfToken(
   { subject, expiresAt, claims }: VerifiedToken,
@@ -49,7 +49,11 @@ function tenantsOf(
   return [first, ...others];
 }
 
-/** Returns the role. A token that is bound to a user is never an admin's, as an admin reaches all of a tenant. */
+/**
+ * Returns the role that a token gives, `read` without OM_OIDC_ROLE_CLAIM. For a token that is bound to a user, `admin`
+ * becomes `write`, since an admin reaches the whole tenant.
+ * @throws EngineError `forbidden` if the claim names no role
+ */
 function roleOf(claims: Claims, config: Config): Role {
   const name = config.OM_OIDC_ROLE_CLAIM;
   if (name === undefined) return 'read';
@@ -68,7 +72,10 @@ function userOf(claims: Claims, config: Config): string | undefined {
   return user;
 }
 
-/** Returns the claim of this name; if there is none, dots lead into objects, as in `realm_access.roles`. */
+/**
+ * Returns the claim of this name. If there is none, the dots of the name lead into nested objects, as in
+ * `realm_access.roles`; undefined if that finds nothing either.
+ */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
@@ -79,13 +86,19 @@ function claimOf(claims: Claims, name: string): unknown {
   return value;
 }
 
-/** Returns the words of a claim: a list of them, or a text with blanks between them, as `scope` is. */
+/**
+ * Returns the words of a claim, which is a list of strings or a text with spaces between its words, as `scope` is; an
+ * empty list for anything else.
+ */
 function wordsOf(claim: unknown): readonly string[] {
   if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
   return Array.isArray(claim) && claim.every((word) => typeof word === 'string') ? claim : [];
 }
 
-/** Returns 16 hexadecimal digits that stand for the values: subjects may be names, which no log should hold. */
+/**
+ * Returns a hash of the values, of 16 hexadecimal digits. It replaces the subject of a token in logs, as that may be a
+ * person's name.
+ */
 function shortHash(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 16);
 }

@@ -1,14 +1,15 @@
 import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
-import { LIMITS } from './schemas/limits.ts';
+import { LIMITS } from './schemas/value-limits.ts';
 
-/** Longest time that a query waits for the writes behind its token, ms; then it answers without them. */
+/** Longest time for which a query waits for the writes that its token names (ms). Then it answers without them. */
 export const TOKEN_WAIT_MS = 2_000;
 
 /**
- * Time that an answer is to wait for the finished work, ms; 0 to answer at once. The parameter `?wait` has priority
- * over `Prefer: wait`, which counts seconds (RFC 7240), and both have priority over the setting `OM_ADD_WAIT_MS`.
- * @param wait the parameter of the query string, ms; undefined if it is not given
+ * Returns how long an answer may wait for background work (ms); 0 to answer at once. The parameter `wait` has priority
+ * over the header `Prefer: wait`, which counts seconds (RFC 7240) and is cut to the greatest `wait`. Without both it is
+ * `OM_ADD_WAIT_MS`.
+ * @param wait the parameter of the query string (ms); undefined if it is not given
  */
 export function waitMsOf({ api, request }: TenantCall, wait: number | undefined): number {
   if (wait !== undefined) return wait;
@@ -17,8 +18,8 @@ export function waitMsOf({ api, request }: TenantCall, wait: number | undefined)
 }
 
 /**
- * Waits until the writes behind a token are finished, at most `timeoutMs`. Resolves to true if they are, and to false
- * if the time ran out, the client left or the server stops; the writes themselves are safe in any case.
+ * Waits until the background work of the writes that a token names is finished. Returns true if it is, and false if
+ * `timeoutMs` has passed, the client left or the server stops; the writes are stored in any case.
  * @throws EngineError `invalid` for a malformed token, or one of another tenant
  */
 export async function waitForWrites(
@@ -36,9 +37,9 @@ export async function waitForWrites(
 }
 
 /**
- * Makes a signal that aborts when the client's connection closes before the answer was written; it never aborts if the
- * connection had closed before the call. An abort after each answer would make an error with a stack for nobody, which
- * takes longer than to route the request.
+ * Makes a signal that aborts when the client's connection closes before the answer was written. It does not abort if
+ * the connection had closed before the call, nor after a complete answer, since each abort makes an error with a stack,
+ * which takes longer than to route the request.
  */
 export function clientGone(response: Response): AbortSignal {
   const gone = new AbortController();

@@ -1,7 +1,10 @@
 import type { Response } from 'express';
 import { localsOf } from './reply.ts';
 
-/** Interval at which the callers of requests under way are checked again (ms): a revoked key ends within a second. */
+/**
+ * Interval at which the keys of requests in progress are checked again (ms). A request with a revoked key ends within a
+ * second.
+ */
 const CHECK_MS = 400;
 
 interface Watched {
@@ -13,9 +16,9 @@ const underWay = new Set<Watched>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Ends a reply that is under way once its caller would no longer be admitted, because its key was revoked or has
- * expired. `localsOf(response).onAdmissionLost` says how; by default the connection is cut. Requests that are answered
- * within an interval are never checked, so this costs them no more than an entry in a set.
+ * Ends a reply in progress once its caller would no longer be admitted, because its key was revoked or has expired. It
+ * calls `localsOf(response).onAdmissionLost`, or closes the connection if that is undefined. Callers are checked every
+ * 400 ms, so a request that is answered sooner costs only an entry in a set.
  */
 export function watchAdmission(response: Response, isStillAdmitted: () => boolean): void {
   if (response.destroyed) return;
@@ -32,9 +35,18 @@ function checkAll(): void {
   }
   for (const watched of underWay) {
     const { response, isStillAdmitted } = watched;
-    if (isStillAdmitted()) continue;
+    if (mayGoOn(isStillAdmitted)) continue;
     underWay.delete(watched);
     const { onAdmissionLost = () => response.destroy() } = localsOf(response);
     onAdmissionLost();
+  }
+}
+
+/** Nobody catches what a timer throws. Where the keys cannot be read now, the next check tells. */
+function mayGoOn(isStillAdmitted: () => boolean): boolean {
+  try {
+    return isStillAdmitted();
+  } catch {
+    return true;
   }
 }

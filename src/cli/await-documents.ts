@@ -2,21 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from './client.ts';
 import { retryWhileBusy, type DocumentItem } from './send-documents.ts';
 
-/** Most ids that one request may name: the limit of the API. */
+/** Greatest number of ids that one request may name, by the limit of the API. */
 const MAX_IDS = 100;
-/** Shortest and longest pause between two rounds of requests, ms; the pause grows while nothing ends. */
+/** Shortest and longest pause between two rounds of requests (ms). The pause grows while no document ends. */
 const PAUSE_MS = { min: 100, max: 2_000 };
-/** Largest share of the time that requests may take; the pause grows with the number of documents to keep it. */
+/**
+ * Greatest share of the time that requests may take. With many documents the pause is longer, so that the share is
+ * kept.
+ */
 const SHARE_OF_TIME = 0.2;
-/** Time without any change after which the documents are no longer waited for, ms. */
+/** Time without any change after which the command stops waiting for the documents (ms). */
 const STALLED_MS = 600_000;
 
 /**
- * Waits until documents are read, embedded and linked, or given up.
+ * Waits until the reading of documents has ended, with success or not.
  * @param onSettled called after each request with the number of documents that have ended so far
  * @returns the documents that have ended, by id. It lacks documents that were deleted meanwhile, and those that are
- *   unfinished when nothing has changed for ten minutes.
- * @throws CliError as `retryWhileBusy` does
+ *   unfinished after ten minutes without any change.
+ * @throws CliError if the server refuses a request, does not answer, or is still busy after ten minutes
  */
 export async function awaitDocuments(
   client: Client,

@@ -14,32 +14,37 @@ import {
   type MatchesAsText,
   type QueryMemoriesInput,
 } from '../client/index.ts';
+import { redirectOf } from '../client/send.ts';
 import { CliError } from './cli-error.ts';
 import { encodeForm, type FileForm } from './file-form.ts';
 
-/** Address and key of a server, from the options `--url` and `--key`; the environment gives what is left out. */
+/** Address and key of a server, from the options `--url` and `--key`. What is left out comes from the environment. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly key?: string;
 }
 
 /**
- * The HTTP API as the commands use it: the methods of the client, and two requests that `fetch` cannot send. A failure
- * of the server or the connection is a `CliError` with a message of one line.
+ * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that it
+ * lacks. All failures are a `CliError` with a message of one line.
  */
 export interface Client extends Omit<Operations, 'queryMemories'> {
-  /** Answers with matches, or with a text if `format` asks for one. */
+  /** Sends a query. The reply has matches, or a text if `format` asks for one. */
   queryMemories(input: QueryMemoriesInput): Promise<Matches & Partial<Pick<MatchesAsText, 'text'>>>;
   /**
-   * Sends a form; its file is read from the disk while it is sent. Throws what `encodeForm` and its body throw, too.
+   * Sends a form, whose file is read from the disk meanwhile. It also throws what `encodeForm` and reading the file
+   * throw.
    */
   sendForm<Reply>(method: 'POST' | 'PUT', path: string, form: FileForm): Promise<Reply>;
   /**
-   * Sends a body of NDJSON and yields each line of the reply, parsed, as it arrives, while the body is still being
-   * sent.
+   * Sends a body of NDJSON and yields each line of the reply, parsed, as it arrives. The reply may begin while the body
+   * is still being sent.
    */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
-  /** Yields the bytes of a long reply as they arrive. @param accept media type that is asked for; any if left out */
+  /**
+   * Yields the bytes of a long reply as they arrive.
+   * @param accept accepted media type; by default any
+   */
   receive(path: string, accept?: string): AsyncGenerator<Uint8Array>;
 }
 
@@ -49,18 +54,21 @@ type Operations = {
   ) => Promise<Awaited<ReturnType<ApiOperations[Name]>>>;
 };
 
-/** The server was not reached, or the connection ended too soon. Whether the request had an effect is unknown. */
+/**
+ * Error of a server that was not reached, or whose connection ended before the whole reply. Whether the request had an
+ * effect is unknown.
+ */
 export class ConnectionError extends CliError {}
 
-/** A connection was made and ended before the whole answer had arrived. */
+/** Error of a connection that was made and ended before the whole reply had arrived. */
 class BrokenConnectionError extends ConnectionError {}
 
-/** The server answered with an error status. */
+/** Error of a request that the server answered with an error status. */
 export class RefusalError extends CliError {
   readonly status: number;
-  /** Error code of the server's reply; '' if the reply has none. */
+  /** Error code of the server's reply, such as `not_found`; '' if it has none. */
   readonly code: string;
-  /** Time after which to ask again, ms; undefined if the server names none. */
+  /** Time after which to send the request again (ms); undefined if the server named none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { status, code, retryAfterMs }: Pick<RefusalError, 'status' | 'code' | 'retryAfterMs'>) {
@@ -71,16 +79,19 @@ export class RefusalError extends CliError {
   }
 }
 
-/** Longest silence of a server before its request is given up, ms. A request that waits for work lasts at most 60 s. */
+/**
+ * Longest silence of a server after which a request is given up (ms). It is more than the 60 s for which a request may
+ * wait for background work.
+ */
 const TIMEOUT_MS = 90_000;
-/** Longest time of one request, ms. The silence of the server ends it sooner. */
+/** Longest time of one request (ms); a silent server ends it sooner. */
 const LONGEST_MS = 600_000;
 /** Longest line of an NDJSON reply that is read, in bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /**
- * Makes a client of the server at `url`, or at CAIRN_URL, or on this machine at OM_PORT (8080). Its key is `key`, or
- * CAIRN_API_KEY, or OM_API_KEY; without any, none is sent. Nothing is sent yet.
+ * Makes a client of the server at `url`, or at CAIRN_URL, or at port OM_PORT (8080) of this machine. Its key is `key`,
+ * or CAIRN_API_KEY, or OM_API_KEY; without any, no key is sent. Nothing is sent yet.
  * @throws CliError with exit code 2 for an address that is not HTTP
  */
 export function connect({ url, key }: ConnectionOptions, environment: NodeJS.ProcessEnv = process.env): Client {
@@ -95,12 +106,12 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
   };
 }
 
-/** Makes the methods of the client, which fail with `CliError`. */
+/** Makes the methods of the client so that they throw `CliError`. Each sends its request once. */
 function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchangeLines'> {
   const client = createClient({
     url: server.base.href,
     key: server.secret,
-    // What has failed is told at once; commands that send much wait for a busy server themselves.
+    // A failure is shown at once. Commands that send many requests wait for a busy server in `retryWhileBusy`.
     retries: 0,
     timeoutMs: LONGEST_MS,
     fetch: (url, init) => fetchOver(server, url, init),
@@ -118,7 +129,7 @@ function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchang
   return Object.fromEntries(methods) as unknown as Client;
 }
 
-/** Sends a request of the client, whose body is a text, over a connection of `ask`. */
+/** Sends a request of the published client, whose body is a text, through `ask`. */
 async function fetchOver(
   server: ServerAddress,
   url: string,
@@ -141,15 +152,16 @@ function toCliError(server: ServerAddress, error: unknown): Error {
   if (!(error instanceof CairnError)) return error as Error;
   if (error.cause instanceof CliError) return error.cause;
   const { code, status, message, retryAfterMs, requestId } = error;
-  if (code === 'no_cairn') return notCairn(server);
+  const isRedirect = status !== undefined && status >= 300 && status < 400;
+  if (code === 'no_cairn' && !isRedirect) return notCairn(server);
   if (status === undefined) return new CliError(message);
   return refused({ status, code, message, retryAfterMs, requestId });
 }
 
 interface ServerAddress {
-  /** Ends with a slash, so that paths are resolved below it. */
+  /** Address with a slash at its end, so that paths are resolved below it. */
   readonly base: URL;
-  /** The address as messages name it. */
+  /** Address in the form in which messages show it, without a slash at its end. */
   readonly shownUrl: string;
   readonly secret: string | undefined;
 }
@@ -175,7 +187,7 @@ async function ask(server: ServerAddress, outgoing: Outgoing, { isNew = false } 
     if (isStale) return ask(server, outgoing, { isNew: true });
     throw reason;
   } finally {
-    // A refusal may come before the whole body is sent; otherwise the connection serves the next request.
+    // A refusal may come before the whole body is sent, and such a connection cannot serve another request.
     if (!request.writableFinished) request.destroy();
   }
 }
@@ -212,7 +224,10 @@ async function* receive(server: ServerAddress, path: string, accept = '*/*'): As
   }
 }
 
-/** @param options `isNew` asks for a new connection; by default a connection kept open by another request may serve. */
+/**
+ * Opens a request; the caller sends its body.
+ * @param options `isNew` asks for a new connection; otherwise one that another request kept open may be used
+ */
 function openRequest(
   { base, shownUrl, secret }: ServerAddress,
   { method, path, headers }: Outgoing,
@@ -234,7 +249,7 @@ function openRequest(
   );
 }
 
-/** A request that can be sent more than once. */
+/** A request whose body can be produced again, so that it can be sent again. */
 interface Outgoing {
   readonly method: string;
   readonly path: string;
@@ -259,8 +274,8 @@ async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
 
 /**
  * Begins to send a body.
- * @returns a function that explains an error of the request: it returns the error of the body if the body failed first,
- *   and an error about the connection otherwise
+ * @returns a function that finds the cause of an error of the request: it returns the body's own error if the body
+ *   failed first, and an error about the connection otherwise
  */
 function startSending(server: ServerAddress, request: http.ClientRequest, body: Body) {
   let isOver = false;
@@ -295,6 +310,8 @@ function notCairn({ shownUrl }: ServerAddress): CliError {
 }
 
 function refusedBy(server: ServerAddress, { status, reply, headers }: Answer): CliError {
+  const redirect = redirectOf({ type: 'default', status, headers: new Headers(headers) }, server.base.href);
+  if (redirect !== undefined) return new CliError(redirect);
   const problem = parseReply(server, reply) as Partial<Problem> | null;
   const seconds = Number(headers['retry-after']);
   return refused({

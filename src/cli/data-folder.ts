@@ -10,23 +10,26 @@ import {
 } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
-/** The settings of the environment and the files that they name. */
+/** The settings of the environment, with the control database and the tenants' files to which they lead. */
 export interface DataFolder {
   readonly config: Config;
   readonly control: ControlDatabase;
   /**
-   * Path of a tenant's file, by default of the default tenant, whether or not the file exists. Throws CliError for an
-   * unknown tenant.
+   * Returns the path of a tenant's file, by default of the default tenant; the file need not exist.
+   * @throws CliError for an unknown tenant
    */
   pathOf(tenantId: string | undefined): string;
   /**
-   * Path of a tenant's file, by default of the default tenant. Throws CliError for an unknown tenant, if the file does
-   * not exist, and where tenants live in PostgreSQL.
+   * Returns the path of a tenant's file, by default of the default tenant.
+   * @throws CliError for an unknown tenant, if the file does not exist, and if tenants are kept in PostgreSQL
    */
   fileOf(tenantId: string | undefined): string;
 }
 
-/** Opens the control database while `work` runs, beside any server. @returns the result of `work` */
+/**
+ * Opens the control database, also beside a running server, and closes it after `work`.
+ * @returns the result of `work`
+ */
 export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   const control = await openControlDatabase(config, systemClock);
@@ -50,14 +53,14 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
   }
 }
 
-/** Refuses a command that works on files where tenants live in PostgreSQL. */
+/** Throws CliError if tenants are kept in PostgreSQL. Call it in commands that work on tenants' files. */
 export function requireFiles(config: Config): void {
   if (config.OM_DATABASE_URL !== undefined)
     throw new CliError('this command works on files, but OM_DATABASE_URL keeps tenants in PostgreSQL');
 }
 
 /**
- * Opens the control database while `work` runs, with the lock of the data folder held alone. Commands that use
+ * Opens the control database and holds the exclusive lock of the data folder while `work` runs. Commands that use
  * `withDataFolder` take no lock and are not kept out.
  * @returns the result of `work`
  * @throws EngineError `conflict` while a server, a worker or another such command holds the lock
@@ -66,7 +69,10 @@ export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T
   return withLockedFiles(() => withDataFolder(work));
 }
 
-/** Runs `work` as the only Cairn process on the files, without opening them. @throws EngineError `conflict` */
+/**
+ * Holds the exclusive lock of the data folder while `work` runs, without opening a file.
+ * @throws EngineError `conflict` while a server, a worker or another such command holds the lock
+ */
 export async function withLockedFiles<T>(work: (config: Config) => T | Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   const lock = await acquireInstanceLock(config.paths.lock);

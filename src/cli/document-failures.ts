@@ -1,4 +1,4 @@
-/** What became of documents that were sent: which of them were not read, and why. */
+/** Finds the documents of a run that were not sent or not read, and prints each with the reason. */
 import { awaitDocuments } from './await-documents.ts';
 import { RefusalError, type Client } from './client.ts';
 import { ChangedFileError } from './file-form.ts';
@@ -15,7 +15,12 @@ export interface Failure {
 
 const FAILURES_SHOWN = 50;
 
-/** Whether an error concerns one document only; an unreachable server or a wrong key concerns all of them. */
+/**
+ * Tells whether an error concerns a single document, so that the run may go on: a file that changed or cannot be read,
+ * or a refusal by the server. An unreachable server and a status 401 concern all documents, and so does a 403 except
+ * for a page.
+ * @param options `isPage` is true if the document is a web page that the server fetches
+ */
 export function concernsOne(
   error: unknown,
   { isPage = false }: { readonly isPage?: boolean } = {},
@@ -24,14 +29,17 @@ export function concernsOne(
   return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }
 
-/** Says why a document was not sent. */
+/** Makes the failure of a document that was not sent, from an error for which `concernsOne` holds. */
 export function describeFailure(name: string, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
   if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
   const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;
   return { name, code: 'unreadable', message };
 }
 
-/** Waits until all documents have ended. Returns those that did not become `ready` or `empty`. */
+/**
+ * Waits until the reading of all documents has ended, with a progress bar, and prints how many are in each state.
+ * @returns a failure for each document that did not become `ready` or `empty`, or was deleted meanwhile
+ */
 export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
   // Files with the same content are one document.
   const ids = new Set([...sent.values()].map(({ id }) => id));
@@ -45,8 +53,8 @@ export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentD
 }
 
 /**
- * The documents that were not read.
- * @param sent    by the name of the document
+ * Returns a failure for each document that did not become `ready` or `empty`.
+ * @param sent documents by their names
  * @param settled what `awaitDocuments` returned for them
  */
 export function failuresOf(
@@ -64,7 +72,7 @@ export function failuresOf(
 
 const STATES: Readonly<Record<string, string>> = { empty: 'without text' };
 
-/** Shows failures as a table, and makes the exit code 1 if there are any. */
+/** Prints failures as a table of at most 50 rows, and makes the exit code 1. Without failures it does nothing. */
 export function reportFailures(failures: readonly Failure[]): void {
   if (failures.length === 0) return;
   const rows = failures

@@ -11,16 +11,17 @@ export interface Passage {
 }
 
 /**
- * Fewest characters of a paragraph that stands alone; a shorter one, such as "For example:", is joined with the next
- * one.
+ * Shortest paragraph that stands alone, in UTF-16 code units. A shorter one, such as "Note well.", is joined with the
+ * next one.
  */
 const SHORT_PARAGRAPH = 60;
-/** Most characters of a list that stays whole; a longer one is split into its items. */
+/** Greatest length of a list that is kept whole, in UTF-16 code units. A longer one is split into its items. */
 const LONG_LIST = 500;
 
 /**
- * Lists the Markdown files of a folder, the README first, and then those of its `docs` with all folders in it but
- * `reference`, whose pages are tables to look things up in. The paths are below `folder`, with forward slashes.
+ * Lists the Markdown files of a folder: those directly in it, the README first, and then those in `docs` and its
+ * subfolders. `docs/reference` is left out, since its pages are tables to look things up in. Paths are relative to
+ * `folder`, with forward slashes.
  */
 export function listDocuments(folder: string): string[] {
   const namesIn = (inside: string, recursive: boolean) =>
@@ -38,7 +39,10 @@ function readmeFirst(a: string, b: string): number {
   return Number(b === 'README.md') - Number(a === 'README.md') || (a < b ? -1 : 1);
 }
 
-/** Cuts Markdown into paragraphs; code stays with the paragraph that introduces it. */
+/**
+ * Splits Markdown into paragraphs. Code stays with the paragraph before it, and a paragraph that is short or ends in a
+ * colon is joined with the next one. Paragraphs without a word are left out.
+ */
 export function splitMarkdown(file: string, markdown: string): Passage[] {
   const passages: Passage[] = [];
   const headings: string[] = [];
@@ -83,7 +87,9 @@ export function splitMarkdown(file: string, markdown: string): Passage[] {
   return passages;
 }
 
-/** Splits a long list into the items of its outermost level; returns anything else as one piece. */
+/**
+ * Splits a list of over 500 UTF-16 code units into the items of its outermost level; returns any other text as it is.
+ */
 function itemsOf(content: string): string[] {
   if (content.length <= LONG_LIST || !ITEM.test(content)) return [content];
   const items: string[] = [];

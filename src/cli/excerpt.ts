@@ -2,23 +2,23 @@ import { bold, oneLine, wrap } from './terminal.ts';
 
 const MAX_LINES = 3;
 /**
- * Fewest characters of a term that are compared. Only the start of a term is compared, because endings differ between
- * the query and the text (`duplicates`, `duplicate`).
+ * Shortest beginning of a term that is compared, in UTF-16 code units. Only the beginning of a term is compared,
+ * because endings differ between the query and the text (`duplicates`, `duplicate`).
  */
 const MIN_START = 4;
 const MAX_STARTS = 64;
-/** Most characters of a text that are searched for its best part. */
+/** Greatest length of a text in which the best excerpt is searched, in UTF-16 code units; the rest is ignored. */
 const MAX_SEARCHED = 20_000;
 const WORD = /^[\p{L}\p{N}]{2,}$/u;
 
-/** Lists the words of a query that can be looked for in a text: runs of three or more letters or digits. */
+/** Returns the words of a query that are searched in a text: runs of three or more letters or digits. */
 export function wordsOf(query: string): string[] {
   return query.match(/[\p{L}\p{N}]{3,}/gu) ?? [];
 }
 
 /**
- * Shows at most three lines of a text, each at most `width` columns, from the part with the most different terms; words
- * that begin like a term are bold.
+ * Returns at most three lines of a text, each at most `width` columns, from the passage with the greatest number of
+ * different terms. Words that begin like a term are bold. Without terms it is the beginning of the text.
  */
 export function showExcerpt(text: string, terms: readonly string[], width: number): string[] {
   const starts = [
@@ -45,7 +45,10 @@ function startOf(term: string): string {
   return term.toLowerCase().slice(0, Math.max(MIN_START, term.length - 3));
 }
 
-/** Start of the part of this length that holds the most different terms; 0 if the beginning is as good as any. */
+/**
+ * Returns where the passage of this length begins that contains the greatest number of different terms; 0 if none
+ * contains more than the beginning of the text.
+ */
 function bestStart(text: string, starts: readonly string[], length: number): number {
   const lower = text.toLowerCase();
   const matches = starts
@@ -78,7 +81,10 @@ function wordStart(text: string, at: number): number {
   return at <= 0 ? 0 : text.lastIndexOf(' ', at) + 1;
 }
 
-/** Moves a position back to the start of its sentence if that is near, else by a few words. */
+/**
+ * Moves a position back to the start of its sentence if that is at most 60 characters away, and else to the start of a
+ * word at most 30 characters away.
+ */
 function sentenceStart(text: string, at: number): number {
   const before = text.slice(Math.max(0, at - 60), at);
   const sentence = Math.max(before.lastIndexOf('. '), before.lastIndexOf(': '));

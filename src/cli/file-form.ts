@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CliError } from './cli-error.ts';
 
-/** A form with one file, in the part `file`; the file is given by its path. */
+/** A form with one file, in the part `file`, which is given by its path. */
 export interface FileForm {
   /** Values of the other fields by name. */
   readonly fields: Readonly<Record<string, string>>;
@@ -11,14 +11,17 @@ export interface FileForm {
   readonly file: string;
 }
 
-/** A form as it is sent. */
+/** An encoded form: the headers and the body of its request. */
 export interface EncodedForm {
   readonly headers: Readonly<Record<'content-type' | 'content-length', string>>;
-  /** Reads the file in pieces, from the start at each call. Throws ChangedFileError, or the system's error. */
+  /**
+   * Reads the body in pieces, from the start at each call.
+   * @throws ChangedFileError if the file has changed since `encodeForm`; the system's error if it cannot be read
+   */
   body(): AsyncGenerator<Uint8Array | string>;
 }
 
-/** Thrown while a form is sent, if its file has changed since its size was announced. */
+/** Error of a form whose file has changed since its size was announced. */
 export class ChangedFileError extends CliError {}
 
 /**
@@ -58,7 +61,7 @@ export function encodeForm({ fields, file }: FileForm): EncodedForm {
   };
 }
 
-/** Encodes a name for a header as browsers do; a header cannot hold control characters. */
+/** Encodes a name for a header as browsers do; control characters, which a header cannot contain, become spaces. */
 function quoted(name: string): string {
   return name.replaceAll(/\p{Cc}/gu, ' ').replaceAll('"', '%22');
 }

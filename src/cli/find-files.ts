@@ -4,25 +4,32 @@ import { formatOfExtension } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 export interface FoundFile {
-  /** Path as the user named it, or below the folder that the user named; with forward slashes on every system. */
+  /** Path as the user gave it, or below the folder that the user gave; with forward slashes on every system. */
   readonly path: string;
   readonly bytes: number;
-  /** Differs from an earlier stamp of this path if the file was written, replaced or given other permissions since. */
+  /**
+   * Text that identifies the file's state. It differs from an earlier one if the file was written, replaced or given
+   * other permissions.
+   */
   readonly stamp: string;
 }
 
 export interface FoundFiles {
   readonly files: readonly FoundFile[];
-  /** Folders that were looked into, those that were named included. */
+  /** Folders that were searched, those that the user gave included. */
   readonly folders: readonly string[];
-  /** Number of files and folders that were found and left out, by reason. A folder counts once, whatever it holds. */
+  /**
+   * Number of files and folders that were found and skipped, by reason. A skipped folder counts once, whatever is in
+   * it.
+   */
   readonly skipped: ReadonlyMap<string, number>;
 }
 
 /**
- * Finds the files that paths, folders and patterns name, each once. A file that is named directly is always taken; in
- * folders and among the matches of a pattern, only regular files that a server can read and that are not hidden.
- * @throws CliError, or the system's error, for a path that does not exist or a pattern without a match
+ * Finds the files that paths, folders and patterns (`*`, `?`) name, each once. A file that is named directly is always
+ * included. In folders, and among the matches of a pattern, a file is skipped if it is hidden, a symbolic link, in
+ * `node_modules`, or of a type that a server cannot read.
+ * @throws CliError for a pattern without a match; the system's error for a path that does not exist
  */
 export function findFiles(targets: readonly string[]): FoundFiles {
   const files = new Map<string, FoundFile>();
@@ -75,7 +82,7 @@ function reasonToSkip(name: string): string | undefined {
   return /^\.[^.]/.test(name) ? 'hidden' : undefined;
 }
 
-/** Extension of a file, in lower case; for a name without one, such as `Dockerfile`, the whole name. */
+/** Returns the extension of a file in lower case; for a name without one, such as `Dockerfile`, the whole name. */
 function extensionOf(file: string): string {
   return (path.extname(file).slice(1) || path.basename(file)).toLowerCase();
 }
@@ -85,7 +92,7 @@ function isPattern(target: string): boolean {
 }
 
 function matchesOf(pattern: string): string[] {
-  // Excluded here too, since a pattern such as **/*.md would search it.
+  // Excluded here as well, since a pattern such as **/*.md would search these folders.
   const matches = fs.globSync(pattern, { exclude: (entry) => path.basename(entry) === 'node_modules' });
   if (matches.length === 0) throw new CliError(`nothing matches ${pattern}`);
   return matches.sort();

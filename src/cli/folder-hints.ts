@@ -1,27 +1,28 @@
 import fs from 'node:fs';
 
-/** Tells when something may have changed in folders. */
+/** Hints that something may have changed in some folders. */
 export interface FolderHints {
-  /** Folders to listen to from now on, in place of those before. */
+  /** Replaces the folders that are watched. A folder that cannot be watched is left out. */
   follow(folders: readonly string[]): void;
   /**
-   * Waits until something changed in the folders and they were quiet again for a moment, at most `maxMs` in all. A
-   * change since the last wait counts.
+   * Waits until something has changed in the folders and then nothing more for 300 ms, or for 3 s after the first
+   * change, but at most `maxMs` in all. A change since the last wait counts.
    */
   wait(maxMs: number): Promise<void>;
 }
 
 /**
- * Time without a change after which folders count as quiet, in milliseconds: an editor writes another file and renames
- * it, which are several changes.
+ * Time without a change after which folders count as quiet (ms). An editor writes another file and renames it, which
+ * are several changes.
  */
 const QUIET_MS = 300;
-/** Longest time after the first change, in milliseconds, however busy the folders are. */
+/** Longest wait for quiet after the first change (ms). */
 const BUSY_MS = 3_000;
 
 /**
- * Starts to listen to folders, each by itself. Hints may be missing: file systems on a network give none, and a system
- * watches a limited number of folders. So whoever waits looks by itself from time to time.
+ * Watches folders for changes of the entries directly in them. Hints may be missing: network file systems give none,
+ * and a system watches a limited number of folders. So the caller should also compare the folders from time to time
+ * without a hint.
  */
 export function listenToFolders(): FolderHints {
   const watchers = new Map<string, fs.FSWatcher>();
@@ -43,10 +44,10 @@ export function listenToFolders(): FolderHints {
         folder,
         fs.watch(folder, hint).on('error', () => close(folder)),
       );
-      // What came into the folder before it was listened to is looked for once more.
+      // A file may have come into the folder before it was listened to, so it is looked through once more.
       hint();
     } catch {
-      // It is gone again, or the system watches no more folders.
+      // The folder is gone again, or the system watches no more folders.
     }
   };
   const sleepUntilHint = (ms: number) =>

@@ -1,7 +1,7 @@
 /**
- * Keeps the documents of a server in step with the files of a folder. A document belongs to the file whose path is its
- * external id, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass compares the folder
- * with the documents as a whole, so a pass that was missed or broke off is made good by the next.
+ * Keeps the documents of a server equal to the files of a folder. A document belongs to the file whose path is its
+ * external id, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass compares the whole
+ * folder with all of its documents, so a pass that was missed or interrupted is made up for by the next.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -26,10 +26,10 @@ export interface FolderSyncOptions {
   /** Absolute path of the folder. */
   readonly folder: string;
   readonly shared: SharedFields;
-  /** Whether a file belongs to the folder's documents, by its path below the folder; all do by default. */
+  /** Tells by its path below the folder whether a file is to be a document. */
   readonly wants: (inside: string) => boolean;
   /**
-   * Time for which a file must be missing until its document leaves, in milliseconds: some editors remove a file before
+   * Time for which a file must be missing until its document is deleted (ms), since some editors remove a file before
    * they write it anew.
    */
   readonly graceMs: number;
@@ -37,35 +37,38 @@ export interface FolderSyncOptions {
   readonly onWait: OnWait;
 }
 
-/** What a pass did with one document. Paths are below the folder. */
+/** A change that a pass made for one document. Paths are relative to the folder. */
 export type Change =
   | { readonly kind: 'new' | 'changed' | 'removed'; readonly path: string }
   | { readonly kind: 'renamed'; readonly path: string; readonly from: string }
   | { readonly kind: 'refused'; readonly path: string; readonly failure: Failure };
 
 export interface Pass {
-  /** Number of files that belong to the folder's documents. */
+  /** Number of files in the folder that `wants` accepts. */
   readonly files: number;
-  /** Folders that were looked into. */
+  /** Folders that the pass searched. */
   readonly folders: readonly string[];
   /** Documents that were sent, by the path of their file below the folder. */
   readonly sent: ReadonlyMap<string, SentDocument>;
-  /** Number of files whose documents are as they should be already. */
+  /** Number of changed files whose documents were up to date all the same, by the hash of their bytes. */
   readonly known: number;
   /**
-   * Number of documents whose files are missing and that were left alone all the same: they are all that the server
-   * has, or most of them, as when a disk is not mounted.
+   * Number of documents that were kept although their files are missing. That happens if all documents of the folder
+   * are affected, or more than ten and more than half of them, as when a disk is not mounted.
    */
   readonly held: number;
-  /** Whether another pass is needed soon: a file changed while it was sent, or its grace is not over. */
+  /**
+   * True if another pass should follow soon: a file changed while it was sent, or the grace time of a missing file is
+   * not over.
+   */
   readonly isUnfinished: boolean;
 }
 
 export interface FolderSync {
   /**
-   * Brings the documents in step with the files as they are now.
-   * @param mayRemoveMost whether documents may leave even if all or most of them would
-   * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder is not there
+   * Makes the documents equal to the files as they are now.
+   * @param options.mayRemoveMost true to delete the documents of missing files even if these are all or more than half
+   * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder does not exist
    */
   pass(options?: { readonly mayRemoveMost?: boolean }): Promise<Pass>;
 }
@@ -73,24 +76,24 @@ export interface FolderSync {
 interface KnownDocument {
   readonly id: string;
   readonly sha256: string | null;
-  /** Whether it was read, or is to be, with the fields that it should have. */
+  /** True if the document was read, or waits to be read, with the fields that it should have. */
   readonly isAlike: boolean;
 }
 
 const UPLOADS_AT_ONCE = 4;
 const DOCUMENTS_A_PAGE = 1_000;
-/** Documents that may leave in one pass without a question, however many there are. */
+/** Number of missing files up to which one pass deletes their documents, whatever share of all documents they are. */
 const FEW = 10;
 
 export function createFolderSync(options: FolderSyncOptions): FolderSync {
   const { client, folder, wants, graceMs, shared } = options;
-  /** Documents of the folder by the path of their file; undefined before the server was asked for them. */
+  /** Documents of the folder by the absolute path of their file; undefined until the server has been asked for them. */
   let documents: Map<string, KnownDocument> | undefined;
-  /** Stamps of the files that need nothing more, by path. */
+  /** Stamps of the files that need not be sent, by path: their documents are up to date, or were refused for good. */
   let settled = new Map<string, string>();
-  /** Stamps of the files that cannot be read, so that each is told once. */
+  /** Stamps of the files that could not be sent, by path, so that each failure is reported once. */
   const unreadable = new Map<string, string>();
-  /** Time since which a document's file is missing, by path. */
+  /** Time at which a document's file was first found missing, by path (ms of `performance.now()`). */
   let missing = new Map<string, number>();
 
   const compare = async (known: Map<string, KnownDocument>, mayRemoveMost: boolean): Promise<Pass> => {
@@ -128,7 +131,7 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
         documents ??= await listDocuments(options);
         return await compare(documents, mayRemoveMost);
       } catch (error) {
-        // What the server has is not known any more, as it may have been restored: all is compared anew.
+        // The server may have been restored meanwhile, so the next pass asks for its documents again.
         documents = undefined;
         settled.clear();
         throw error;
@@ -150,7 +153,11 @@ interface ToSend {
 
 type Sending = Pick<Pass, 'sent' | 'known' | 'isUnfinished'>;
 
-/** Sends what changed, and notes it in `known` and `settled`. After a failure that concerns all, no more is sent. */
+/**
+ * Sends the files that changed, four at a time, and notes them in `known` and `settled`. A failure of one file is
+ * reported, and the others are sent.
+ * @throws an error that concerns all documents
+ */
 async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Sending> {
   const { folder, onChange } = options;
   const { changed, known, settled, unreadable } = toSend;
@@ -169,14 +176,14 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
       sent.set(inside, outcome.sent);
       onChange(outcome.change);
     } catch (error) {
-      // It vanished or changed meanwhile: the next pass sees what became of it.
+      // The file vanished or changed while it was sent: the next pass looks at it again.
       if (error instanceof ChangedFileError || isAbsent(error)) return void (isUnfinished = true);
       if (!concernsOne(error)) return void (failure ??= error);
-      // Another program has deleted the document that was to be renamed.
+      // The document that was to be renamed was deleted by another program.
       if (error instanceof RefusalError && error.status === 404) return void (isUnfinished = true);
       const isFinal = error instanceof RefusalError && error.status < 500 && error.status !== 429;
       if (isFinal) settled.set(file.path, file.stamp);
-      // Whatever may pass by itself is tried at each pass, and told once.
+      // A failure that may pass is tried again in each pass, and shown once.
       else if (unreadable.get(file.path) === file.stamp) return;
       else unreadable.set(file.path, file.stamp);
       onChange({ kind: 'refused', path: inside, failure: describeFailure(inside, error) });
@@ -190,13 +197,14 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
 interface OneFile {
   readonly file: FoundFile;
   readonly known: Map<string, KnownDocument>;
-  /** Paths of documents whose files are missing, by the hash of their bytes. */
+  /** Paths of documents whose files are missing, by the SHA-256 of their content. */
   readonly orphans: ReadonlyMap<string | null, string[]>;
 }
 
 /**
- * Sends a file, if its document is not as it should be already. A file with the bytes of a document whose own file is
- * missing was renamed: the document gets its name, and keeps its memories.
+ * Sends a file unless its document is up to date. If it has the same bytes as a document whose own file is missing, the
+ * file counts as renamed: that document gets its path and keeps its memories.
+ * @returns undefined if nothing was sent
  */
 async function sendOne(
   { client, folder, shared, onWait }: FolderSyncOptions,
@@ -249,7 +257,7 @@ async function remove(client: Client, id: string, user: string): Promise<void> {
   }
 }
 
-/** True only if nothing is at a path: what is there and cannot be read, or is not taken, is not gone. */
+/** Tells whether nothing exists at a path. It is false for a file that exists and cannot be read. */
 function isGone(file: string): boolean {
   try {
     fs.lstatSync(file);

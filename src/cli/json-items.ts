@@ -13,44 +13,45 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Longest item that is held in memory, in characters. */
+/** Longest item that is held in memory, in UTF-16 code units. */
 const MAX_ITEM = 64 * 1024 * 1024;
 
 /**
- * Where the items of a file are: in the list that it is, in the lists of an object's fields with these names, or one
- * after the other, as lines of JSON are.
+ * Where a file has its items. `list`: the file is a list of items; `sequence`: they follow one another, as in lines of
+ * JSON; a list of names: the items are in lists, in the fields of these names of an object.
  */
 export type ItemPlace = 'list' | 'sequence' | readonly string[];
 
-/** What a reader of items needs to know of its file. */
+/** Description of a file for the reader of its items. */
 interface ItemFile {
   readonly name: string;
   readonly place: ItemPlace;
-  /** Is called with a message for each item that is damaged; the items behind it are read all the same. */
+  /** Called with a message for each item that is damaged, too long or not an object; reading goes on after it. */
   onDamage(message: string): void;
 }
 
 /**
- * Yields the items of a JSON file one by one, parsed, whatever their number. Only brackets and strings are followed,
- * and each item is then parsed by itself. Everything in the place of an item is one, whatever it is, so that nothing is
- * passed over in silence.
- * @throws CliError where the text ends inside an item, or holds no items at all; the items before it were yielded
+ * Yields the items of a JSON file one by one, parsed, in bounded memory. Only brackets and strings are followed in the
+ * file, and each item is then parsed by itself. Anything between two separators counts as an item, so that nothing is
+ * skipped in silence.
+ * @throws CliError if the text ends within an item, or has no items at all; the items before were yielded
  */
 export function jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
   return scan(texts, new ItemScanner(file));
 }
 
-/** Follows the brackets and strings of a text that comes in pieces. */
+/** Follows the brackets and strings of a text that is given in pieces. */
 class ItemScanner implements Scanner<object> {
   readonly #file: ItemFile;
-  /** Number of brackets that are open around an item: 0 in a sequence; Infinity outside a list of items. */
+  /** Number of brackets that are open around an item: 0 in a sequence; Infinity while no list of items is open. */
   #itemDepth: number;
   #depth = 0;
   #inString = false;
   #isEscaped = false;
-  /** What earlier pieces had of the item, or of the string in the outer object, that is open; null for none. */
+  /** Text of the open item, or of the open string of the outer object, from earlier pieces; null if none is open. */
   #open: string | null = null;
-  /** Last string in the outer object: the name of the field, where a list begins. */
+  #isTooLong = false;
+  /** Last string in the outer object. It is the name of the field when a list begins. */
   #field = '';
   #items = 0;
   #line = 1;
@@ -72,7 +73,7 @@ class ItemScanner implements Scanner<object> {
         this.#followString(code);
         if (!this.#inString && this.#itemDepth === Infinity && this.#open !== null) {
           this.#field = this.#open + text.slice(start, at + 1);
-          this.#open = null;
+          [this.#open, this.#isTooLong] = [null, false];
         }
         continue;
       }
@@ -90,9 +91,8 @@ class ItemScanner implements Scanner<object> {
       this.#follow(code);
     }
     if (this.#open === null) return;
-    this.#open += text.slice(start);
-    if (this.#open.length <= MAX_ITEM) return;
-    throw new CliError(`${this.#file.name}: item ${this.#items + 1} is over ${MAX_ITEM / 2 ** 20} MB`);
+    if (this.#open.length + text.length - start > MAX_ITEM) [this.#isTooLong, this.#open] = [true, ''];
+    if (!this.#isTooLong) this.#open += text.slice(start);
   }
 
   *end(): Generator<object> {
@@ -132,15 +132,15 @@ class ItemScanner implements Scanner<object> {
     return typeof place !== 'string' && place.includes(this.#field.slice(1, -1));
   }
 
-  /** True where an item ends before this character. */
+  /** Tells whether an item ends before this character. */
   #endsItem(code: number): boolean {
     if (this.#itemDepth > 0) return this.#depth === this.#itemDepth && (code === COMMA || isClosing(code));
-    // No string goes on in the next line, and a line that begins with an object is an item of its own, whatever is
-    // damaged in the one before.
+    // No string goes on in the next line. A line that begins with an object begins a new item, even if the item before
+    // is damaged.
     return code === LINE_FEED ? this.#depth <= 0 || this.#inString : code === OPEN_BRACE && this.#isLineStart;
   }
 
-  /** True for the first character of an item, or of a string in the outer object. */
+  /** Tells whether this character is the first of an item, or of a string in the outer object. */
   #begins(code: number): boolean {
     if (this.#itemDepth === Infinity) return code === QUOTE && this.#depth === 1;
     if (this.#depth !== this.#itemDepth || code <= SPACE) return false;
@@ -150,6 +150,10 @@ class ItemScanner implements Scanner<object> {
   *#parsed(text: string): Generator<object> {
     this.#items += 1;
     const here = `${this.#file.name}: item ${this.#items}, on line ${this.#itemLine},`;
+    if (this.#isTooLong) {
+      this.#isTooLong = false;
+      return this.#file.onDamage(`${here} is over ${MAX_ITEM / 2 ** 20} MB`);
+    }
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Reads a list of objects of any size, each of which has its bulk in one field: the messages of a conversation, for
- * one. The entries of that field are parsed one by one, so that no object is held as a whole.
+ * Reads a list of objects of any size. Each object may have most of its text in one field, such as the messages of a
+ * conversation. The entries of that field are parsed one by one, so that no object is held in memory as a whole.
  */
 import { CliError } from './cli-error.ts';
 import {
@@ -17,28 +17,36 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Longest entry, and longest rest of an object, that is held in memory, in characters. */
+/** Greatest length of an entry, and of an object without its entries, in UTF-16 code units. */
 const MAX_PART = 16 * 1024 * 1024;
 
-/** An entry of the field, or all else of its object, which comes after the entries. `item` counts objects from 0. */
+/**
+ * A part of an object: an entry of its field, or the rest of the object, which comes after its entries. `item` is the
+ * number of the object, counted from 0; `key` is '' if the field is a list.
+ */
 export type JsonPart =
   | { readonly item: number; readonly key: string; readonly part: unknown }
   | { readonly item: number; readonly rest: object };
 
 interface PartFile {
   readonly name: string;
-  /** The field whose entries are read one by one, a list or an object; it is empty in the rest. */
+  /** Name of the field, a list or an object, whose entries are read one by one. The field is empty in the rest. */
   readonly field: string;
-  /** Is called with a message for each entry and each rest that is damaged or too long; what follows is read. */
+  /** Called with a message for each entry and each rest that is damaged or too long; reading goes on after it. */
   onDamage(message: string): void;
 }
 
-/** @throws CliError where the text ends inside the list, or holds no list at all; what stands before was yielded */
+/**
+ * Yields the entries of the field of each object, and after them the rest of the object.
+ * @throws CliError if the text ends within the list, or has no list at all; the parts before were yielded
+ */
 export function jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGenerator<JsonPart> {
   return scan(texts, new PartScanner(file));
 }
 
-/** Follows the brackets and strings of a text that comes in pieces. The depth is 1 in the list, and 2 in an object. */
+/**
+ * Follows the brackets and strings of a text that is given in pieces. The depth is 1 in the list, and 2 in an object.
+ */
 class PartScanner implements Scanner<JsonPart> {
   readonly #file: PartFile;
   #depth = 0;
@@ -46,13 +54,13 @@ class PartScanner implements Scanner<JsonPart> {
   #isEscaped = false;
   #line = 1;
   #items = 0;
-  /** Text of the open object without its entries. */
+  /** Text of the open object, without the entries of its field. */
   readonly #rest = new Keeper();
   /** Text of the open entry. */
   readonly #part = new Keeper();
   /** Last string among the fields of the open object. */
   readonly #name = new Keeper();
-  /** The open bracket of the field whose entries are read; 0 outside. */
+  /** Code of the bracket that opened the field whose entries are read; 0 outside of it. */
   #within = 0;
   #parts = 0;
   #isFound = false;
@@ -143,7 +151,7 @@ class PartScanner implements Scanner<JsonPart> {
     this.#items += 1;
   }
 
-  /** Parses a text; tells of one that is damaged or was too long, and returns undefined. */
+  /** Parses a text. If it is damaged, or null because it was too long, calls `onDamage` and returns undefined. */
   #parsed<Value>(text: string | null, here: string, parse: (text: string) => Value): Value | undefined {
     if (text === null) this.#file.onDamage(`${here} is over ${MAX_PART / 2 ** 20} MB`);
     else {
@@ -156,7 +164,7 @@ class PartScanner implements Scanner<JsonPart> {
     return undefined;
   }
 
-  /** Returns the place of the quote that ends the open string; -1 if it goes on in the next piece. */
+  /** Returns the index of the quote that ends the open string; -1 if the string goes on in the next piece. */
   #endOfString(text: string, from: number): number {
     let at = this.#isEscaped ? from + 1 : from;
     for (;;) {
@@ -175,11 +183,11 @@ class PartScanner implements Scanner<JsonPart> {
 
 const KEY = /^("(?:[^"\\]|\\.)*")\s*:/;
 
-/** Keeps a stretch of a text that comes in pieces, up to a bound. */
+/** Collects a stretch of a text that is given in pieces, of at most 16 Mi UTF-16 code units. */
 class Keeper {
   isOpen = false;
   line = 0;
-  /** What was kept, once it is closed; null if it was too long. */
+  /** The text collected so far, complete after `close`; null if it is too long. */
   text: string | null = '';
   #start = -1;
 
@@ -187,7 +195,7 @@ class Keeper {
     [this.isOpen, this.line, this.text, this.#start] = [true, line, '', at];
   }
 
-  /** Goes on with the beginning of another piece, unless it is paused. */
+  /** Continues at the beginning of the next piece, unless it is paused. */
   nextPiece(): void {
     if (this.#start !== -1) this.#start = 0;
   }
@@ -196,13 +204,13 @@ class Keeper {
     this.#start = at;
   }
 
-  /** Keeps what stands before a place, and nothing behind it until `resume`. */
+  /** Collects the text before `end`, and nothing after it until `resume`. */
   pause(text: string, end: number): void {
     this.#keep(text, end);
     this.#start = -1;
   }
 
-  /** Keeps the rest of a piece. */
+  /** Collects the rest of the present piece, before the next one is read. */
   carry(text: string): void {
     this.#keep(text, text.length);
   }

@@ -1,4 +1,4 @@
-/** What readers of JSON that comes in pieces have in common. */
+/** Character codes and helpers that the readers of JSON in pieces share. */
 import { CliError } from './cli-error.ts';
 
 export const LINE_FEED = 10;
@@ -15,20 +15,26 @@ export function isClosing(code: number): boolean {
   return code === CLOSE_BRACE || code === CLOSE_BRACKET;
 }
 
-/** Follows the brackets and strings of a text that comes in pieces, and yields what it finds. */
+/** Reads a text that is given in pieces, and yields what it finds in them. */
 export interface Scanner<Found> {
   take(text: string): Generator<Found>;
-  /** Ends it behind the last piece. Throws CliError where the text is not whole. */
+  /**
+   * Ends the scan after the last piece, and yields what is left.
+   * @throws CliError if the text is not complete
+   */
   end(): Generator<Found>;
 }
 
-/** Yields what a scanner finds in the pieces of a text. */
+/** Yields what a scanner finds in the pieces of a text, and at its end. */
 export async function* scan<Found>(texts: AsyncIterable<string>, scanner: Scanner<Found>): AsyncGenerator<Found> {
   for await (const text of texts) yield* scanner.take(text);
   yield* scanner.end();
 }
 
-/** The error for a file that ends before its JSON does. */
+/**
+ * Makes the error for a file that ends before its JSON does.
+ * @param items number of items that were read from it
+ */
 export function cutError(name: string, items: number): CliError {
   return new CliError(`${name} was cut: it ends behind ${items} items, before the end of the file's JSON`);
 }

@@ -1,4 +1,4 @@
-/** The command line. The code of each command is loaded when it is called, so that help is shown at once. */
+/** The command line. The code of each command is loaded when the command is called, so that help is printed at once. */
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../engine/for-options.ts';
 import { addAccessCommands } from './programs/access.ts';

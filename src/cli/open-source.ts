@@ -5,20 +5,23 @@ import { crc32, createGunzip } from 'node:zlib';
 import type { Readable } from 'node:stream';
 import { open as openArchive, type Entry, type ZipFile } from 'yauzl';
 import { CliError } from './cli-error.ts';
-import type { ImportSource, SourceFile } from './importers/format.ts';
+import { CONVERSATIONS, type ImportSource, type SourceFile } from './importers/format.ts';
 import { isSealed, SEAL_BYTES, unseal } from './sealed-file.ts';
 
-/** Characters of a file by which its format is known. */
-const HEAD_BYTES = 64 * 1024;
+/** Length of the beginning of a file by which its format is recognised, in UTF-16 code units. */
+const HEAD_CHARACTERS = 64 * 1024;
 const PIECE_BYTES = 64 * 1024;
-/** Most files of an archive or a folder. */
+/** Greatest number of files in an archive or a folder. */
 const MAX_FILES = 100_000;
-/** Most bytes that a file of an archive, or what is in its gzip, may have when it is unpacked: a bomb ends there. */
+/**
+ * Greatest size of an unpacked file of an archive, or of the content of a gzip file in it, in bytes. It stops archives
+ * that were made to exhaust the disk or the memory.
+ */
 const MAX_UNPACKED = 4 * 1024 * 1024 * 1024;
 
 /**
- * Opens the bytes of a file: decrypts it if it is encrypted, and unpacks gzip, as the first bytes say.
- * @throws CliError for an encrypted file without a passphrase
+ * Yields the bytes of a file, decrypted if it is encrypted and unpacked if it is gzip, as its first bytes show.
+ * @throws CliError for an encrypted file without the right passphrase, and for a damaged one
  */
 export async function* openBytes(file: string, passphrase: string | undefined): AsyncGenerator<Uint8Array> {
   const start = readStart(file, SEAL_BYTES);
@@ -32,9 +35,15 @@ export async function* openBytes(file: string, passphrase: string | undefined): 
   yield* unsealed(unseal(stored, passphrase));
 }
 
+/** Tells whether a file is packed by gzip or encrypted, so that its size is not that of its content. */
+export function isPacked(file: string): boolean {
+  const start = readStart(file, SEAL_BYTES);
+  return isGzip(start) || isSealed(start);
+}
+
 const isGzip = (start: Uint8Array) => start[0] === 0x1f && start[1] === 0x8b;
 
-/** The decrypted bytes, unpacked if they are gzip. */
+/** Yields the decrypted bytes of a file, unpacked if they are gzip. */
 async function* unsealed(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Array> {
   const first = await bytes.next();
   if (first.done) return;
@@ -57,6 +66,32 @@ async function* unzipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/**
+ * Removes a byte order mark, which some editors on Windows write at the start of UTF-8. The mark may span several
+ * pieces.
+ */
+export async function* withoutByteOrderMark(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let start: Buffer | undefined = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    if (start === undefined) {
+      yield piece;
+      continue;
+    }
+    start = Buffer.concat([start, piece]);
+    if (start.length < BYTE_ORDER_MARK.length) continue;
+    yield afterByteOrderMark(start);
+    start = undefined;
+  }
+  if (start !== undefined) yield start;
+}
+
+function afterByteOrderMark(start: Buffer): Buffer {
+  const { length } = BYTE_ORDER_MARK;
+  return start.subarray(0, length).equals(BYTE_ORDER_MARK) ? start.subarray(length) : start;
+}
+
 function readStart(file: string, bytes: number): Buffer {
   const handle = fs.openSync(file, 'r');
   try {
@@ -68,56 +103,98 @@ function readStart(file: string, bytes: number): Buffer {
 }
 
 /**
- * Opens a file, a ZIP archive or a folder to import from. The caller closes it.
- * @param options.mostUnpacked most bytes that a file of an archive may have when it is unpacked; 4 GiB by default
+ * Opens a file, a ZIP archive or a folder to import from. The caller must close it.
+ * @param options.mostUnpacked greatest size of an unpacked file of an archive, in bytes; 4 GiB by default
+ * @throws CliError for a damaged archive, and for one or a folder with over 100,000 files; the system's error if the
+ *   target does not exist or cannot be read
  */
 export async function openSource(
   target: string,
   { mostUnpacked = MAX_UNPACKED }: { readonly mostUnpacked?: number } = {},
 ): Promise<ImportSource & { close(): void }> {
   if (fs.statSync(target).isDirectory()) return folderSource(target);
-  const start = readStart(target, SEAL_BYTES);
-  if (start.subarray(0, 4).equals(Buffer.from('PK\u0003\u0004', 'latin1'))) return archiveSource(target, mostUnpacked);
+  const start = readStart(target, 4);
+  if (start.equals(Buffer.from('PK\u0003\u0004', 'latin1'))) return archiveSource(target, mostUnpacked);
   const name = path.basename(target);
   const file: SourceFile = {
     name,
-    modifiedAt: fs.statSync(target).mtimeMs,
-    texts: () => decoded(isGzip(start) || isSealed(start) ? openBytes(target, undefined) : piecesOf(target)),
+    texts: () => decoded(isPacked(target) ? openBytes(target, undefined) : piecesOf(target)),
   };
+  return opened('file', [file]);
+}
+
+/** Makes a source of files, and reads the beginning of the file by which the source's format is recognised. */
+async function opened(
+  kind: ImportSource['kind'],
+  files: readonly SourceFile[],
+  { leftOut = [], close = () => {} }: { readonly leftOut?: readonly string[]; readonly close?: () => void } = {},
+): Promise<ImportSource & { close(): void }> {
+  const known = files.length === 1 ? files[0] : files.find(({ name }) => CONVERSATIONS.test(name));
   return {
-    names: [name],
-    head: await headOf(target),
+    kind,
+    names: files.map(({ name }) => name),
+    leftOut,
+    head: known === undefined ? '' : await headOf(known),
     async *files(isWanted) {
-      if (isWanted(name)) yield file;
+      for (const file of files) if (isWanted(file.name)) yield file;
     },
-    close: () => {},
+    close,
   };
 }
 
-/** Decodes the beginning of a file, unpacked. */
-async function headOf(file: string): Promise<string> {
-  for await (const piece of openBytes(file, undefined)) return new TextDecoder().decode(piece.subarray(0, HEAD_BYTES));
-  return '';
+/**
+ * Returns the first 64 Ki characters of a file, even if its pieces are small. It is '' for an empty file, and for one
+ * that cannot be read, which the import reports later.
+ */
+async function headOf({ texts }: SourceFile): Promise<string> {
+  let head = '';
+  try {
+    for await (const text of texts()) {
+      head += text;
+      if (head.length >= HEAD_CHARACTERS) break;
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+  }
+  return head.slice(0, HEAD_CHARACTERS);
 }
 
-function folderSource(folder: string): ImportSource & { close(): void } {
-  const names = fs
-    .readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
-    .sort();
-  if (names.length > MAX_FILES) throw new CliError(`${folder} has over ${MAX_FILES} files`);
-  return {
-    names,
-    head: '',
-    async *files(isWanted) {
-      for (const name of names.filter(isWanted)) {
-        const file = path.join(folder, name);
-        yield { name, modifiedAt: fs.statSync(file).mtimeMs, texts: () => decoded(fs.createReadStream(file)) };
-      }
-    },
-    close: () => {},
+async function folderSource(folder: string): Promise<ImportSource & { close(): void }> {
+  const names: string[] = [];
+  const leftOut: string[] = [];
+  // A recursive `readdir` would follow links to folders, out of this one and in circles.
+  const visit = (inside: string): void => {
+    let entries: fs.Dirent[];
+    try {
+      entries = fs.readdirSync(path.join(folder, inside), { withFileTypes: true });
+    } catch (error) {
+      if (inside === '') throw error;
+      return void leftOut.push('a folder that cannot be read');
+    }
+    for (const entry of entries) {
+      const name = inside === '' ? entry.name : `${inside}/${entry.name}`;
+      if (entry.isDirectory()) visit(name);
+      else if (entry.isFile()) names.push(name);
+      else leftOut.push(entry.isSymbolicLink() ? 'a symbolic link' : 'no regular file');
+    }
+    if (names.length > MAX_FILES) throw new CliError(`${folder} has over ${MAX_FILES} files`);
   };
+  visit('');
+  names.sort();
+  const files = names.map((name) => ({ name, texts: () => decoded(readable(path.join(folder, name), name)) }));
+  return opened('folder', files, { leftOut });
+}
+
+/**
+ * Yields the bytes of a file of a folder. If it cannot be read, the error has the file's name, so that the other files
+ * can still be imported.
+ */
+async function* readable(file: string, name: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* fs.createReadStream(file) as AsyncIterable<Uint8Array>;
+  } catch (cause) {
+    throw new CliError(`${name} cannot be read: ${(cause as Error).message}`, { cause });
+  }
 }
 
 async function archiveSource(target: string, mostUnpacked: number): Promise<ImportSource & { close(): void }> {
@@ -125,11 +202,11 @@ async function archiveSource(target: string, mostUnpacked: number): Promise<Impo
   const archive = await promisify<string, typeof options, ZipFile>(openArchive as never)(target, options).catch(
     (cause: Error) => Promise.reject(new CliError(`${target} is a damaged ZIP: ${cause.message}`, { cause })),
   );
-  const entries = new Map<string, Entry>();
+  const entries: Entry[] = [];
   await new Promise<void>((resolve, reject) => {
     archive.on('entry', (entry: Entry) => {
-      if (entries.size >= MAX_FILES) return reject(new CliError(`${target} has over ${MAX_FILES} files`));
-      if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
+      if (entries.length >= MAX_FILES) return reject(new CliError(`${target} has over ${MAX_FILES} files`));
+      if (!entry.fileName.endsWith('/')) entries.push(entry);
       archive.readEntry();
     });
     archive.once('end', resolve).once('error', (cause: Error) => {
@@ -153,7 +230,7 @@ async function archiveSource(target: string, mostUnpacked: number): Promise<Impo
     // The library leaves checksums to its callers.
     if (sum !== entry.crc32) throw new CliError(`${name} in ${target} is damaged: its checksum is another one`);
   }
-  /** The bytes in a gzip file of the archive. */
+  /** Yields the unpacked bytes of a gzip file inside the archive. */
   async function* unzippedOf(name: string, entry: Entry): AsyncGenerator<Uint8Array> {
     let left = mostUnpacked;
     for await (const piece of unzipped(bytesOf(name, entry))) {
@@ -162,21 +239,18 @@ async function archiveSource(target: string, mostUnpacked: number): Promise<Impo
       yield piece;
     }
   }
-  return {
-    names: [...entries.keys()],
-    head: '',
-    async *files(isWanted) {
-      for (const [name, entry] of entries)
-        if (isWanted(name)) {
-          const bytes = name.endsWith('.gz') ? unzippedOf : bytesOf;
-          yield { name, modifiedAt: null, texts: () => decoded(bytes(name, entry)) };
-        }
-    },
-    close: () => archive.close(),
-  };
+  const files = entries.map((entry): SourceFile => {
+    const { fileName: name } = entry;
+    const bytes = name.endsWith('.gz') ? unzippedOf : bytesOf;
+    return { name, texts: () => decoded(bytes(name, entry)) };
+  });
+  return opened('archive', files, { close: () => archive.close() });
 }
 
-/** Reads a file piece by piece into the same buffer: a stream would leave a buffer for each piece to the collector. */
+/**
+ * Yields a file in pieces of one buffer, so a piece is valid only until the next one is read. A stream would use a new
+ * buffer for each piece, all of which would have to be collected.
+ */
 async function* piecesOf(file: string): AsyncGenerator<Uint8Array> {
   const handle = await fs.promises.open(file);
   try {
@@ -191,7 +265,7 @@ async function* piecesOf(file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Decodes UTF-8; a byte order mark is left out, and what is no UTF-8 becomes replacement characters. */
+/** Decodes UTF-8, without a byte order mark. Malformed bytes become replacement characters. */
 async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const piece of bytes) yield decoder.decode(piece, { stream: true });

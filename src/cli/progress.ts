@@ -1,20 +1,24 @@
 import { SingleBar, type Params } from 'cli-progress';
 import { cut, span } from './terminal.ts';
 
-/** Shows progress on stderr: a bar on a terminal, otherwise a line every few seconds. */
+/** Shows progress on stderr: a bar if it is a terminal and the total is known, otherwise a line every few seconds. */
 export interface Progress {
-  /** Shows the progress so far, in the unit of `total`; `note` adds further information, such as a rate. */
+  /**
+   * Shows the progress so far, in the unit of `total`. `note` is further information, such as a rate; without it, a bar
+   * keeps the last one.
+   */
   update(done: number, note?: string): void;
   /** Shows the last state and ends the line. */
   stop(): void;
 }
 
-/** Interval of the lines where stderr is no terminal, ms. */
+/** Interval between lines of progress (ms). */
 const LINE_EVERY_MS = 3_000;
 const BAR_WIDTH = 20;
 
 /**
- * Starts to show the progress of something on stderr.
+ * Starts to show progress on stderr.
+ * @param label name of the work, at the beginning of the line
  * @param total amount that `update` reaches at the end, in any unit; 0 if it is not known
  */
 export function startProgress(label: string, total: number): Progress {

@@ -4,9 +4,9 @@ import { CliError } from './cli-error.ts';
 import { oneLine } from './terminal.ts';
 
 /**
- * Writes one line to stderr, without control characters, that says what failed and what to do next; only a bug is shown
- * with its stack.
- * @returns the exit code
+ * Prints an error to stderr as one line, without control characters, that says what failed and what to do next. An
+ * unexpected error counts as a bug, and its stack is printed as well.
+ * @returns the exit code: that of a CliError, and else 1
  */
 export function reportError(error: unknown): number {
   const line = describe(error);
@@ -16,7 +16,7 @@ export function reportError(error: unknown): number {
   return error instanceof CliError ? error.exitCode : 1;
 }
 
-/** The line for an expected error; undefined for an unexpected one, which is a bug. */
+/** Returns the line for an expected error; undefined for an unexpected one, which is a bug. */
 function describe(error: unknown): string | undefined {
   if (error instanceof CliError) return error.message;
   if (error instanceof EngineError) {

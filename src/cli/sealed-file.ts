@@ -1,7 +1,7 @@
 /**
- * Files that are encrypted by a passphrase. A header names the parameters of scrypt; then come chunks, each sealed by
- * AES-256-GCM. The nonce of a chunk is its number and whether it is the last, so that a file which was cut, or of which
- * chunks were swapped, does not open.
+ * Encrypts files with a passphrase. The header names the version of the format, which fixes the parameters of scrypt,
+ * and has a salt. Chunks follow, each encrypted with AES-256-GCM. The nonce of a chunk is its number and whether it is
+ * the last, so that a file that was cut, or whose chunks were swapped, is not accepted.
  */
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -10,23 +10,23 @@ import { CliError } from './cli-error.ts';
 const MAGIC = Buffer.from('cairn sealed 1\n');
 const SALT_BYTES = 16;
 const TAG_BYTES = 16;
-/** Bytes of a chunk before it is sealed. */
+/** Size of a chunk before it is encrypted, in bytes. */
 const CHUNK_BYTES = 64 * 1024;
 const HEADER_BYTES = MAGIC.length + SALT_BYTES;
-/** Memory of 128 MB and half a second for each guess of a passphrase. */
+/** Parameters of scrypt: each guess of a passphrase takes 128 MB of memory and half a second. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 
 const derive = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
 
-/** Length of the start of a file by which `isSealed` knows it. */
+/** Number of first bytes of a file by which `isSealed` recognises it. */
 export const SEAL_BYTES = MAGIC.length;
 
-/** Tells by the first bytes of a file whether it was encrypted by a passphrase. */
+/** Tells by the first bytes of a file whether it was encrypted with a passphrase. */
 export function isSealed(start: Uint8Array): boolean {
   return MAGIC.equals(start.subarray(0, MAGIC.length));
 }
 
-/** Encrypts bytes by a passphrase. The salt of each file is new, so no key is used twice. */
+/** Encrypts bytes with a passphrase. Each file has a new salt, so no key is used twice. */
 export async function* seal(bytes: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
   const header = Buffer.concat([MAGIC, randomBytes(SALT_BYTES)]);
   const key = await keyOf(header, passphrase);
@@ -39,7 +39,10 @@ export async function* seal(bytes: AsyncIterable<Uint8Array>, passphrase: string
   }
 }
 
-/** Decrypts what `seal` made. @throws CliError for another passphrase, and for a file that was cut or changed */
+/**
+ * Decrypts what `seal` made. A chunk is yielded only if it is unchanged.
+ * @throws CliError for a wrong passphrase, and for a file that was cut or changed
+ */
 export async function* unseal(bytes: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
   const sealed = chunksOf(withoutHeader(), CHUNK_BYTES + TAG_BYTES);
   let header = Buffer.alloc(0);
@@ -84,7 +87,7 @@ function nonceOf(number: number, isLast: boolean): Buffer {
   return nonce;
 }
 
-/** Cuts bytes into chunks of a size; the last one may be shorter, or empty if there are no bytes at all. */
+/** Divides bytes into chunks of `size`. The last one may be shorter, and is empty if there are no bytes at all. */
 async function* chunksOf(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<[Buffer, isLast: boolean]> {
   let held = Buffer.alloc(0);
   for await (const piece of bytes) {

@@ -10,7 +10,7 @@ import type { FileForm } from './file-form.ts';
 
 export type { DocumentItem };
 
-/** Fields that all documents of one run share. An empty user or session means none. */
+/** Fields that all documents of one run have in common. An empty user or session means none. */
 export interface SharedFields {
   readonly user: string;
   readonly session: string;
@@ -19,8 +19,8 @@ export interface SharedFields {
 }
 
 /**
- * Result of sending a document: `accepted` is new, `replaced` is read again in place of an earlier version, `unchanged`
- * was sent and is stored already, and `known` was not sent, because the server already has it.
+ * Result of sending a document. `accepted`: it is new; `replaced`: it is read again in place of an earlier version;
+ * `unchanged`: it was sent and is stored already; `known`: it was not sent, because the server has it already.
  */
 export type SendOutcome = 'accepted' | 'replaced' | 'unchanged' | 'known';
 
@@ -29,15 +29,15 @@ export interface SentDocument {
   readonly outcome: SendOutcome;
 }
 
-/** Longest time that a busy or full server is asked again before a document is given up, ms. */
+/** Longest time for which a request to a busy or full server is repeated until the document is given up (ms). */
 const PATIENCE_MS = 600_000;
-/** Pause before the next attempt if the server names none, ms. */
+/** Pause before the next attempt if the server names none (ms). */
 const RETRY_MS = 1_000;
 
 /**
- * Makes a function that sends the files of one run. The external id of a file is its absolute path. So a run that broke
- * off can be repeated from any folder, and a changed file replaces its old version. A file is not sent if the server
- * already has it, or has another file with the same bytes that has not changed since.
+ * Makes a function that sends the files of one run. The external id of a file is its absolute path. So a run that was
+ * interrupted can be repeated from any folder, and a changed file replaces its old version. A file is not sent if the
+ * server already has it, or has another file with the same bytes and fields that is unchanged.
  * @returns a function that throws RefusalError if the server refuses a file, ConnectionError, and the system's error if
  *   the file cannot be read
  */
@@ -78,9 +78,10 @@ async function sendFile(
 }
 
 /**
- * Sends a file, whether or not the server has it.
- * @param replaces id of a document that this file takes over under its own name; by default the server decides by the
- *   external id which document it is
+ * Sends a file, even if the server has it already.
+ * @param replaces id of a document that becomes this file's; by default the server finds the document by the external
+ *   id
+ * @throws RefusalError, ConnectionError, ChangedFileError; the system's error if the file cannot be read
  */
 export async function uploadFile(
   client: Client,
@@ -96,7 +97,10 @@ export async function uploadFile(
   return toSentDocument(await retryWhileBusy(send, onWait, () => mayMakeRoom(client)));
 }
 
-/** Whether the disk may soon have room again: a waiting document takes six times its size until it is read. */
+/**
+ * Tells whether a full disk may soon have room again, since documents wait to be read or are being read: until its end,
+ * a document takes six times its size.
+ */
 async function mayMakeRoom(client: Client): Promise<boolean> {
   for (const state of ['queued', 'processing'] as const) {
     if ((await client.listDocuments({ state, l: 1 })).total > 0) return true;
@@ -104,10 +108,13 @@ async function mayMakeRoom(client: Client): Promise<boolean> {
   return false;
 }
 
-/** Longest external id that the server accepts, in characters. */
+/** Longest external id that the server accepts, in UTF-16 code units. */
 const MAX_EXTERNAL_ID = 256;
 
-/** External id of a file: its absolute path, or a hash of it if that is too long or holds control characters. */
+/**
+ * Returns the external id of a file: its absolute path with forward slashes, or a hash of it if that is longer than 256
+ * UTF-16 code units or has control characters.
+ */
 export function externalIdOf(file: string): string {
   const absolute = path.resolve(file).split(path.sep).join('/');
   if (absolute.length <= MAX_EXTERNAL_ID && !/\p{Cc}/u.test(absolute)) return absolute;
@@ -115,7 +122,7 @@ export function externalIdOf(file: string): string {
 }
 
 /**
- * Sends the URL of a page, which the server fetches.
+ * Sends the URL of a web page, which the server fetches.
  * @throws RefusalError, ConnectionError
  */
 export async function sendPage(
@@ -129,15 +136,15 @@ export async function sendPage(
   return toSentDocument(await retryWhileBusy(() => client.ingestPage(body) as Promise<DocumentOutcomeItem>, onWait));
 }
 
-/** Called before each new attempt with the reason that a busy or full server gave. */
+/** Called before each new attempt, with the message of the busy or full server. */
 export type OnWait = (reason: string) => void;
 
 /**
- * Repeats a request while the server answers that it is too busy (429 or 503), or full (507).
- * @param onWait      called before each new attempt
- * @param mayMakeRoom whether a full disk (507) may have room again soon; by default such a refusal is final
- * @throws            RefusalError for any other refusal, and when the server was busy for ten minutes; also what `ask`
- *   throws
+ * Repeats a request while the server answers that it is busy (429 or 503) or full (507), for up to ten minutes. Between
+ * attempts it waits as long as the server asks, or 1 s.
+ * @param onWait called before each new attempt
+ * @param mayMakeRoom tells whether a full disk (507) may have room again soon; by default such a refusal is final
+ * @throws RefusalError for any other refusal, and if the server is still busy after ten minutes; also what `ask` throws
  */
 export async function retryWhileBusy<Reply>(
   ask: () => Promise<Reply>,
@@ -169,7 +176,7 @@ function toSentDocument({ document_id, outcome }: DocumentOutcomeItem): SentDocu
   return { id: document_id, outcome };
 }
 
-/** The SHA-256 of a file's bytes, in hexadecimal. */
+/** Returns the SHA-256 of a file's bytes, in hexadecimal. */
 export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(fs.createReadStream(file), hash);
@@ -194,13 +201,16 @@ async function listDocuments(client: Client, parameters: Record<string, string>)
   return [...(await retryWhileBusy(() => client.listDocuments(parameters))).items];
 }
 
-/** Whether a document was read, or is to be, with just these fields. */
+/** Tells whether a document was read, or waits to be read, with exactly these fields. */
 export function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
   const expected = { session_id: shared.session, tags: shared.tags, metadata: shared.metadata };
   return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, expected);
 }
 
-/** Whether a document still has its file's content; if a file of this machine has changed, it will soon be replaced. */
+/**
+ * Tells whether a document still has its file's content. It is false if the file on this machine has changed, as the
+ * document will then be replaced soon; true if this machine has no such file.
+ */
 async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise<boolean> {
   if (external_id === null || !path.isAbsolute(external_id)) return true;
   const stats = fs.statSync(external_id, { throwIfNoEntry: false });

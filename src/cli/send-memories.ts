@@ -2,14 +2,16 @@ import { CliError } from './cli-error.ts';
 import { ConnectionError, type Client } from './client.ts';
 import { count } from './terminal.ts';
 
-/** Results of the lines of an import, counted. */
+/** Number of lines of an import by their result. */
 export interface ImportCounts {
   accepted: number;
   duplicate: number;
   rejected: number;
 }
 
-/** One line of the server's reply: a result with the number of its line, or the summary at the end, which has none. */
+/**
+ * One line of the server's reply: a result with the number of its line, or at the end the summary, without a number.
+ */
 interface ReplyLine {
   readonly line?: number;
   readonly deduplicated?: boolean;
@@ -17,11 +19,11 @@ interface ReplyLine {
 }
 
 /**
- * Sends memories as NDJSON, one per line, and counts the results as they arrive.
+ * Sends memories as NDJSON, one on each line, and counts the results as they arrive.
  * @param onResult called for each line that was answered, with the counts so far, the number of the line, and the
  *   reason if it was rejected
  * @returns the counts of all lines
- * @throws  CliError if the server or the connection fails before the end; every line that was answered and not rejected
+ * @throws CliError if the server or the connection fails before the end; every line that was answered and not rejected
  *   is stored
  */
 export async function sendMemories(

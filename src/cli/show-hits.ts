@@ -12,24 +12,24 @@ export interface QueryReply {
   readonly degraded_reasons?: readonly string[];
   readonly floor?: {
     readonly min_score: number;
-    /** True if memories under the floor were left out. */
+    /** True if memories were left out because their scores are below the floor. */
     readonly acted: boolean;
-    /** Number of memories under the floor. */
+    /** Number of memories below the floor. */
     readonly below: number;
-    /** Best score among them; null if there are none. */
+    /** Highest score among the memories below the floor; null if there are none. */
     readonly best_below: number | null;
   };
-  /** What the cut of the answer left out. */
+  /** The cut of the answer, with the number of memories that it left out; absent if it left out none. */
   readonly cut?: { readonly left_out: number };
 }
 
 const INDENT = '    ';
 
 /**
- * Makes the lines that show hits to a person, in the order of `matches`, each hit followed by its explanation if it has
- * one.
- * @param query decides which part of a long text is shown
- * @param now   time from which ages are counted, Unix ms
+ * Makes the lines that present hits to a person, in the order of `matches`, each hit followed by its explanation if it
+ * has one.
+ * @param query decides which passage of a long text is shown
+ * @param now time from which ages are counted, Unix ms
  */
 export function describeHits(matches: readonly MatchItem[], query: string, now = Date.now()): string[] {
   return matches.flatMap((match, place) => [
@@ -40,8 +40,8 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
 }
 
 /**
- * Makes the lines about the memories that the floor and the cut left out and how to see them; none if they left out
- * nothing. Where there are matches, a blank line comes first.
+ * Makes the lines that say how many memories the floor and the cut left out, and how to see them; none if they left out
+ * nothing. If there are matches, a blank line comes first.
  */
 export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
   const lines: string[] = [];
@@ -57,15 +57,18 @@ export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
   return matches.length === 0 || lines.length === 0 ? lines : ['', ...lines];
 }
 
-/** What is shown of a hit. */
+/** The fields of a hit that are printed. */
 type ShownHit = Pick<
   MatchItem,
   'user_id' | 'primary_sector' | 'event_time' | 'title' | 'content' | 'score' | 'explain'
 >;
 
 /**
- * Makes the lines that show one hit, without its explanation.
- * @param origin where the hit is from, if not all are from one store
+ * Makes the lines that present one hit, without its explanation.
+ * @param options.rank place of the hit in the answer, counted from 1
+ * @param options.query decides which passage of a long text is shown, unless `explain` names the terms
+ * @param options.now time from which the age is counted, Unix ms
+ * @param options.origin tenant or server that the hit is from, if hits of several are printed
  */
 export function describeHit(
   match: ShownHit,
@@ -84,7 +87,9 @@ export function describeHit(
   ];
 }
 
-/** Lines that explain a hit: the stages that found it, its ranks, and how the profile computed its score. */
+/**
+ * Makes the lines that explain a hit: its ranks in the stages that found it, and how the profile computed its score.
+ */
 function describeReasons(match: MatchItem, matches: readonly MatchItem[]): string[] {
   const explain = match.explain!;
   const { lexical, dense, arrival, terms, adjustments, rerank } = explain;
@@ -117,7 +122,7 @@ export function describeMoment(memory: MemoryItem, { isAnchor = false } = {}): s
   return `${isAnchor ? '▸' : ' '} ${dim(time)}  ${dim(session)}${isAnchor ? bold(text) : text}`;
 }
 
-/** Rows that show the formula of the profile with the memory's values, before any adjustment. */
+/** Makes the rows that show the profile's formula with the memory's values, before any adjustment. */
 function describeFormula({ profile, features, weights, fused }: HitExplanation): string[] {
   switch (profile) {
     case 'composite':
@@ -160,7 +165,10 @@ function describeFormula({ profile, features, weights, fused }: HitExplanation):
   }
 }
 
-/** Explains the score: the adjusted raw score as a share of its maximum, times the certainty of the query's answers. */
+/**
+ * Makes the text that explains the score: it follows from the adjusted raw score and the confidence of the query's
+ * answer.
+ */
 function describeScore({ score, raw_score }: MatchItem, { confidence }: HitExplanation): string {
   return `${score.toFixed(3)}, of raw ${raw_score.toFixed(3)} and certainty ${confidence.toFixed(2)}`;
 }

@@ -1,11 +1,11 @@
 /**
- * Text for a terminal: styles, widths, tables, units. `styleText` leaves styles out for other outputs and for NO_COLOR.
+ * Text for a terminal: styles, widths, tables, units. `styleText` adds no styles for other outputs, or with NO_COLOR.
  */
 import { styleText } from 'node:util';
 
 const MAX_WIDTH = 100;
 
-/** Columns of the terminal, at most 100; 80 if the output is no terminal. */
+/** Returns the number of columns of the terminal, at most 100; 80 if the output is not a terminal. */
 export function widthOfTerminal(): number {
   return Math.min(MAX_WIDTH, process.stdout.columns ?? 80);
 }
@@ -18,26 +18,32 @@ export const yellow = (text: string) => styleText('yellow', text);
 export const red = (text: string) => styleText('red', text);
 
 /**
- * Writes lines to stdout. Control characters are shown as JSON escapes them, so that no text of a memory or a file
- * commands the terminal; line breaks, tabs and styles stay.
+ * Writes lines to stdout. Control characters are printed as JSON escapes them, so that no text of a memory or a file
+ * can control the terminal; line breaks, tabs and styles are kept.
  */
 export function print(...lines: readonly string[]): void {
   for (const line of lines) process.stdout.write(`${line.replaceAll(STYLE_OR_CONTROL, escapeControl)}\n`);
 }
 
-/** Puts a text on one line, without control characters: a memory may hold escape sequences for terminals. */
+/**
+ * Returns a text on one line: control characters, and characters that are invisible or change the direction of text,
+ * become spaces, and runs of spaces become one. A memory may contain escape sequences for terminals.
+ */
 export function oneLine(text: string): string {
   return text.replaceAll(INVISIBLE, ' ').replaceAll(BLANKS, ' ').trim();
 }
 
-/** Cuts a text to its first `width` columns, on one line; an ellipsis shows that something was cut. */
+/**
+ * Returns the first `width` columns of a text, on one line, with an ellipsis if something was cut; '' for an empty
+ * text.
+ */
 export function cut(text: string, width: number): string {
   return wrap(text, width, 1)[0] ?? '';
 }
 
 /**
- * Breaks a text into at most `maxLines` lines of at most `width` columns, between words or inside long ones; an
- * ellipsis ends a text that was cut. An empty text gives no line.
+ * Breaks a text into at most `maxLines` lines of at most `width` columns, between words or within long ones. If the
+ * text is longer, the last line ends in an ellipsis. An empty text gives no line.
  */
 export function wrap(text: string, width: number, maxLines: number): string[] {
   const lines: string[] = [];
@@ -69,7 +75,8 @@ export function wrap(text: string, width: number, maxLines: number): string[] {
 }
 
 /**
- * Makes the lines of a table. `align` has one character per column: `<` for left, `>` for right. Cells may be styled.
+ * Makes the lines of a table, with columns as wide as their widest cell. `align` has one character for each column: `<`
+ * for left, `>` for right. Cells may have styles.
  */
 export function table(rows: readonly (readonly string[])[], align: string): string[] {
   const widths = [...align].map((_, column) => Math.max(0, ...rows.map((row) => displayWidth(row[column] ?? ''))));
@@ -85,7 +92,8 @@ export function table(rows: readonly (readonly string[])[], align: string): stri
 }
 
 /**
- * Draws one character per value, with a height in proportion to the greatest value; 0 is a dot. Values are 0 or more.
+ * Draws one character for each value, of a height in proportion to the greatest value; 0 is a dot. Values must be 0 or
+ * more.
  */
 export function sparkline(values: readonly number[]): string {
   const greatest = Math.max(1, ...values);
@@ -104,7 +112,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** Formats numbers with what they count: `2 new, 1 refused`. */
+/** Formats numbers with their nouns: `2 new, 1 refused`. */
 export function tally(counts: Iterable<readonly [string, number]>): string {
   return [...counts].map(([what, number]) => `${count(number)} ${what}`).join(', ');
 }
@@ -136,22 +144,22 @@ export function age(then: number, now = Date.now()): string {
 }
 
 const BLOCKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/** Control characters, and characters that are invisible or change the direction of the text behind them. */
+/** Matches control characters, and characters that are invisible or change the direction of the text after them. */
 const INVISIBLE = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const BLANKS = /\s+/g;
 const STYLES = /\u001b\[[\d;]{0,16}m/g;
-/** A style, which begins with a control character, or any other one but a line break or a tab. */
+/** Matches a style, which begins with a control character, or any other control character but a line break or a tab. */
 const STYLE_OR_CONTROL = /\u001b\[[\d;]{0,16}m|[^\P{Cc}\n\t]/gu;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const COMBINING = /\p{M}/u;
 
-/** Returns a control character as JSON escapes it; a style stays as it is. */
+/** Returns a control character as JSON escapes it; returns a style as it is. */
 function escapeControl(found: string): string {
   return found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Number of columns that a text takes on a terminal. */
+/** Returns the number of columns that a text takes on a terminal; styles take none. */
 function displayWidth(text: string): number {
   let width = 0;
   for (const character of text.replaceAll(STYLES, '')) width += widthOf(character);
@@ -163,7 +171,7 @@ function widthOf(character: string): number {
   return COMBINING.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 }
 
-/** The longest start of a text that fits into `width` columns, at least one character. */
+/** Returns the longest beginning of a text that fits into `width` columns, but at least one character. */
 function take(text: string, width: number): string {
   let used = 0;
   let end = 0;

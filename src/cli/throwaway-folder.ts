@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** Most attempts to remove the folder at a signal. */
+/** Greatest number of attempts to remove the folder at a signal. */
 const MAX_REMOVALS = 10;
-/** Pause after each attempt, ms. */
+/** Pause after each attempt (ms). */
 const REMOVAL_PAUSE_MS = 100;
 
-/** Makes a folder that is removed when the process ends, except by SIGKILL. */
+/** Makes a folder for temporary files. It is removed when the process ends, except by SIGKILL. */
 export function makeThrowawayFolder(name: string): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), `cairn-${name}-`));
   const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });

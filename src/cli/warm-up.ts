@@ -5,9 +5,9 @@ import { readConfig } from '../engine/index.ts';
 import { startService } from '../main.ts';
 
 /**
- * Starts the service on a throwaway folder and stops it, so that Node caches the compiled form of all modules. npm runs
- * this after `npm ci`: a process that has to strip the types of every module at its start holds 20 to 40 MB more until
- * it ends. Nothing depends on it.
+ * Starts the service on a temporary folder and stops it, so that Node caches the compiled form of all modules. npm runs
+ * this after `npm ci`. Without the cache, a process has to strip the types of every module at its start, and uses 20 to
+ * 40 MB more until it ends. Nothing else depends on it.
  */
 export async function warmUp(): Promise<void> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-warm-up-'));

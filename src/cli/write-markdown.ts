@@ -4,16 +4,17 @@ import { Readable } from 'node:stream';
 import { linesOf } from '../api/lines.ts';
 import { CliError } from './cli-error.ts';
 
-/** Longest line of an export, in bytes. */
+/** Longest line of an export that is read, in bytes. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * Writes an export as Markdown notes into a new folder: a file for each memory and each document, named by its id, with
- * YAML front matter as Obsidian and basic-memory read it. Links become `- type [[id]]` at the end of a note.
- * @returns number of the files that were written
- * @throws CliError for a folder that is not empty
+ * Writes an export as Markdown notes into a new or empty folder: one file for each memory that is not part of a
+ * document, and for each document, named by its id, with YAML front matter as Obsidian and basic-memory read it. Links
+ * between memories become `- type [[id]]` at the end of a note.
+ * @returns the number of files that were written
+ * @throws CliError for a folder that is not empty, and for a line of over 16 MiB
  */
 export async function writeMarkdown(
   folder: string,
@@ -38,7 +39,7 @@ export async function writeMarkdown(
         fs.appendFileSync(fileOf('documents', value['document']), String(value['text']));
       } else if (value['type'] === 'link') {
         const file = fileOf('memories', value['src']);
-        // Links of a document's parts are its structure.
+        // A link of a part of a document is left out, since it describes the document's structure.
         if (fs.existsSync(file) && fs.existsSync(fileOf('memories', value['dst'])))
           fs.appendFileSync(file, `- ${String(value['link_type'])} [[${String(value['dst'])}]]\n`);
       }
@@ -47,12 +48,15 @@ export async function writeMarkdown(
   return { notes };
 }
 
-/** Fields of a line that stand in front matter under their own names, if they are there. */
+/** Fields of a line that become fields of the front matter under the same names, unless they are empty. */
 const PICKED = ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'value'];
-/** Keys of front matter that are not of the metadata. */
+/** Names in the front matter that metadata must not take. */
 const RESERVED = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified', 'metadata', ...PICKED]);
 
-/** A note with its front matter. Every value is written as JSON, which is YAML. */
+/**
+ * Makes a note with its front matter. Every value is written as JSON, which is also YAML. Metadata under a reserved
+ * name is put below `metadata`.
+ */
 function noteOf(line: Line, content: string): string {
   const title = (line['title'] as string | undefined) || content.split('\n', 1)[0]!.slice(0, 80);
   const fields: Line = {

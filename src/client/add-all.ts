@@ -3,23 +3,26 @@ import type { BatchReply, NewMemory } from './generated/types.ts';
 import type { CallOptions } from './reply.ts';
 
 export interface AddAllOptions extends Pick<CallOptions, 'signal'> {
-  /** Most memories in one request, 1 to 100; 100 by default. A request also has at most 1 MB of them. */
+  /** Greatest number of memories in one request, 1 to 100; 100 by default. A request also has at most 1 MB of JSON. */
   readonly batchSize?: number;
-  /** Requests at once, 4 by default. */
+  /** Greatest number of requests in flight at once; 4 by default. */
   readonly concurrency?: number;
 }
 
-/** The result of one memory, and its place among all that were given, from 0. */
+/** The result of one memory. `index` is its position among all the memories that were given, counted from 0. */
 export type AddedMemory = BatchReply['results'][number] & { readonly index: number };
 
-/** Most bytes of memories in one request; the server takes 1 MiB with everything around them. */
+/**
+ * Greatest size of the memories in one request, in bytes of JSON. The server takes 1 MiB, what surrounds the memories
+ * included.
+ */
 const MAX_BYTES = 1_000_000;
 
 /**
- * Adds any number of memories, some requests at a time, and yields the result of each in the order that they were given
- * in. A memory that the server refuses has an `error` in its result, and the others are stored. If the loop is left,
- * no further request begins.
- * @throws CairnError if a request fails; what was yielded before is stored
+ * Adds any number of memories, with several requests at a time, and yields the result of each in the order of
+ * `memories`. A memory that the server refuses, or of over 1 MB, has an `error` in its result, and the others are
+ * stored. If the caller leaves the loop, no further request begins.
+ * @throws CairnError if a whole request fails; memories whose results were yielded before are stored
  */
 export async function* addAll(
   client: Pick<Client, 'addMemories'>,
@@ -45,14 +48,16 @@ async function addBatch(
   items: readonly NewMemory[],
   signal: AbortSignal | undefined,
 ): Promise<BatchReply['results']> {
-  // The server would end the connection in the middle of such a request.
+  // The server would close the connection in the middle of such a request, so it is not sent.
   if (items.length === 1 && bytesOf(items[0]!) > MAX_BYTES) return [{ error: TOO_LARGE }];
   return (await client.addMemories({ items }, { signal })).results;
 }
 
 const TOO_LARGE = { code: 'too_large', message: 'a memory of over 1 MB' } as const;
 
-/** Divides memories into requests that the server takes; one that is too large stands alone. */
+/**
+ * Divides memories into requests of at most `most` memories and 1 MB. A memory that is larger than that stands alone.
+ */
 async function* batchesOf(
   items: Iterable<NewMemory> | AsyncIterable<NewMemory>,
   most: number,

@@ -1,6 +1,8 @@
-/** Makes clients of a Cairn server, wherever there are `fetch` and `AbortSignal.any`: Node, Deno, Bun, browsers. */
+/**
+ * Makes clients of a Cairn server. They run wherever `fetch` and `AbortSignal.any` exist: Node, Deno, Bun, browsers.
+ */
 import { CairnError } from './errors.ts';
-import { readEvents } from './events.ts';
+import { isLast, readEvents } from './events.ts';
 import { OPERATIONS } from './generated/operations.ts';
 import type { Matches, MatchesAsText, Operations, QueryMemoriesInput } from './generated/types.ts';
 import type { Operation } from './operation.ts';
@@ -8,25 +10,33 @@ import { eachEntry } from './pages.ts';
 import { waitForJobs } from './ready.ts';
 import type { CallOptions, ReadyOptions, Reply, WithHead } from './reply.ts';
 import { placeFields, type Input } from './request.ts';
-import { send, type Fetch, type Outgoing, type Sending } from './send.ts';
+import { isAway, outlast, pause, send, waitForReturn, type Fetch, type Outgoing, type Sending } from './send.ts';
 
 export interface ClientOptions {
-  /** Address of the server, such as `http://127.0.0.1:8080`; a path is kept, for a server behind a proxy. */
+  /**
+   * Address of the server, such as `http://127.0.0.1:8080`. A path is kept, for a server behind a proxy; a query string
+   * is dropped.
+   */
   readonly url: string;
-  /** Key or token, or a function that returns it, called for each request; none is sent by default. */
+  /**
+   * Key or token, or a function that returns it, which is called for each request. By default requests carry no key.
+   */
   readonly key?: string | (() => string | Promise<string>) | undefined;
-  /** Tenant to work on, for a token of several tenants. */
+  /** Id of the tenant in which requests act, for a key or token that may act in several tenants. */
   readonly tenant?: string | undefined;
   /**
-   * Longest time of one attempt until the reply has arrived, in milliseconds; 90 000 by default, more than the longest
-   * `wait`.
+   * Longest time of one attempt, until the whole reply has arrived (ms). The default of 90,000 is longer than the
+   * longest `wait`.
    */
   readonly timeoutMs?: number | undefined;
-  /** Most attempts after the first, 2 by default; see `send`. */
+  /**
+   * Greatest number of attempts after the first; 2 by default. Only requests that may safely be sent twice are repeated
+   * (see `send`).
+   */
   readonly retries?: number | undefined;
-  /** Headers of every request. */
+  /** Further headers of every request. They replace headers of the same name that the client sets. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sends the requests in place of the global `fetch`. */
+  /** Sends the requests; by default the global `fetch` does. */
   readonly fetch?: Fetch | undefined;
 }
 
@@ -50,9 +60,9 @@ const RETRIES = 2;
 const EVENT_STREAM = 'text/event-stream';
 
 /**
- * Makes a client. Nothing is sent yet. Every method takes the fields of the path, the query string and the body in one
- * object, and throws CairnError.
- * @throws CairnError `invalid` for an address that is not HTTP
+ * Makes a client and sends nothing yet. Each method takes the fields of the path, the query string and the body in one
+ * object. All failures of a method are a CairnError.
+ * @throws CairnError `invalid` if `options.url` is not an HTTP address
  */
 export function createClient(options: ClientOptions): Client {
   const connection: Connection = { ...options, base: baseOf(options.url) };
@@ -63,7 +73,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 interface Connection extends ClientOptions {
-  /** The address without a slash at its end. */
+  /** The address without slashes at its end. */
   readonly base: string;
 }
 
@@ -84,20 +94,24 @@ function methodOf(connection: Connection, operation: Operation): Method {
     const ask = (asked: Input) => call<unknown>(connection, operation, asked, options, read);
     const head = ask(input);
     const reply = head.then(({ value }) => value);
-    const valueOf = async (asked: Input) => (asked === input ? reply : (await ask(asked)).value);
+    const sending = sendingOf(connection, options);
+    const valueOf = async (asked: Input) =>
+      asked === input ? reply : (await outlast(() => ask(asked), sending)).value;
     return Object.assign(reply, {
       withHead: () => {
         reply.catch(() => {}); // Its failure reaches the caller through the head.
         return head;
       },
-      ready: async (ready: ReadyOptions = {}) => waitForJobs(await reply, ready, (id) => getJob(connection, id, ready)),
+      ready: async (ready: ReadyOptions = {}) =>
+        waitForJobs(await reply, ready, (id, signal) => getJob(connection, id, signal)),
       [Symbol.asyncIterator]: () => eachEntry(operation, input, valueOf),
     });
   };
 }
 
-async function getJob(connection: Connection, id: string, { signal }: ReadyOptions) {
-  return (await call(connection, OPERATIONS.getJob, { id }, { signal }, readJson)).value;
+/** Reads a job with a single attempt, since `waitForJobs` repeats the request itself. */
+async function getJob(connection: Connection, id: string, signal: AbortSignal) {
+  return (await call(connection, OPERATIONS.getJob, { id }, { signal, retries: 0 }, readJson)).value;
 }
 
 async function call<Value>(
@@ -136,7 +150,7 @@ async function toOutgoing(
     authorization: secret ? `Bearer ${secret}` : undefined,
     'x-cairn-tenant': tenant,
     'content-type': typeof body === 'string' ? 'application/json' : undefined,
-    // The routes of MCP refuse whoever does not accept both; all others answer with JSON then.
+    // The routes of MCP refuse a request that does not accept both types; all other routes answer with JSON.
     accept: operation.events ? EVENT_STREAM : operation.text ? undefined : `application/json, ${EVENT_STREAM}`,
     'idempotency-key': idempotencyKey === false ? undefined : idempotencyKey,
     'if-match': ifMatch,
@@ -146,13 +160,24 @@ async function toOutgoing(
   return {
     method,
     url: base + target,
-    headers: { ...Object.fromEntries(set), ...headers, ...options.headers },
+    headers: Object.fromEntries([...set, ...namesLowered(headers), ...namesLowered(options.headers)]),
     ...(body === undefined ? {} : { body }),
     isRepeatable: idempotencyKey !== false || (!operation.once && ifMatch === undefined),
   };
 }
 
-/** Makes an idempotency key. `crypto.randomUUID` is missing in pages that came over plain HTTP. */
+/**
+ * Returns the headers with lower-case names, since `fetch` would send both values of a name that is given in two
+ * spellings.
+ */
+function namesLowered(headers: Readonly<Record<string, string>> = {}): [name: string, value: string][] {
+  return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+}
+
+/**
+ * Makes an idempotency key of 128 random bits in hexadecimal. `crypto.randomUUID` does not exist in pages that were
+ * loaded over plain HTTP.
+ */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -174,10 +199,70 @@ function isEventStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
 }
 
+/**
+ * Yields the events of a stream. If the stream breaks off, or ends before its job has ended, it is opened again; where
+ * events have ids, it continues after the last one. It throws if the stream could not be opened at first, if `retries`
+ * is 0, or if the server stays away too long.
+ */
 async function* watch(connection: Connection, operation: Operation, input: Input, options: CallOptions) {
-  const { value: body } = await call(connection, operation, input, options, async (response) => {
-    if (isEventStream(response)) return response.body;
-    throw new CairnError('no_cairn', 'the reply is no stream of events: what answers is no Cairn server');
-  });
-  if (body !== null) yield* readEvents(body, options.signal);
+  const { retries } = sendingOf(connection, options);
+  const isOfJob = operation === OPERATIONS.watchJob;
+  let asked = await placed(connection, operation, input, options);
+  let sent = options;
+  let brokenSince: number | undefined;
+  let wasOpen = false;
+  let hasEnded = false;
+  for (;;) {
+    let openSince = Infinity;
+    try {
+      const { value: body } = await call(connection, operation, asked, sent, readStream);
+      [wasOpen, openSince] = [true, Date.now()];
+      for await (const event of readEvents(body, options.signal)) {
+        brokenSince = undefined;
+        if (event.id !== undefined) [asked, sent] = [{ ...asked, cursor: event.id }, withoutPlace(options)];
+        hasEnded = isLast(event, isOfJob);
+        yield event;
+      }
+      if (hasEnded) return;
+      throw new CairnError('unreachable', 'the stream of events ended too soon');
+    } catch (error) {
+      if (hasEnded && isAway(error)) return;
+      if (!wasOpen || retries === 0) throw error;
+      // A server whose stream held was back, even if nothing happened that it could tell.
+      if (Date.now() - openSince > HELD_MS) brokenSince = undefined;
+      brokenSince ??= Date.now();
+      await pause(waitForReturn(error, brokenSince, REOPEN_MS), options.signal);
+    }
+  }
+}
+
+/** Time after which a stream of events that broke off is opened again (ms). */
+const REOPEN_MS = 500;
+/** Time for which a reopened stream must have held to show that the server is back (ms). */
+const HELD_MS = 1_000;
+
+/**
+ * Replaces the cursor `latest` by the present end of the event feed, so that a stream which is opened again misses
+ * nothing.
+ */
+async function placed(
+  connection: Connection,
+  operation: Operation,
+  input: Input,
+  options: CallOptions,
+): Promise<Input> {
+  if (operation !== OPERATIONS.watchEvents || input.cursor !== 'latest') return input;
+  const { value } = await call(connection, OPERATIONS.listEvents, { ...input, limit: 1 }, options, readJson);
+  return { ...input, cursor: (value as { readonly cursor: string }).cursor };
+}
+
+/** Leaves out the header `last-event-id`, since the server would prefer it to `cursor`. */
+function withoutPlace(options: CallOptions): CallOptions {
+  const others = namesLowered(options.headers).filter(([name]) => name !== 'last-event-id');
+  return { ...options, headers: Object.fromEntries(others) };
+}
+
+async function readStream(response: Response): Promise<ReadableStream<Uint8Array>> {
+  if (isEventStream(response) && response.body !== null) return response.body;
+  throw new CairnError('no_cairn', 'the reply is no stream of events: what answers is no Cairn server');
 }

@@ -1,9 +1,9 @@
 import type { Problem } from './generated/types.ts';
 
 /**
- * Kind of a failure. The server's own codes are those of the API. `unreachable`: no reply came, so whether the request
- * had an effect is unknown. `timeout`: no reply came in time. `no_cairn`: what answered is no Cairn server.
- * `job_failed`: background work ended without success.
+ * Kind of a failure. The server's own codes are those of the API, such as `not_found`. `unreachable`: no reply came, so
+ * whether the request had an effect is unknown. `timeout`: no reply came in time. `no_cairn`: what answered is not a
+ * Cairn server. `job_failed`: background work ended without success.
  */
 export type CairnErrorCode = Problem['code'] | 'unreachable' | 'timeout' | 'no_cairn' | 'job_failed';
 
@@ -15,17 +15,17 @@ interface CairnErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Every failure of a request. The message is for people; programs branch on `code`. It never holds the key. */
+/** Error of a request that failed. The message is for people; programs branch on `code`. It never contains the key. */
 export class CairnError extends Error {
   override readonly name = 'CairnError';
   readonly code: CairnErrorCode;
-  /** HTTP status; undefined if no reply came. */
+  /** HTTP status of the reply; undefined if no reply came, or the failure is found by the client itself. */
   readonly status: number | undefined;
-  /** Each problem of the request on a line of its own; empty if the server named none. */
+  /** The problems of the request, one in each entry, such as fields that are wrong; empty if the server named none. */
   readonly errors: readonly string[];
-  /** Id under which the server's log has the request; undefined if no reply came. */
+  /** Id under which the server logs the request; undefined if no reply came. */
   readonly requestId: string | undefined;
-  /** Time after which to ask again, in milliseconds; undefined if the server named none. */
+  /** Time after which to send the request again (ms); undefined if the server named none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: CairnErrorCode, message: string, details: CairnErrorDetails = {}) {
@@ -38,25 +38,36 @@ export class CairnError extends Error {
   }
 }
 
-/** Whether a value is a `CairnError`, and if codes are given, one of these. */
+/** Tells whether a value is a `CairnError` and, if codes are given, has one of them. */
 export function isCairnError(error: unknown, ...codes: readonly CairnErrorCode[]): error is CairnError {
   return error instanceof CairnError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Makes the error of a reply that is no success. Reads the reply's body. */
+/**
+ * Makes the error of a reply whose status is not 2xx. It reads the reply's body. A body that is not a problem of Cairn
+ * gives the code `unavailable` for 429, 502, 503 and 504, and else `no_cairn`.
+ */
 export async function errorOfReply(response: Response): Promise<CairnError> {
   const { status, headers } = response;
   const requestId = headers.get('x-request-id') ?? undefined;
-  const seconds = Number(headers.get('retry-after'));
+  const retryAfterMs = waitOf(headers.get('retry-after') ?? '');
   const common = {
     status,
     ...(requestId === undefined ? {} : { requestId }),
-    ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
+    ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
   };
   const problem = await readProblem(response);
   if (problem !== undefined) return new CairnError(problem.code, problem.detail, { ...common, problem });
   const isBusy = status === 429 || status === 502 || status === 503 || status === 504;
   return new CairnError(isBusy ? 'unavailable' : 'no_cairn', `status ${status}, without a description`, common);
+}
+
+/**
+ * Reads the header `Retry-After`, which holds seconds or, with some proxies, a date.
+ * @returns the time to wait (ms); NaN or less than 1 if the header is empty, wrong or in the past
+ */
+function waitOf(retryAfter: string): number {
+  return /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
 }
 
 async function readProblem(response: Response): Promise<Problem | undefined> {

@@ -1,19 +1,39 @@
 import { CairnError } from './errors.ts';
+import type { Document, Job } from './generated/types.ts';
 
-/** A server-sent event with its data parsed. */
+/** A server-sent event, with its data parsed from JSON. */
 export interface ServerEvent {
   readonly event: string;
   readonly data: unknown;
-  /** Place of the event in its stream, if the stream has places. */
+  /**
+   * Cursor of the event in its stream, from which the stream can be resumed; undefined if the stream has no cursors.
+   */
   readonly id?: string;
 }
 
-/** Most characters of an event that is read: the server sends none that is near this. */
+/** Final states of a job. The state `failed` is not final: such a job waits for its next attempt. */
+const ENDS_OF_JOBS: readonly string[] = ['done', 'dead', 'cancelled'] satisfies Job['state'][];
+/** Final states of a document. */
+const ENDS_OF_DOCUMENTS: readonly string[] = ['ready', 'empty', 'failed', 'cancelled'] satisfies Document['state'][];
+
+/**
+ * Tells whether an event is the last of its stream: the job or document that the stream is about is gone, or has
+ * reached a final state.
+ * @param isOfJob true for a job, false for a document
+ */
+export function isLast({ event, data }: ServerEvent, isOfJob: boolean): boolean {
+  if (event !== 'state') return event === 'gone';
+  return (isOfJob ? ENDS_OF_JOBS : ENDS_OF_DOCUMENTS).includes((data as { readonly state: string }).state);
+}
+
+/** Greatest length of an event that is read, in UTF-16 code units. The server's own events are far shorter. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 
 /**
- * Yields the events of a stream of server-sent events with data in JSON. Comments are skipped.
- * @throws CairnError `unreachable` if the connection breaks off; the reason of the signal if it aborts
+ * Yields the events of a stream of server-sent events whose data are JSON. Comments and events without data are
+ * skipped.
+ * @throws CairnError `unreachable` if the connection breaks off, `no_cairn` if the data are not JSON or an event is
+ *   longer than 16 Mi characters; the reason of the signal if it aborts
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
@@ -52,5 +72,9 @@ function parseEvent(block: string): ServerEvent | undefined {
   }
   if (fields.data === undefined) return undefined;
   const { event = 'message', data, id } = fields;
-  return { event, data: JSON.parse(data) as unknown, ...(id === undefined ? {} : { id }) };
+  try {
+    return { event, data: JSON.parse(data) as unknown, ...(id === undefined ? {} : { id }) };
+  } catch (cause) {
+    throw new CairnError('no_cairn', 'the data of an event are no JSON: what answers is no Cairn server', { cause });
+  }
 }

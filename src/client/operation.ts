@@ -1,23 +1,23 @@
-/** How an operation of the API is sent; generated/operations.ts has the table. */
+/** How the client sends an operation of the API. The table of all operations is in generated/operations.ts. */
 export interface Operation {
-  /** Method and path, such as `GET /memory/{id}`; `{name}` stands for a field of the input. */
+  /** HTTP method and path, such as `GET /memory/{id}`; `{name}` stands for a field of the input. */
   readonly at: string;
   /**
-   * The operation has a body. These fields of the input belong into the query string all the same; without a body all
-   * fields do that are not in the path.
+   * Fields of the input that belong into the query string although the operation has a body. Undefined if the operation
+   * has no body: then all fields that are not in the path belong into the query string.
    */
   readonly query?: readonly string[];
   /**
-   * The reply is a page of a list, and this field of the input says where a page begins: the reply names its value for
-   * the next page, or with `offset`, the client counts the field `u` on.
+   * Field of the input that says where a page of a list begins. For `cursor` and `before` the reply holds the value for
+   * the next page; for `offset` and `u` the client counts the entries itself. Undefined if the reply is not a page.
    */
   readonly page?: 'cursor' | 'before' | 'u' | 'offset';
-  /** A second request may have a second effect, so one without a reply is not sent again. */
+  /** Set if sending the request twice may have two effects. If no reply comes, it is then not sent again. */
   readonly once?: true;
-  /** The operation takes an idempotency key, which makes it repeatable. */
+  /** Set if the operation takes an idempotency key. With a key, the request may be sent again. */
   readonly keyed?: true;
-  /** The reply is a text of some kind in place of JSON. */
+  /** Set if the reply is plain text instead of JSON. */
   readonly text?: true;
-  /** The reply is a stream of server-sent events. */
+  /** Set if the reply is a stream of server-sent events. */
   readonly events?: true;
 }

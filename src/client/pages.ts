@@ -1,13 +1,13 @@
 import type { Operation } from './operation.ts';
 import type { Input } from './request.ts';
 
-/** What pages of lists have in common. */
+/** Fields of a page of any list. Each list has some of them. */
 interface AnyPage {
   readonly items: readonly unknown[];
-  /** Place after the last entry of the page. */
+  /** Cursor of the next page, under the name that the list uses; undefined or null on the last page. */
   readonly next?: unknown;
   readonly next_cursor?: unknown;
-  /** Place after the last entry of a feed, which goes on; more is there already if `has_more` is true. */
+  /** Cursor after the last entry of a feed, which has no end. If `has_more` is true, further entries exist already. */
   readonly cursor?: unknown;
   readonly has_more?: boolean;
   readonly total?: number;
@@ -15,7 +15,7 @@ interface AnyPage {
 
 type Ask = (input: Input) => PromiseLike<unknown>;
 
-/** Yields the entries of a list, page by page. */
+/** Yields all entries of a list, from the page that `input` names. Further pages are read when they are needed. */
 export async function* eachEntry(operation: Operation, input: Input, ask: Ask): AsyncGenerator<unknown> {
   const { page: by } = operation;
   if (by === 'u' || by === 'offset') return void (yield* eachByOffset(input, ask, by));
@@ -29,9 +29,9 @@ export async function* eachEntry(operation: Operation, input: Input, ask: Ask): 
 
 /**
  * Yields the entries of a list whose pages are counted from its beginning. Entries that are deleted meanwhile move the
- * others towards the beginning, so each page begins with the last entry of the page before, and where it does not, the
- * walk goes back until a page begins with an entry that was yielded. So an entry that is there all the time is yielded,
- * and yielded once. Keeps the id of every entry; entries without one are read by their count alone.
+ * others towards the beginning. Each page therefore begins with the last entry of the page before; if it does not, the
+ * walk goes back until a page begins with an entry that was yielded. So an entry that exists all the time is yielded
+ * exactly once. The ids of all yielded entries are kept in memory. Entries without an id are read by their count alone.
  */
 async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncGenerator<unknown> {
   const start = Number(input.u ?? 0);
@@ -40,7 +40,7 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
   let page = (await ask(input)) as AnyPage;
   let place = start;
   let step = size;
-  /** Whether nothing that was not yielded can stand before `place`. */
+  /** True if every entry before `place` was yielded. */
   let isSure = true;
   for (;;) {
     const { items } = page;
@@ -60,7 +60,7 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
       }
       const end = place + items.length;
       const isLast = by === 'u' ? page.next === undefined : items.length === 0 || end >= (page.total ?? Infinity);
-      // A page that holds one entry of many megabytes cannot bring the next one as well.
+      // A page that has room for one very large entry only cannot bring the next one as well.
       const isStuck = !isNews && items.length < 2;
       if (isLast || (by === 'offset' && isStuck && page.total === undefined)) return;
       isSure = first === undefined || isStuck;
@@ -71,8 +71,8 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
 }
 
 /**
- * What tells an entry from all others of its list; undefined for one that has neither id, place nor name. Several items
- * of a batch may have the same memory, so the place in the batch comes before it.
+ * Returns a text that identifies an entry in its list; undefined if it has none of the fields `id`, `item`, `memory_id`
+ * and `name`. Several items of a batch may have the same memory, so the item's number counts before the memory's id.
  */
 function keyOf(entry: unknown): string | undefined {
   const { id, item, memory_id: memory, name } = Object(entry) as Readonly<Record<string, unknown>>;

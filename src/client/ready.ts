@@ -1,53 +1,64 @@
 import { CairnError } from './errors.ts';
 import type { Job } from './generated/types.ts';
 import type { ReadyOptions } from './reply.ts';
-import { pause } from './send.ts';
+import { pause, waitForReturn } from './send.ts';
 
-/** Longest wait for background work unless the caller names one, in milliseconds. */
+/** Longest wait for background work unless the caller gives another (ms). */
 const TIMEOUT_MS = 600_000;
-/** First and longest pause between two questions about a job, in milliseconds. */
+/** First and longest pause between two requests for the state of a job (ms); each pause is 1.5 times the one before. */
 const PAUSE_MS = { first: 50, last: 2_000 };
 
 /**
- * Waits until every job that a reply names is done, and returns the reply.
- * @param getJob reads a job
- * @throws CairnError `job_failed` at the first job that ends without success, `timeout`; also what `getJob` throws
+ * Waits until every job that a reply names is done, and returns the reply; at once if it names none. A job that no
+ * longer exists counts as done. If the server is unreachable or busy, as in a restart, it is asked again for up to a
+ * minute.
+ * @param getJob reads a job; rejects with the reason of the signal once that aborts
+ * @throws CairnError `job_failed` at the first job that ends without success, `timeout` after `timeoutMs`; also what
+ *   `getJob` throws
  */
 export async function waitForJobs(
   reply: unknown,
   { timeoutMs = TIMEOUT_MS, signal }: ReadyOptions,
-  getJob: (id: string) => Promise<unknown>,
+  getJob: (id: string, signal: AbortSignal) => Promise<unknown>,
 ): Promise<unknown> {
-  const until = Date.now() + timeoutMs;
-  for (const id of jobsOf(reply)) {
-    for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(PAUSE_MS.last, pauseMs * 1.5)) {
-      const job = await findJob(id, getJob);
-      if (job === undefined || job.state === 'done') break;
-      if (job.state === 'dead' || job.state === 'cancelled') throw failed(job);
-      if (Date.now() + pauseMs > until) throw new CairnError('timeout', `job ${id} took more than ${timeoutMs} ms`);
-      await pause(pauseMs, signal);
-    }
+  const limit = new AbortController();
+  const end = () => limit.abort(new CairnError('timeout', `the work took more than ${timeoutMs} ms`));
+  const timer = setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
+  const either = AbortSignal.any(signal === undefined ? [limit.signal] : [limit.signal, signal]);
+  try {
+    for (const id of jobsOf(reply)) await waitForJob(() => getJob(id, either), either);
+  } finally {
+    clearTimeout(timer);
   }
   return reply;
 }
 
-/** Ids of the jobs that a reply names: its own, or those of its results. */
+async function waitForJob(getJob: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  let awaySince: number | undefined;
+  for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(PAUSE_MS.last, pauseMs * 1.5)) {
+    let askAgainMs = pauseMs;
+    try {
+      const job = (await getJob()) as Job;
+      if (job.state === 'done') return;
+      if (job.state === 'dead' || job.state === 'cancelled') throw failed(job);
+      awaySince = undefined;
+    } catch (error) {
+      // A job that is gone was discarded, or belongs to a memory that was erased meanwhile: nothing is left to do.
+      if (error instanceof CairnError && error.code === 'not_found') return;
+      awaySince ??= Date.now();
+      askAgainMs = waitForReturn(error, awaySince, pauseMs);
+    }
+    await pause(askAgainMs, signal);
+  }
+}
+
+/** Returns the ids of the jobs that a reply names: its own, and those of its `results`. */
 function jobsOf(reply: unknown): string[] {
   const { job_id: own, results = [] } = (reply ?? {}) as {
     readonly job_id?: string | null;
     readonly results?: readonly { readonly job_id?: string | null }[];
   };
   return [own, ...results.map((result) => result.job_id)].filter((id) => typeof id === 'string');
-}
-
-/** A job that is gone was discarded, or belongs to a memory that was erased meanwhile: nothing is left to do. */
-async function findJob(id: string, getJob: (id: string) => Promise<unknown>): Promise<Job | undefined> {
-  try {
-    return (await getJob(id)) as Job;
-  } catch (error) {
-    if (error instanceof CairnError && error.code === 'not_found') return undefined;
-    throw error;
-  }
 }
 
 function failed({ id, state, error }: Job): CairnError {

@@ -1,42 +1,43 @@
-/** What a call of an operation returns. */
-
-/** What one call may say besides its input. */
+/** Options of one call, besides its input. */
 export interface CallOptions {
-  /** Aborts the call with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest time of one attempt, in milliseconds; the client's by default. */
+  /** Longest time of one attempt (ms); that of the client by default. */
   readonly timeoutMs?: number | undefined;
-  /** Most attempts after the first; the client's by default. */
+  /** Greatest number of attempts after the first; that of the client by default. */
   readonly retries?: number | undefined;
-  /** The call's idempotency key, where the operation takes one; a new one by default, none if `false`. */
+  /** The call's idempotency key, if the operation takes one. By default a new one is made; `false` sends none. */
   readonly idempotencyKey?: string | false | undefined;
-  /** The version to change, as `etag` of a reply names it; the call is a `conflict` for any other version. */
+  /**
+   * The version to change, as the `etag` of an earlier reply names it. If the resource has another version, the call
+   * throws `conflict`.
+   */
   readonly ifMatch?: string | undefined;
-  /** Your own id of the request, which the server's log holds. */
+  /** An id of the caller's choice under which the server logs the request. */
   readonly requestId?: string | undefined;
-  /** More headers. */
+  /** Further headers of this request. They replace headers of the same name that the client sets. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A reply with what stands in its head. */
+/** A reply with its status and headers. */
 export interface WithHead<Value> {
   readonly value: Value;
   readonly status: number;
   readonly headers: Headers;
 }
 
-/** The value of a reply, once it is there. */
+/** The promise of a reply's value. It rejects with a CairnError, or with the reason of the caller's signal. */
 export interface Reply<Value> extends Promise<Value> {
-  /** The value with the status and the headers of the reply. */
+  /** Returns the value together with the status and the headers of the reply. */
   withHead(): Promise<WithHead<Value>>;
 }
 
-/** A reply to a request that leaves background work. */
+/** The promise of the reply to a request that starts background work. */
 export interface Receipt<Value> extends Reply<Value> {
   /**
-   * Waits until the work that the reply names is done, and returns the reply. A key must be allowed to read for it.
-   * @param options `timeoutMs`: longest wait in all, 10 minutes by default
-   * @throws CairnError `job_failed` if work ends without success, `timeout`
+   * Waits until all jobs that the reply names are done, and returns the reply. The key must be allowed to read.
+   * @param options `timeoutMs`: longest wait in all, by default 10 minutes; `signal`: ends the wait with its reason
+   * @throws CairnError `job_failed` if a job ends without success, `timeout`
    */
   ready(options?: ReadyOptions): Promise<Value>;
 }
@@ -46,10 +47,17 @@ export interface ReadyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** One page of a list; iterated over, all entries from this page on, page by page as they are needed. */
+/**
+ * The promise of one page of a list. Iterating over it yields all entries from this page on; further pages are read
+ * when they are needed.
+ */
 export interface Page<Value, Entry> extends Reply<Value>, AsyncIterable<Entry> {}
 
-/** A stream of server-sent events, which is opened when it is iterated over, and closed when the loop is left. */
+/**
+ * A stream of server-sent events. It is opened when it is iterated over, and closed when the loop is left. If it breaks
+ * off, the client tries for up to a minute to open it again, except with `retries: 0`. The loop ends when the job or
+ * document of the stream reaches its final state; otherwise it ends with a CairnError.
+ */
 export type Events<Event> = AsyncIterable<Event>;
 
 export interface EventOf<Name extends string, Data> {

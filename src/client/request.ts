@@ -6,14 +6,15 @@ export type Input = Readonly<Record<string, unknown>>;
 
 interface Request {
   readonly method: string;
-  /** Path and query string. */
+  /** Path and query string of the request, without the server's address. */
   readonly target: string;
   readonly body?: string | FormData;
 }
 
 /**
- * Places the fields of a request in its path, its query string and its body. Fields that are undefined are left out.
- * @throws CairnError `invalid` for a field of the path that is missing, empty or cannot stand in a path
+ * Places the fields of a request in its path, its query string and its body. Fields that are undefined are left out,
+ * and so are nulls of the query string. A `Blob` in the field `file` makes the body a form; otherwise it is JSON.
+ * @throws CairnError `invalid` if a field of the path is missing, empty, `.` or `..`
  */
 export function placeFields({ at, query }: Operation, input: Input): Request {
   const [method, pattern] = at.split(' ') as [string, string];
@@ -39,7 +40,11 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** A segment that is empty, `.` or `..` would make another path, and so another request. */
+/**
+ * Encodes a value as a segment of a path. A segment that is empty, `.` or `..` would change the path, and so the
+ * request.
+ * @throws CairnError `invalid` for such a segment, and for a value that is neither a string nor a number
+ */
 function segmentOf(name: string, value: unknown): string {
   const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
   if (['', '.', '..'].includes(text))
@@ -47,7 +52,10 @@ function segmentOf(name: string, value: unknown): string {
   return encodeURIComponent(text);
 }
 
-/** Makes a form. The file comes last, since what follows it is not read before the file is. */
+/**
+ * Makes a multipart form. The file comes last, since the server reads no field after the file before it has read the
+ * file. Fields that are null are left out.
+ */
 function formOf({ file, ...fields }: Record<string, unknown>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) {

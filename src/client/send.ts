@@ -3,37 +3,38 @@ import { CairnError, errorOfReply } from './errors.ts';
 /** A function such as the global `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** How requests are sent: the connection of a client, with what one call changes. */
+/** Settings by which a request is sent: those of the client, overridden by those of the call. */
 export interface Sending {
   readonly fetch: Fetch;
-  /** Longest time of one attempt until its reply has arrived, in milliseconds. */
+  /** Longest time of one attempt until its whole reply has arrived (ms). */
   readonly timeoutMs: number;
-  /** Most attempts after the first. */
+  /** Greatest number of attempts after the first. */
   readonly retries: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A request of the client before it is sent: what goes over the wire, and whether it may go twice. */
+/** A request that is ready to be sent, and whether it may be sent twice. */
 export interface Outgoing {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Left out for a request without a body. A `FormData` or string can be sent more than once. */
+  /** Undefined for a request without a body. A `FormData` or string can be sent more than once. */
   readonly body?: string | FormData;
-  /** Whether to send the request again if no reply came, or one from a gateway. */
+  /** Whether the request may be sent again if no reply came, or only the 502 or 504 of a gateway. */
   readonly isRepeatable: boolean;
 }
 
-/** Longest wait that a server may ask for, in milliseconds; a longer one is left to the caller. */
+/** Longest wait that the client grants a server (ms). If `Retry-After` asks for more, the error goes to the caller. */
 const MAX_WAIT_MS = 60_000;
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 8_000;
 
 /**
- * Sends a request until it succeeds. A server that is busy (429, 503) has done nothing yet, so every request is
- * repeated then; if the connection breaks off or a gateway answers (502, 504), only one that may be repeated is.
+ * Sends a request, and repeats it up to `sending.retries` times. A server that is busy (429, 503) has done nothing yet,
+ * so every request is repeated. If the connection breaks off or a gateway answers (502, 504), only a request that may
+ * be sent twice is. Attempts are 0.5 to 8 s apart, or as `Retry-After` says. An attempt that times out is not repeated.
  * @param read reads a successful reply, within the time limit of the attempt
- * @throws CairnError; the reason of the signal if the caller aborts
+ * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
  */
 export async function send<Value>(
   outgoing: Outgoing,
@@ -65,10 +66,13 @@ async function sendOnce<Value>(
     const response = await fetch(url, {
       method,
       headers,
+      redirect: 'manual',
       signal: AbortSignal.any(signals),
       ...(body === undefined ? {} : { body }),
     });
     if (response.ok) return await read(response);
+    const redirect = redirectOf(response, url);
+    if (redirect !== undefined) throw new CairnError('no_cairn', redirect, { status: response.status });
     throw await errorOfReply(response);
   } catch (error) {
     signal?.throwIfAborted();
@@ -80,12 +84,34 @@ async function sendOnce<Value>(
   }
 }
 
+/**
+ * Says where a reply sends the client; undefined for a reply that is no redirect. A redirect is not followed, as the
+ * key would go there too. A browser hides the status and the headers of such a reply.
+ * @param url the address that was asked
+ */
+export function redirectOf({ type, status, headers }: Pick<Response, 'type' | 'status' | 'headers'>, url: string) {
+  const location = headers.get('location');
+  const isRedirect = type === 'opaqueredirect' || (location !== null && status >= 300 && status < 400);
+  return isRedirect ? describeRedirect(location, url) : undefined;
+}
+
+/** Names both addresses without their query strings, which may hold secrets. */
+function describeRedirect(location: string | null, url: string): string {
+  const isKnown = location !== null && URL.canParse(location, url);
+  const target = isKnown ? new URL(location, url) : undefined;
+  const shown = target === undefined ? 'another address' : `${target.protocol}//${target.host}${target.pathname}`;
+  return `${new URL(url).origin} redirects to ${shown}, which is not followed: give the address of the server itself`;
+}
+
 function reasonOf(error: unknown): string {
   const { message, cause } = error as { readonly message?: string; readonly cause?: { readonly message?: string } };
   return cause?.message || message || 'the connection failed';
 }
 
-/** @returns milliseconds until the next attempt; undefined if the request must not be repeated */
+/**
+ * Returns the time until the next attempt (ms); undefined if the request must not be repeated, or the server asks for a
+ * wait of more than a minute.
+ */
 function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): number | undefined {
   if (!(error instanceof CairnError)) return undefined;
   const { status, code, retryAfterMs } = error;
@@ -97,9 +123,57 @@ function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): num
   return Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (1 - Math.random() / 4);
 }
 
-/** Waits. Throws the reason of the signal if it aborts. */
+/**
+ * Longest time (ms) for which a call that waits for something anyway, such as a job, tries to reach a server that is
+ * unreachable or busy, as in a restart.
+ */
+const AWAY_MS = 60_000;
+
+/**
+ * Tells whether an error says that the server is unreachable or busy (429, 502, 503, 504), which may pass by itself.
+ */
+export function isAway(error: unknown): error is CairnError {
+  if (!(error instanceof CairnError)) return false;
+  return error.code === 'unreachable' || [429, 502, 503, 504].includes(error.status ?? 0);
+}
+
+/**
+ * Returns the time after which to ask a server again that is unreachable or busy (ms).
+ * @param awaySince time of the first failure in a row, Unix ms
+ * @param leastMs shortest wait (ms), used if the server names none or a shorter one
+ * @throws the error itself if it is of another kind, if failures have lasted for more than a minute, or if the server
+ *   asks for a wait of more than a minute
+ */
+export function waitForReturn(error: unknown, awaySince: number, leastMs: number): number {
+  if (!isAway(error) || Date.now() - awaySince > AWAY_MS) throw error;
+  const { retryAfterMs = 0 } = error;
+  if (retryAfterMs > MAX_WAIT_MS) throw error;
+  return Math.max(leastMs, retryAfterMs);
+}
+
+/**
+ * Calls `ask` again and again until it succeeds, for at most a minute while the server is unreachable or busy. If
+ * `retries` is 0, it is called once.
+ * @param ask sends a request that may safely be sent twice
+ * @throws the error of `ask` if it is of another kind or the minute is over; the reason of the signal if it aborts
+ */
+export async function outlast<Value>(ask: () => Promise<Value>, { retries, signal }: Sending): Promise<Value> {
+  let awaySince: number | undefined;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (retries === 0) throw error;
+      awaySince ??= Date.now();
+      await pause(waitForReturn(error, awaySince, FIRST_WAIT_MS), signal);
+    }
+  }
+}
+
+/** Waits for `ms`. Rejects with the reason of the signal if it aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
     const abort = () => {
       clearTimeout(timer);
       reject(signal!.reason as Error);

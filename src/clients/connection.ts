@@ -1,23 +1,25 @@
-/** How the adapters reach a Cairn server. This folder imports nothing of the engine: an agent needs no database. */
+/**
+ * Connects the adapters to a Cairn server. This folder imports nothing of the engine, since an agent needs no database.
+ */
 
-/** Where a Cairn server is, and how it is called. */
+/** Address of a Cairn server, and options of its requests. */
 export interface CairnOptions {
   /** Address of the server, such as `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Key sent with every request; left out, none is sent. */
+  /** Key sent with every request; by default none is sent. */
   readonly apiKey?: string | undefined;
-  /** Longest time that a request may take, ms; 30,000 by default. */
+  /** Longest time that a request may take (ms); 30,000 by default. */
   readonly timeoutMs?: number | undefined;
-  /** The function that sends requests; the global `fetch` by default. */
+  /** Function that sends requests; the global `fetch` by default. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** A request that Cairn refused, or that found no server that speaks its language. */
+/** Error of a request that was answered with a status other than 2xx, by Cairn or by another server at its address. */
 export class CairnError extends Error {
   override readonly name = 'CairnError';
   /** HTTP status of the reply. */
   readonly status: number;
-  /** Error code of the reply, such as `not_found`; '' if it has none. */
+  /** Error code of the reply, such as `not_found`; '' if the reply is not a problem of Cairn. */
   readonly code: string;
 
   constructor(status: number, code: string, message: string) {
@@ -28,8 +30,8 @@ export class CairnError extends Error {
 }
 
 /**
- * Sends a request and returns the JSON of its reply; undefined if it has no content.
- * @throws CairnError for a reply other than 2xx; what `fetch` throws if there is none in time
+ * Sends a request and returns the JSON of its reply; undefined if the reply has no content. It is sent once.
+ * @throws CairnError for a reply other than 2xx; what `fetch` throws if no reply comes in time
  */
 export type Send = (method: string, path: string, body?: object) => Promise<unknown>;
 

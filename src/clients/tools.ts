@@ -5,11 +5,11 @@ import { checkUser } from './check-user.ts';
 export interface CairnToolsOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */
   readonly client: Pick<Client, 'queryMemories' | 'addMemory'>;
-  /** The user whose memories the tools reach. The model has no say in it. */
+  /** The user whose memories the tools read and store. The model cannot choose another one. */
   readonly userId: string;
-  /** The conversation that stored memories belong to. */
+  /** The conversation to which stored memories belong; by default they belong to none. */
   readonly sessionId?: string | undefined;
-  /** Most tokens of a recall; 1,000 by default. */
+  /** Greatest number of tokens that one recall returns; 1,000 by default. */
   readonly recallTokens?: number | undefined;
 }
 
@@ -20,7 +20,7 @@ const REMEMBER_INPUT = z.object({
   content: z.string().min(1).max(100_000).describe('One fact that stays useful, as a sentence that stands by itself.'),
 });
 
-/** A tool whose input fits its schema, in the form that the AI SDK and Mastra take. */
+/** A tool with the schema of its input, in the form that the AI SDK and Mastra take. */
 interface Tool<Input, Output> {
   readonly description: string;
   readonly inputSchema: z.ZodType<Input, Input>;
@@ -29,7 +29,9 @@ interface Tool<Input, Output> {
 
 // A type and no interface, as only a type has the index signature that `ToolSet` of the AI SDK asks for.
 export type CairnTools = {
-  /** Returns memories as a text, quoted and marked as no instructions. */
+  /**
+   * Returns the memories that answer a query, as a text in which they are quoted and marked as data, not instructions.
+   */
   readonly recall: Tool<z.infer<typeof RECALL_INPUT>, string>;
   /** Stores one memory and returns its id. */
   readonly remember: Tool<z.infer<typeof REMEMBER_INPUT>, { readonly id: string }>;
@@ -38,8 +40,9 @@ export type CairnTools = {
 const DEFAULT_TOKENS = 1_000;
 
 /**
- * Tools by which a model recalls and remembers of its own accord. A request that Cairn refuses becomes an error of the
- * tool, which the framework shows to the model.
+ * Makes the tools `recall` and `remember`, which a model calls of its own accord. If Cairn refuses a request, the tool
+ * throws, and the framework shows the error to the model.
+ * @throws TypeError if `userId` is not a string
  */
 export function createTools(options: CairnToolsOptions): CairnTools {
   const { client, userId, sessionId, recallTokens = DEFAULT_TOKENS } = options;

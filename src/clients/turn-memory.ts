@@ -3,40 +3,41 @@ import { checkUser } from './check-user.ts';
 import { queryText } from './query-text.ts';
 import { warn } from './warn.ts';
 
-/** What the adapters of agent frameworks take, whichever the framework. */
+/** Options that the adapters of the AI SDK and Mastra have in common. */
 export interface TurnMemoryOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */
   readonly client: Pick<Client, 'queryMemories' | 'addMemories'>;
-  /** Most tokens of recalled memories in a prompt; 1,000 by default, and 0 recalls nothing. */
+  /** Greatest number of tokens of recalled memories in a prompt; 1,000 by default. With 0, nothing is recalled. */
   readonly recallTokens?: number | undefined;
-  /** Longest time that a model waits for a recall, in milliseconds; 5,000 by default. */
+  /** Longest time that a call of the model waits for a recall (ms); 5,000 by default. */
   readonly recallTimeoutMs?: number | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
   readonly query?: Omit<QueryMemoriesInput, 'query' | 'format' | 'user_id' | 'token_budget'> | undefined;
-  /** Whose messages are stored after a reply: those of the `user`, which is the default, of `both` sides, or `none`. */
+  /** Whose messages are stored after a reply: those of the `user` (the default), of `both` sides, or of `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
   /**
-   * Told of each store that is under way, which nobody waits for otherwise. A platform that stops a function with its
-   * reply has to be told to wait: pass `waitUntil` of Vercel or Cloudflare here. The promise never rejects.
+   * Called with the promise of each store in the background, which nothing else waits for. A platform that stops a
+   * function once it has replied must be told to wait: pass `waitUntil` of Vercel or Cloudflare here. The promise never
+   * rejects.
    */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /**
-   * Told of a recall or a store that failed; the agent goes on without it. By default it becomes a warning of the
-   * process, or of the console where there is no process, as in edge runtimes.
+   * Called with the error of a recall or store that failed; the agent goes on without it. By default the error becomes
+   * a warning of the process or, in edge runtimes without a process, of the console.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Who speaks, and in which conversation. */
+/** The user who speaks, and the conversation in which they speak. */
 export interface Speaker {
   readonly userId: string;
   readonly sessionId?: string | undefined;
 }
 
-/** The speaker of a turn, or how it follows from the caller's own code, which may fail. */
+/** The user and conversation of a turn, or a function of the caller that returns them and may throw. */
 type SpeakerOf = Speaker | (() => Speaker);
 
-/** What was said in one turn; texts without words are not stored. */
+/** The user's message and the model's answer to it. A text that is empty or blank is not stored. */
 interface Turn {
   readonly speaker: SpeakerOf;
   readonly asked: string;
@@ -45,11 +46,12 @@ interface Turn {
 
 export interface TurnMemory {
   /**
-   * Recalls what belongs to a message of the user, as a text for a language model: quoted, with its sources, and marked
-   * as no instructions. '' if nothing does, or if the recall failed, which `onError` is told. Never rejects.
+   * Recalls memories that help to answer the user's message, as a text for a language model: quoted, with their
+   * sources, and marked as data, not instructions. Returns '' if there are none, if `recallTokens` is 0, or if the
+   * recall fails, which is reported to `onError`. It never rejects.
    */
   recall(asked: string, speaker: SpeakerOf, signal?: AbortSignal): Promise<string>;
-  /** Stores a turn in the background. Returns at once and never throws. */
+  /** Stores a turn in the background. Returns at once and never throws; failures are reported to `onError`. */
   capture(turn: Turn): void;
 }
 
@@ -87,17 +89,23 @@ export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
   };
 }
 
-/** @throws TypeError for a user that is no text; what the caller's own code throws */
+/**
+ * Returns the speaker.
+ * @throws TypeError if the user's id is not a string; whatever the caller's function throws
+ */
 function resolved(speaker: SpeakerOf): Speaker {
   const found = typeof speaker === 'function' ? speaker() : speaker;
   checkUser(found.userId);
   return found;
 }
 
-/** Reasons for which a model stops in the midst of a turn, by the names of the AI SDK and Mastra. */
+/** Reasons to stop that leave a turn unfinished, under their names in the AI SDK and Mastra. */
 const UNFINISHED: readonly string[] = ['tool-calls', 'error', 'suspended', 'tripwire'];
 
-/** Whether a reply ends its turn. After a call of tools, for one, the model is called again. */
+/**
+ * Tells whether a reply with this finish reason ends its turn. A reply that calls tools, for example, does not: the
+ * model is called again.
+ */
 export function endsTurn(finishReason: string): boolean {
   return !UNFINISHED.includes(finishReason);
 }

@@ -1,6 +1,6 @@
 /**
- * Warns of a failure that an agent goes on without: by a warning of the process, or of the console where there is no
- * process that warns, as in edge runtimes.
+ * Reports a failure that the agent goes on without: as a warning of the process or, in edge runtimes where a process
+ * cannot warn, on the console.
  */
 export function warn(error: unknown): void {
   const warning = error instanceof Error ? error : new Error(String(error));

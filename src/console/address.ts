@@ -1,25 +1,28 @@
 /**
- * The address of a view, after the `#`: `#/ask?query=…`. Browsers do not send this part to a server, so neither a
- * question nor an id in a shared address reaches the log of a proxy.
+ * The address of a view, which is the part of the URL after `#`, such as `#/ask?query=…`. Browsers do not send this
+ * part to a server, so neither a query nor an id in a shared address reaches the log of a proxy.
  */
 import { computed, signal } from '@preact/signals';
 
-/** The view that the console shows, as the part of its address behind `#/` says it. */
+/** The view that the console shows, as its address after `#/` names it. */
 export interface Address {
-  /** First segment of the path, such as `ask`. */
+  /** First segment of the path, such as `ask`; '' if there is none. */
   readonly page: string;
-  /** The other segments, decoded. */
+  /** Segments of the path after the first, decoded. */
   readonly rest: readonly string[];
   readonly params: URLSearchParams;
 }
 
-/** Parameters of an address, behind `?`. Those that are undefined, null or empty are left out of it. */
+/** Parameters of an address, after `?`. Those that are undefined, null or empty are left out of it. */
 export type Params = Readonly<Record<string, string | number | undefined | null>>;
 
-/** The present address of the console; it changes with that of the browser. */
+/** The present address of the console. It follows that of the browser. */
 export const address = signal(readAddress());
 addEventListener('hashchange', () => (address.value = readAddress()));
-/** The tenant that requests are about; undefined for the first of the key. It is shared with the address. */
+/**
+ * Id of the tenant in which requests act; undefined for the first tenant of the key. It is part of the address, so a
+ * person who opens a shared address sees the same tenant.
+ */
 export const chosenTenant = computed(() => address.value.params.get('tenant') ?? undefined);
 
 function readAddress(): Address {
@@ -37,8 +40,8 @@ function decoded(segment: string): string {
 }
 
 /**
- * Returns the `href` of a view. Parameters that are undefined, null or empty are left out. The view is of the tenant
- * of the present one unless the parameters name another.
+ * Returns the `href` of a view. Parameters that are undefined, null or empty are left out. The view keeps the present
+ * tenant unless `params` names another, or is a `URLSearchParams`, which is used as it is.
  */
 export function hrefOf(segments: string | readonly string[], params: Params | URLSearchParams = {}): string {
   const path = (typeof segments === 'string' ? [segments] : segments).map(encodeURIComponent).join('/');
@@ -52,15 +55,15 @@ function paramsOf(params: Params): URLSearchParams {
   return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
 }
 
-/** Shows another view. With `replace` the present one is not kept in the browser's history. */
+/** Opens another view. With `replace` the present one does not stay in the browser's history. */
 export function go(href: string, { replace = false } = {}): void {
-  if (replace) {
-    history.replaceState(null, '', href);
-    address.value = readAddress();
-  } else location.hash = href.slice(1);
+  if (replace) history.replaceState(null, '', href);
+  else location.hash = href.slice(1);
+  // At once: Enter in a field changes a parameter and sends the form, and the second must not undo the first.
+  address.value = readAddress();
 }
 
-/** Changes parameters of the present address; an empty value removes one. */
+/** Changes parameters of the present address; an empty, null or undefined value removes one. */
 export function changeParams(changes: Params, options?: { readonly replace?: boolean }): void {
   const { page, rest, params } = address.value;
   const next = new URLSearchParams(params);

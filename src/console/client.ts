@@ -1,23 +1,29 @@
-/** Requests to the service that sent this page, and what becomes of their failures. */
+/** Sends requests to the service from which this page was loaded, and notices when it does not answer. */
 import { signal } from '@preact/signals';
 import { chosenTenant } from './address.ts';
+import { texts } from './texts.ts';
 import type { Problem } from './types.ts';
 
-/** Whether the service answered the last request. While it does not, `retryUntilUp` asks again. */
+/**
+ * True if the service answered the last request. While it is false, `retryUntilUp` asks every second whether it is
+ * back.
+ */
 export const isUp = signal(true);
-/** Rises each time the service is back, so that views load again. */
+/** Number of times that the service came back after it had not answered. Views load their data again when it rises. */
 export const returns = signal(0);
 
-/** Time between two questions whether the service is back (ms). */
+/** Pause between two checks whether the service is back, and before an event stream is opened again (ms). */
 const RETRY_MS = 1_000;
 
-/** A request that was refused or got no answer. */
+/** Error of a request that was refused or got no answer. */
 export class Refusal extends Error {
-  /** HTTP status; 0 if no answer came. */
+  /** HTTP status; 0 if no answer came, or the request was aborted. */
   readonly status: number;
-  /** Code of the problem; `offline` if no answer came. */
+  /**
+   * Error code of the reply, such as `not_found`; `offline` if no answer came, `aborted` if the request was aborted.
+   */
   readonly code: string;
-  /** What was wrong with single fields. */
+  /** Problems of single fields, one text for each; empty if the service named none. */
   readonly errors: readonly string[];
 
   constructor(message: string, status: number, code: string, errors: readonly string[] = []) {
@@ -29,24 +35,24 @@ export class Refusal extends Error {
 }
 
 interface RequestParts {
-  /** Sent as JSON, a form as it is. */
+  /** Body of the request: a form is sent as it is, any other value as JSON. */
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the request is about no tenant, as that for a session is. */
+  /** True if the request must not name a tenant, such as one about the session. */
   readonly isOfNone?: boolean;
 }
 
 let onUnauthenticated = () => {};
-/** Says what happens when a session has ended. */
+/** Sets the function that is called when a request is refused because the session has ended. */
 export function whenUnauthenticated(then: () => void): void {
   onUnauthenticated = then;
 }
 
 /**
- * Sends a request and returns its reply, parsed if it is JSON, as a text otherwise.
- * @throws Refusal
+ * Sends a request and returns its reply, parsed if it is JSON, and else as a text.
+ * @throws Refusal if the request is refused, gets no answer, or is aborted
  */
 export async function send<Reply>(method: string, path: string, parts: RequestParts = {}): Promise<Reply> {
   const response = await request(method, path, parts);
@@ -63,11 +69,7 @@ async function request(method: string, path: string, parts: RequestParts) {
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     if ((error as Error).name !== 'AbortError') loseService();
-    throw new Refusal(
-      'The service does not answer.',
-      0,
-      (error as Error).name === 'AbortError' ? 'aborted' : 'offline',
-    );
+    throw new Refusal(texts.noAnswer, 0, (error as Error).name === 'AbortError' ? 'aborted' : 'offline');
   });
   if (response.ok) return response;
   throw await refusalOf(response);
@@ -81,7 +83,7 @@ function headersOf(body: unknown, tenant: string | undefined): Record<string, st
   };
 }
 
-/** Paths are relative to the page, so that a proxy may serve both below another path. */
+/** Returns the address of a path, relative to the page, so that a proxy may serve both under another path. */
 function urlOf(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const params = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
@@ -91,7 +93,7 @@ function urlOf(path: string, query: Readonly<Record<string, string | number | un
 async function refusalOf(response: Response): Promise<Refusal> {
   const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
   if (response.status === 401) onUnauthenticated();
-  const detail = problem.detail ?? `The service answered ${response.status}.`;
+  const detail = problem.detail ?? texts.answered(response.status);
   return new Refusal(detail, response.status, problem.code ?? 'internal', problem.errors);
 }
 
@@ -113,9 +115,10 @@ async function retryUntilUp(): Promise<void> {
 }
 
 /**
- * Follows an event stream until it ends, and connects again when the connection breaks off. `fetch` reads it, because
- * an `EventSource` cannot send the header of the tenant.
- * @param onEvent called with the name and the data of each event; returns true once no further event is wanted
+ * Reads an event stream until it ends for good, and opens it again a second after the connection broke off. It is read
+ * with `fetch`, because an `EventSource` cannot send the header of the tenant.
+ * @param onEvent called with the name and the data of each event; returns true to end the stream
+ * @throws Refusal if the service refuses the stream
  */
 export async function follow(
   path: string,

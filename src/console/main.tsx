@@ -11,7 +11,7 @@ import { loadSession, session, takeRememberedView } from './session.ts';
 import { applyTheme, Frame, Shell } from './shell.tsx';
 import { texts } from './texts.ts';
 
-/** The pages by the first segment of their address. All but the first are loaded when they are opened. */
+/** Components of the pages by the first segment of their address. All but the first are loaded when they are opened. */
 const PAGES: Readonly<Record<string, ComponentType>> = {
   ask: Ask,
   memory: page(async () => (await import('./pages/memory/memory.tsx')).MemoryPage),
@@ -29,7 +29,10 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   work: page(async () => (await import('./pages/work/work.tsx')).Work),
 };
 
-/** A page whose files are loaded when it is opened; they may be gone after an upgrade, or while the service is away. */
+/**
+ * Makes the component of a page whose files are loaded when it is opened. If loading fails, it is `Outdated`: the
+ * service does not answer, or has other files after an upgrade.
+ */
 function page(load: () => Promise<ComponentType>): ComponentType {
   return lazily(() => load().catch(() => Outdated));
 }
@@ -79,10 +82,9 @@ if (address.value.page === '') go(takeRememberedView() ?? hrefOf('ask'), { repla
 load();
 // The session may have ended while the service was away.
 returns.subscribe((times) => times > 0 && load());
-// Titles of tabs and the place where a screen reader goes on follow the view.
-address.subscribe(
-  ({ page }) => (document.title = `${(texts.shell.names as Record<string, string>)[page] ?? 'Console'} · Cairn`),
-);
+// Titles of tabs follow the view; the frame moves the focus.
+const titles: Readonly<Record<string, string>> = { ...texts.shell.names, ...texts.shell.further };
+address.subscribe(({ page }) => (document.title = `${titles[page] ?? texts.shell.console} · Cairn`));
 const root = document.getElementById('console')!;
 root.replaceChildren();
 render(<Console />, root);

@@ -1,8 +1,10 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { address, changeParams, hrefOf } from './address.ts';
 import { isUp } from './client.ts';
 import logo from './cairn.svg';
+import { centre } from './parts/centre.ts';
 import { Icon, type IconName } from './parts/icons.tsx';
 import { sayRefusal, Toast } from './parts/toast.tsx';
 import { may, presentTenant, session, signOut } from './session.ts';
@@ -28,7 +30,7 @@ const PLACES: readonly Place[] = [
 const THEME = 'cairn-theme';
 const theme = signal(localStorage.getItem(THEME) ?? 'auto');
 
-/** Applies the theme that the user chose before, if any. */
+/** Applies the theme that the user chose earlier; without a choice, that of the system. */
 export function applyTheme(): void {
   if (theme.value === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme.value;
@@ -40,7 +42,10 @@ function chooseTheme(next: string): void {
   applyTheme();
 }
 
-/** Shows the page while it is not known yet who looks at it, as `index.html` paints it before this script has come. */
+/**
+ * Shows the page without navigation while the caller is not known yet. It looks like `index.html` before this script
+ * has loaded.
+ */
 export function Frame({ children }: { children: ComponentChildren }) {
   return (
     <div class="shell">
@@ -55,11 +60,14 @@ export function Frame({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** Shows the frame around every page: where one can go, who one is, and whether the service answers. */
+/** Shows the frame around every page: the navigation, the caller, and a banner if the service does not answer. */
 export function Shell({ children }: { children: ComponentChildren }) {
-  const { page, params } = address.value;
+  const { page, rest, params } = address.value;
   const user = params.get('user_id');
   const places = PLACES.filter(({ access }) => may(access));
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => centre(nav.current, nav.current?.querySelector('[aria-current]')), [page]);
+  useArrival([page, ...rest].join('/'));
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>
@@ -76,7 +84,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             <img src={logo} alt="" />
             Cairn
           </a>
-          <nav class="nav" aria-label={texts.shell.pages}>
+          <nav ref={nav} class="nav" aria-label={texts.shell.pages}>
             {places.map((place) => (
               <a
                 key={place.page}
@@ -99,12 +107,26 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
+/**
+ * When another page opens, scrolls to its top and gives it the focus, so that a screen reader and the Tab key continue
+ * there, and not at the link that led to it.
+ */
+function useArrival(path: string): void {
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    scrollTo(0, 0);
+    document.getElementById('main')?.focus({ preventScroll: true });
+  }, [path]);
+}
+
 function focusMain(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();
 }
 
-/** Pages that belong to a place of another name. */
+/** For each page that is not in the navigation, the entry that is marked instead. */
 const WITHIN: Readonly<Record<string, IconName>> = {
   memory: 'browse',
   name: 'graph',

@@ -1,7 +1,8 @@
-/** All words of the console, by page in the folder `texts`. */
+/** All texts of the console. Those of each page are in the folder `texts`. */
 import { admin } from './texts/admin.ts';
 import { ask, code, compare, why } from './texts/ask.ts';
 import { browse, graph, name } from './texts/browse.ts';
+import { changes } from './texts/changes.ts';
 import { decay } from './texts/decay.ts';
 import { documents } from './texts/documents.ts';
 import { evals } from './texts/evals.ts';
@@ -15,7 +16,7 @@ import { fields, shell, signIn } from './texts/shell.ts';
 import { standing } from './texts/standing.ts';
 import { work } from './texts/work.ts';
 
-/** All words that the console shows, by page. Functions put a number, a name or a time into a sentence. */
+/** All texts that the console shows, by page. Functions insert a number, a name or a time into a sentence. */
 export const texts = {
   loading: 'Loading …',
   tryAgain: 'Try again',
@@ -28,6 +29,8 @@ export const texts = {
   showAll: (characters: string) => `Show all ${characters} characters`,
   noPage: 'There is no such page',
   more: 'Load more',
+  noAnswer: 'The service does not answer.',
+  answered: (status: number) => `The service answered ${status}.`,
   outdated: 'This page could not be loaded',
   outdatedAbout: 'The service does not answer, or was upgraded meanwhile. Load the console again; nothing is lost.',
   reload: 'Load again',
@@ -41,6 +44,7 @@ export const texts = {
   code,
   memory,
   browse,
+  changes,
   name,
   graph,
   documents,

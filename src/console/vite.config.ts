@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { defineConfig } from 'vite';
 
-/** Builds the console into dist/console: a page, and files whose names hold a hash of their content. */
+/** Builds the console into dist/console: an HTML page, and files whose names contain a hash of their content. */
 export default defineConfig({
   root: import.meta.dirname,
   // Relative to the page at /console, so that a proxy may serve both below another path.

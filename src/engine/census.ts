@@ -19,38 +19,39 @@ import {
   type Sector,
 } from './types.ts';
 
-/** Totals over all tenants' files. */
+/** Totals over all tenants' files. Sizes are in bytes. */
 export interface Census {
   /** Number of jobs by step and state, 0 included; jobs that are done or cancelled are not counted. */
   readonly jobs: readonly { readonly step: JobStep; readonly state: LedgerState; readonly jobs: number }[];
-  /** Age in ms of the oldest job of each step that has not ended, since it was added; 0 if there is none. */
+  /** Age in ms, counted from its add, of the oldest unfinished job of each step; 0 if there is none. */
   readonly oldest: readonly { readonly step: JobStep; readonly ageMs: number }[];
   /** Number of memories by primary sector and state, 0 included. */
   readonly memories: readonly { readonly sector: Sector; readonly state: MemoryState; readonly memories: number }[];
   readonly waypoints: number;
   /**
-   * Start of the last completed run of each schedule, Unix ms, in the file where that is longest ago. A schedule that
-   * waits for its first run in a file counts as run when it was first looked at; one without any time is left out.
+   * One entry for each schedule: the start of its last completed run (Unix ms), in the file in which that is longest
+   * ago. In a file where the schedule has not run yet, the time at which it was first checked stands in. A schedule
+   * without such a time in any file is left out.
    */
   readonly schedules: readonly { readonly schedule: string; readonly at: number }[];
-  /** The last runs of all evaluation sets; measures without a value are left out. */
+  /** The worst figures among the last runs of all evaluation sets; a measure that no run has is left out. */
   readonly evals: LowestScores;
   /** Number of tenants, unreadable ones included. */
   readonly tenants: number;
   /** Number of tenants whose file could not be read this time. Only `tenants` and the sizes include them. */
   readonly unreadable: number;
-  /** Size of all files without their write-ahead logs. */
+  /** Size of all files without their write-ahead logs, in bytes. */
   readonly databaseBytes: number;
-  /** Size of all write-ahead logs. */
+  /** Size of all write-ahead logs, in bytes. */
   readonly walBytes: number;
-  /** Size of the largest write-ahead log. */
+  /** Size of the largest write-ahead log, in bytes. */
   readonly largestWalBytes: number;
 }
 
-/** The lowest scores and the longest p95 in runs of evaluation sets. */
+/** The lowest score of each measure, and the longest p95, among the last runs of the evaluation sets. */
 interface LowestScores {
   readonly scores: readonly { readonly measure: EvalMeasure; readonly score: number }[];
-  /** In ms; undefined without any run. */
+  /** The longest p95 of the time of a query, in ms; undefined if no set has run. */
   readonly p95Ms: number | undefined;
 }
 
@@ -60,11 +61,11 @@ type EvalMeasure = (typeof EVAL_MEASURES)[number];
 /** Takes a census when somebody asks for one. */
 export interface CensusTaker {
   /**
-   * Returns the latest census: a new one if one is due and ready within a second, else the one before; undefined while
-   * there is none. It never throws: a file that cannot be read is counted as unreadable.
+   * Returns the latest census: a new one if one is due and ready within a second, else the one before; undefined before
+   * the first one is ready. It never throws: a file that cannot be read is counted in `unreadable`.
    */
   read(): Promise<Census | undefined>;
-  /** Ends a census that is under way, and takes no more. */
+  /** Stops a census that is running, at its next file, and starts no more. */
   close(): Promise<void>;
 }
 
@@ -75,25 +76,31 @@ export interface CensusOptions {
   readonly schedules: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Opens a tenant for a look; by default its file. */
+  /**
+   * Opens a tenant's file read-only; returns undefined if it does not exist or has no tables yet. By default it is
+   * opened by SQLite.
+   */
   readonly look?: (file: string) => Store | undefined;
-  /** Called with the time that each census kept the thread busy (ms). */
+  /** Called after each census with the time for which it kept this thread busy (ms). */
   readonly onTaken?: (busyMs: number) => void;
 }
 
 /** Shortest time between the end of a census and the start of the next (ms). */
 const FRESH_MS = 1_000;
 /**
- * Pause after a census, as a multiple of the time that it kept the thread busy. With 19, counting takes a twentieth of
- * the thread's time at most.
+ * Pause after a census, as a multiple of the time for which it held the thread. With 19, counting takes at most a
+ * twentieth of the thread's time.
  */
 const REST_TIMES = 19;
-/** Longest time that a scrape waits for a new census (ms), since a scraper has a timeout itself. */
+/** Longest time that `read` waits for a new census (ms), since the scraper that asks has a timeout itself. */
 const MAX_WAIT_MS = 1_000;
-/** Time after which counting gives other work a turn on the thread, at its next pause (ms). */
+/** Time for which counting may hold the thread before it yields to other work (ms). */
 const TURN_MS = 2;
 
-/** What the last census found in a file, and the stamp of the file at that time. */
+/**
+ * The counts that the last census found in a file, and the stamp of the file at that time: sizes and times of change of
+ * it and its log.
+ */
 interface Counted {
   readonly stamp: string;
   readonly census: FileCensus;
@@ -101,8 +108,8 @@ interface Counted {
 
 /**
  * Makes a census taker. It counts on this thread, which serves requests, and therefore in slices of some milliseconds
- * and for at most a twentieth of the time. A file is not opened again if neither it nor its log has changed since it
- * was counted.
+ * and for at most a twentieth of the time. A file is opened again only if it or its log has changed since it was
+ * counted.
  */
 export function createCensusTaker(options: CensusOptions): CensusTaker {
   const { control, schedules, clock, logger, look = openForLook, onTaken } = options;
@@ -149,7 +156,7 @@ export function createCensusTaker(options: CensusOptions): CensusTaker {
     }
   }
 
-  /** Counts one file. @returns undefined if the file cannot be read; null if it does not exist or has no tables yet */
+  /** Counts one file. Null if it does not exist or has no tables yet; undefined if it cannot be read. */
   async function count(file: string, yieldTurn: () => Promise<void>): Promise<FileCensus | null | undefined> {
     const { stamp, isSettled } = stampOf(file);
     const last = counted.get(file);
@@ -181,7 +188,7 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Gives other work a turn on this thread now and then, and measures how long counting kept the thread. */
+/** Yields this thread to other work every few milliseconds, and measures how long counting held the thread. */
 function createTurns() {
   let busyMs = 0;
   let since = performance.now();

@@ -39,29 +39,35 @@ export interface Config extends Readonly<Settings> {
     readonly address: string;
   };
   /**
-   * Whether no provider is asked for vectors, because they are computed on this machine, whose cores that takes, or not
-   * at all (`OM_EMBEDDINGS` is `synthetic`, `local` or `none`).
+   * Whether no provider is called for vectors: true if `OM_EMBEDDINGS` is `synthetic` or `local`, which compute them on
+   * this machine's cores, or `none`.
    */
   readonly embedsHere: boolean;
-  /** Prices of the models of `OM_PRICES`, and list prices of others. */
+  /** Prices by model: those that `OM_PRICES` states, and the known list prices of other models. */
   readonly prices: Prices;
-  /** Model of each sector in the order of SECTORS; null with `OM_EMBED_MODE=simple`, where one model embeds all. */
+  /**
+   * Model of each sector in the order of SECTORS; null with `OM_EMBED_MODE=simple`, where one model embeds every
+   * sector.
+   */
   readonly sectorModels: readonly NamedModel[] | null;
-  /** Servers of `OM_EMBED_FALLBACK`, in order, that serve the same model as the configured one; empty for none. */
+  /**
+   * Servers of `OM_EMBED_FALLBACK`, in order, which stand in for the configured one with the same model; empty if it is
+   * not set.
+   */
   readonly fallbacks: readonly Fallback[];
-  /** Addresses and networks of `OM_TRUSTED_PROXIES`; empty for none. */
+  /** Addresses and networks of `OM_TRUSTED_PROXIES`; empty if it is not set. */
   readonly trustedProxies: readonly string[];
-  /** Origins of `OM_CORS_ORIGINS`, such as `https://example.org`, or `*` for any; empty for none. */
+  /** Origins of `OM_CORS_ORIGINS`, such as `https://example.org`, or `*` for any; empty if it is not set. */
   readonly corsOrigins: readonly string[];
-  /** The master key of the stored data, 32 bytes; null if the data is stored in clear. */
+  /** The master key of the stored data, 32 bytes; null if no key is set, so that the data is stored unencrypted. */
   readonly masterKey: Uint8Array | null;
-  /** Networks of `OM_FETCH_DENY`, that pages are not fetched from beside those that are never fetched from. */
+  /** Networks of `OM_FETCH_DENY`. Pages are not fetched from them, nor from private networks and this machine. */
   readonly deniedNetworks: readonly Network[];
-  /** Networks of `OM_WEBHOOK_ALLOW`, that webhooks are delivered to although they are not public. */
+  /** Networks of `OM_WEBHOOK_ALLOW`: webhooks are delivered there although they are not public. */
   readonly webhookNetworks: readonly Network[];
-  /** Networks of `OM_FEDERATION_ALLOW`, in which servers are asked although they are not public. */
+  /** Networks of `OM_FEDERATION_ALLOW`: other servers are queried there although they are not public. */
   readonly federationNetworks: readonly Network[];
-  /** Types of entities and relations that the graph of names has; null if no graph is built. */
+  /** Types of entities and relations of the entity graph; null with `OM_ENTITY_MODE=none`, which builds no graph. */
   readonly entityMode: EntityMode | null;
 }
 
@@ -124,8 +130,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 const MAX_ENTITY_MODE_BYTES = 1024 * 1024;
 
 /**
- * Returns the mode that the settings name, null for none, or a text that says what is wrong with
- * `OM_ENTITY_MODE_FILE`.
+ * Returns the types of entities and relations that the settings name; null with `OM_ENTITY_MODE=none`. If the file of
+ * `OM_ENTITY_MODE_FILE` is larger than 1 MiB, unreadable or malformed, it returns a text that says so.
  */
 function readEntityMode(settings: Settings): EntityMode | null | string {
   const file = settings.OM_ENTITY_MODE_FILE;
@@ -142,24 +148,26 @@ function describeProblem(name: string, present: Record<string, string | undefine
   return `${name}=${isSecretSetting(name) ? '(hidden)' : (present[name] ?? '')}: ${message}`;
 }
 
-/** Whether the value of a setting may be, or hold, something that opens a door: a URL may hold credentials. */
+/**
+ * Whether the value of a setting may be secret or hold a secret: keys, tokens, and URLs, which may hold credentials.
+ */
 function isSecretSetting(name: string): boolean {
   return /_(KEY|TOKEN|SECRET)(_|$)|_(URL|ISSUER)$/.test(name) || name === 'OM_EMBED_FALLBACK';
 }
 
-/** A setting as the service has it. */
+/** A setting with the value that is in force. */
 export interface SettingInForce {
   readonly name: string;
   /** What it does, and its unit. */
   readonly about: string;
-  /** As it would be written into the environment; null if it has no value, and for what may be secret. */
+  /** The value as it would be written into the environment; null if the setting has no value or the value is hidden. */
   readonly value: string | null;
-  /** Whether the value is kept back because it may be secret. */
+  /** Whether the setting has a value that is left out of `value` because it may be secret. */
   readonly isHidden: boolean;
   readonly origin: 'environment' | 'default';
 }
 
-/** Lists all settings with their values and where these come from. */
+/** Lists all settings with their values and whether each comes from the environment or is the default. */
 export function listSettings(config: Config): SettingInForce[] {
   return Object.entries(settingsSchema.shape).map(([name, schema]) => {
     const value = config[name as keyof Settings];

@@ -1,6 +1,6 @@
 /**
- * How memories fade and are strengthened, as pure functions of an anchor (value, time). Nothing here compounds:
- * reading a value once or a hundred times gives the same number.
+ * How memories fade and are strengthened, as pure functions of an anchor: a value and the time (Unix ms) at which it
+ * held. Nothing here compounds: reading a value once or a hundred times gives the same number.
  */
 
 import { SECTOR_PROFILES } from './sectors/profiles.ts';
@@ -16,13 +16,13 @@ export const RECALL_SALIENCE_BOOST = 0.1;
 export const RECALL_WAYPOINT_BOOST = 0.05;
 /** Amount that a reinforcement adds to a memory's strength, which stays at most 1. */
 export const REINFORCE_STRENGTH_BOOST = 0.1;
-/** Weight below which the upkeep removes a waypoint. */
+/** Weight below which the periodic clean-up removes a waypoint. */
 export const PRUNE_BELOW_WEIGHT = 0.05;
 
 /**
- * Returns a value after its decay since the anchor: `value · e^(−lambdaPerDay · days)`, in 0..1. If `now` is before the
- * anchor, because the clock was set back, no time has passed.
- * @param anchor the value at a past time, `at`, Unix ms like `now`
+ * Returns a value after its decay since the anchor: `value · e^(−lambdaPerDay · days)`, cut to 0..1. If `now` is before
+ * the anchor, because the clock was set back, no decay is applied.
+ * @param anchor the value that held at a past time, `at`, Unix ms like `now`
  */
 export function decayed(anchor: { value: number; at: number }, lambdaPerDay: number, now: number): number {
   const days = Math.max(0, now - anchor.at) / DAY_MS;
@@ -30,7 +30,7 @@ export function decayed(anchor: { value: number; at: number }, lambdaPerDay: num
 }
 
 /**
- * Returns the salience of a new memory: the stated importance, or without one (null) 0.4 and 0.1 more for each sector
+ * Returns the salience of a new memory: its importance if one was stated; if that is null, 0.4 plus 0.1 for each sector
  * beside the primary one, at most 1.
  */
 export function initialSalience(importance: number | null, additionalSectors: number): number {

@@ -76,40 +76,42 @@ export interface Engine {
   readonly metrics: Metrics;
   /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
-  /** The database of tenants, keys and settings, beside the tenants' files. */
+  /** The database of tenants, keys and settings. Its file lies beside the tenants' files. */
   readonly control: ControlDatabase;
-  /** The buckets of the rate limits of all keys. */
+  /** The rate limits of all keys, counted for all processes of the folder together. */
   readonly rates: RateLimits;
-  /** The pauses of those who send wrong keys. */
+  /** The pauses that addresses must make after they sent too many wrong keys. */
   readonly guesses: GuessLimit;
-  /** The event streams that tenants keep open. */
+  /** The event streams that each tenant has open, counted for all processes of the folder together. */
   readonly streams: StreamShares;
   /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
   /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */
   readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
-  /** What this engine does for other API processes of the machine; programs with one engine have no use for it. */
+  /** Commits and job dispatch for the other API processes of the machine, which have none of their own. */
   readonly lead: Lead;
   /**
    * Returns a tenant by its id. Its file is opened at the first call of one of the tenant's methods.
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
-  /** Ids of the tenants that have standing queries or webhooks, as far as this process knows. */
+  /** Ids of the tenants that have standing queries or webhooks, as far as this process has learned of them. */
   readonly tended: Set<string>;
-  /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
+  /** Says whether workers take jobs from the tenants' files, or from Redis, and then whether it can be reached. */
   queueState(): QueueState;
-  /** Loads the models ahead of the first query. Never throws: one that fails to load fails the call that needs it. */
+  /**
+   * Loads the models ahead of the first query. It never throws: one that fails to load fails the call that needs it.
+   */
   prepare(): Promise<void>;
-  /** Writes the pending effects of recalls and closes every file. Nothing of the engine can be used afterwards. */
+  /** Writes the pending effects of recalls and closes every file. The engine cannot be used afterwards. */
   close(): Promise<void>;
 }
 
 /**
  * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
- * resolves once its commit is on disk. All times are Unix milliseconds.
- * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
- * and `storage_full` if the disk is full.
+ * resolves once its commit is on disk. All times are Unix milliseconds. Every write can also throw EngineError
+ * `unavailable`, with `retryAfterMs`, while another connection holds the file, and `storage_full` if the disk or the
+ * tenant's quota is full.
  */
 export interface Tenant
   extends
@@ -133,12 +135,12 @@ export interface Tenant
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
-   * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without one of their own
+   * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without a stored key
    */
   as(keyId: string): Tenant;
   /** Lists records of the audit log, the newest first. */
   listAudit(filter: AuditFilter): Promise<AuditRecord[]>;
-  /** Appends a record to the audit log about what is no write of this tenant's file, such as a read. */
+  /** Appends a record to the audit log for an action that does not write to this tenant's file, such as a read. */
   recordAction(action: string, detail: AuditDetail): Promise<void>;
 
   /**
@@ -161,22 +163,24 @@ export interface Tenant
    */
   patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
   /**
-   * Erases a memory with its vectors, links and revisions, and the reflections that rest on it. The root memory of a
+   * Erases a memory with its vectors, links and revisions, and the reflections drawn from it. The root memory of a
    * document takes the whole document with it.
-   * @throws EngineError `not_found`, also for a document without `withinTags`; `conflict` for a chunk of a document
+   * @throws EngineError `not_found`, also for a document that lacks a tag of `withinTags`; `conflict` for a chunk of a
+   *   document
    */
   deleteMemory(id: string, options?: DeleteOptions): Promise<Receipted>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
-   * was erased; by user or session alone also session logs. A document of which a part matches is erased as a whole.
-   * Documents that are not read yet match by their own user, session, tags and writer. A filter that names writers and
-   * nothing else takes back all that they did: their links are removed, too, and memories of others that they changed
-   * get their former values again.
+   * was erased. A filter of nothing but a user or a session also erases session logs. A document is erased as a whole
+   * if any chunk of it matches. Documents that have not been read yet match by their own user, session, tags and
+   * writer. A filter that names only writers undoes all that they did: their links are removed as well, and memories of
+   * others that they changed get their former values back.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
-   * Raises a memory's salience by `boost` and its strength by 0.1, each to at most 1, and lets both decay from now on.
+   * Raises a memory's salience by `boost`, within one hour by at most `OM_REINFORCE_PER_HOUR`, and its strength by 0.1,
+   * each to at most 1. If that hour's share is used up, neither rises. Both decay from now on.
    * @param boost 0..1
    * @returns the memory with its new values
    * @throws EngineError `not_found`
@@ -185,36 +189,37 @@ export interface Tenant
 
   /**
    * Returns a memory by its id, whatever its status.
-   * @throws EngineError `not_found`, also for a memory that has expired, or a chunk of a document that is not shown
+   * @throws EngineError `not_found`, also for a memory that has expired, or a chunk of a reading of a document that is
+   *   not complete yet or has been replaced
    */
   getMemory(id: string): Promise<Memory>;
   /**
-   * Lists the memories that match a filter, last added first. Only valid ones are listed, and only active ones unless
-   * the filter names statuses.
+   * Lists the memories that match a filter, last added first. Only memories whose validity holds now are listed and,
+   * unless the filter names statuses, only active ones.
    * @throws EngineError `invalid` for a malformed condition on metadata
    */
   listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
   /**
-   * Lists the same memories in slices that follow each other; each is read when it is asked for, and has at most half a
-   * megabyte of text or one memory. A memory that is erased meanwhile is left out. It throws what `listMemories` does.
+   * Lists what `listMemories` lists, in slices, and throws the same errors. Each slice is read when it is asked for,
+   * and has at most half a megabyte of text or one memory. A memory that is erased meanwhile is left out.
    */
   streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
   listRevisions(id: string, page?: RevisionPage): Promise<Revision[]>;
-  /** Lists the same revisions in slices, as `streamMemories` does memories. */
+  /** Lists what `listRevisions` lists, in slices; each slice is read when it is asked for. */
   streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
   /**
-   * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first,
-   * where both memories are active, with at most 4 MiB of text.
-   * @param limit most proposals, at most 200
+   * Lists contradictions that Cairn or a language model proposes and nobody has confirmed or decided, latest first,
+   * where both memories are active. The list ends early once its texts reach 4 MiB.
+   * @param limit greatest number of proposals, at most 200
    */
   listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
   /**
    * Lists pairs of active memories of one user that say nearly the same, the most similar first.
    * @param asked.leastSimilarity cosine similarity from which a pair is listed, 0..1
-   * @param asked.limit most pairs, at most MAX_NEAR_DUPLICATES
+   * @param asked.limit greatest number of pairs, at most 200
    */
   listNearDuplicates(asked: {
     readonly userId?: string | undefined;
@@ -222,15 +227,15 @@ export interface Tenant
     readonly limit: number;
   }): Promise<NearDuplicates>;
   /**
-   * States a link between two memories, or changes the weight of a link that is there.
-   * @returns the link as `src` sees it
-   * @throws EngineError `not_found`; `invalid` for a memory linked to itself, or for the types `supersedes` and
-   *   `contradicts`, which have methods of their own
+   * Adds a link between two memories, or changes the weight of the link that exists.
+   * @returns the link as seen from `src`
+   * @throws EngineError `not_found` for a memory; `invalid` for a memory linked to itself, or for the types
+   *   `supersedes` and `contradicts`, which have methods of their own
    */
   linkMemories(link: NewLink): Promise<Link>;
   /**
-   * Removes a link, stated or made by Cairn; a contradiction may be named in either direction. If a `supersedes` or
-   * `contradicts` link had changed a memory's status, that status is put back.
+   * Removes a link, stated or made by Cairn; the two memories of a contradiction may be given in either order. If a
+   * `supersedes` or `contradicts` link had changed a memory's status, that status is restored.
    * @throws EngineError `not_found` for a memory, or if there is no such link
    */
   unlinkMemories(link: Pick<NewLink, 'src' | 'dst' | 'type'>): Promise<void>;
@@ -245,8 +250,8 @@ export interface Tenant
   /**
    * States that two memories contradict each other. With a `winner` the other memory becomes `contradicted`, unless it
    * is superseded. Without one no status changes, and a query that finds both lowers the score of the weaker.
-   * @param contradiction.winner the id given as `a` or `b`; left out, a winner that was stated before stays
-   * @returns the link as `a` sees it
+   * @param contradiction.winner the id given as `a` or `b`; if it is left out, a winner that was stated before stays
+   * @returns the link as seen from `a`
    * @throws EngineError `not_found`; `invalid` for one memory given twice, memories of two users, or a winner that is
    *   neither of them
    */
@@ -262,8 +267,8 @@ export interface Tenant
    */
   timeline(id: string, around: TimelineOptions): Promise<Timeline>;
   /**
-   * Searches the memories by words, vectors and links. Falls back to words alone, with `degraded` set, if vectors are
-   * not to be had in time. Unless the query or the settings say otherwise, the memories that are returned are
+   * Searches the memories by words, vectors and links. If the query's vector cannot be made in time, it searches by
+   * words alone and sets `degraded`. Unless the query or the settings say otherwise, the memories that are returned are
    * reinforced soon afterwards.
    * @throws EngineError `invalid` for a malformed metadata condition, sectors with `asOf.recorded`, a weight that the
    *   profile does not read, or a reranker that this server does not have; on abort, the reason of `signal`
@@ -278,8 +283,8 @@ export interface Tenant
   /** Returns this tenant's own defaults for its queries; options that it has not set are absent. */
   retrievalDefaults(): Promise<RetrievalOptions>;
   /**
-   * Replaces all of this tenant's defaults for its queries.
-   * Guarded evaluation sets are asked first, under the present and under the new defaults.
+   * Replaces all of this tenant's defaults for its queries. Guarded evaluation sets are first run under the present and
+   * under the new defaults.
    * @param how.force stores the defaults whatever the guarded sets say
    * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the
    *   numbers, if a guarded set falls in recall or in items that are rightly empty
@@ -288,20 +293,23 @@ export interface Tenant
     options: RetrievalOptions,
     how?: { readonly force?: boolean; readonly signal?: AbortSignal },
   ): Promise<void>;
-  /** Counts the memories of each sector, whatever their status, and averages their salience; one entry a sector. */
+  /**
+   * Counts the memories of each sector, whatever their status, and averages their salience; one entry for each sector.
+   */
   sectorStats(): Promise<SectorStats[]>;
   /**
-   * Lists the names in memories that a query could find, most often mentioned first, ties by name.
-   * @param filter.prefix lists only names that begin with it, whatever its case and accents; '' lists all
-   * @param filter.userId counts only memories of this user, with all `tags`; undefined is all users
+   * Lists the entities named in memories that a query could find, most often mentioned first, ties by name.
+   * @param filter.prefix lists only names that begin with it, regardless of case and accents; '' lists all
+   * @param filter.userId counts only memories of this user, with all `tags`; undefined counts those of all users
    */
   listEntities(
     filter: { readonly prefix: string; readonly userId: string | undefined } & Pick<MemoryFilter, 'tags'>,
     page: Page,
   ): Promise<EntitySummary[]>;
   /**
-   * Returns what memories say about a name, which may be given in any case, with or without accents, or as an alias.
-   * @param userId reads only memories of this user, with all `tags`; undefined is all users
+   * Returns what memories say about an entity. Its name may be given in any case, with or without accents, or as an
+   * alias.
+   * @param userId reads only memories of this user, with all `tags`; undefined reads those of all users
    * @throws EngineError `not_found` if no memory that a query could find mentions the name
    */
   getEntity(name: string, userId: string | undefined, tags?: readonly string[]): Promise<EntityDetails>;
@@ -309,33 +317,35 @@ export interface Tenant
   stats(): Promise<TenantStats>;
   /**
    * Lists the provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; `total` counts all that match. A call
-   * that served several tenants is listed by one of them.
+   * that served several tenants is recorded with one of them only.
    */
   listProviderCalls(
     filter: ProviderCallFilter,
     page: Page,
   ): Promise<{ readonly items: EmbedLogEntry[]; readonly total: number }>;
   /**
-   * Sums up the provider calls by day (UTC), model and purpose, newest day first. The sums are kept for good.
-   * @param since Unix ms; the first day that is listed is the one that holds this moment
+   * Sums up the provider calls by day (UTC), model and purpose, newest day first. The sums are kept forever.
+   * @param since Unix ms; the first day that is listed is the one that contains this time
    */
   listProviderUsage(since: number): Promise<ProviderUsage[]>;
 
   /**
-   * Makes a place for a file that is about to arrive, beside the tenant's own file. The caller writes the file there,
-   * makes sure that it is on disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
-   * that no document owns is removed after twenty minutes.
-   * @param bytes the most that will be written to the file; nobody checks that later
-   * @param madeFrom an upload from which the file is made, and which is discarded then, so it takes no room beside it
+   * Reserves room and a path, beside the tenant's own file, for a file that is about to arrive. The caller writes the
+   * file there, syncs it to disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file that
+   * no document owns is removed after twenty minutes.
+   * @param bytes greatest size of the file that will be written; nobody checks that later
+   * @param madeFrom an upload from which the new file is made and which is discarded afterwards, so its room is not
+   *   counted twice
    * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
    *   `OM_UPLOADS_MAX_MB`; `storage_full` if the file would take the disk space that everything else needs
    */
   createUpload(bytes: number, madeFrom?: Upload): Promise<Upload>;
   /**
-   * Stores a document and the job that reads it. A file, external id or URL that the user's documents have already
-   * finds that document, which is read again only if anything changed. The upload belongs to Cairn from this call on.
+   * Stores a document and the job that reads it. A file, external id or URL that one of the user's documents already
+   * has finds that document, which is read again only if anything changed. The upload belongs to Cairn from this call
+   * on.
    * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait; `conflict` for a
-   *   known document without `withinTags`, or with `onlyNew` for one that changed
+   *   known document that lacks one of the tags of `withinTags`, or with `onlyNew` for one that changed
    */
   addDocument(document: NewDocument, options?: AddDocumentOptions): Promise<DocumentReply>;
   /**
@@ -350,37 +360,39 @@ export interface Tenant
   getDocument(id: string): Promise<Document>;
   /** Lists the documents that match a filter, last added first; `total` counts all that match. */
   listDocuments(filter: DocumentFilter, page: Page): Promise<{ readonly items: Document[]; readonly total: number }>;
-  /** Lists the same documents in slices that follow each other; each is read when it is asked for. */
+  /** Lists what `listDocuments` lists, in slices; each slice is read when it is asked for. */
   streamDocuments(
     filter: DocumentFilter,
     page: Page,
   ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly total: number }>;
   /**
-   * Returns the Markdown that was extracted from a document, in pieces that follow each other. The iteration throws
-   * `conflict` if the document is replaced or deleted meanwhile.
-   * @throws EngineError `not_found`; `conflict` while no reading of the document is shown
+   * Returns the Markdown that was extracted from a document, in consecutive strings. The iteration throws `conflict` if
+   * the document is replaced or deleted meanwhile.
+   * @throws EngineError `not_found`; `conflict` before the first reading is complete
    */
   documentContent(id: string): Promise<AsyncIterable<string>>;
   /**
-   * Lists the chunks of a document in the order of its text, without its root memory; none until it is shown.
+   * Lists the chunks of a document in the order of its text, without its root memory; none until its first reading is
+   * complete.
    * @throws EngineError `not_found`
    */
   listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
-  /** Accounts for each character of a document's text, with a page of its spans. Throws as `documentContent`. */
+  /**
+   * Accounts for each character of a document's text, with a page of its spans. Throws what `documentContent` throws.
+   */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<Receipted>;
   /**
-   * Ends the reading of a document that waits, is under way or has failed. If an earlier reading is shown, it stays.
+   * Stops the reading of a document that waits, is running or has failed. Text of an earlier reading stays in force.
    * @throws EngineError `not_found`; `conflict` if there is no such reading
    */
   cancelDocument(id: string): Promise<Document>;
 
   /**
-   * Waits until all jobs behind a write receipt have ended, be it as done, dead or cancelled.
-   * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or
-   *   `consolidate`
-   * @param timeoutMs longest time to wait; with 0 it looks once
+   * Waits until all jobs that a write receipt names have ended: done, dead or cancelled.
+   * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or `consolidate`
+   * @param timeoutMs longest time to wait; with 0 it checks once
    * @returns whether they have ended; false if the time ran out or the signal was aborted first
    * @throws EngineError `invalid` for a receipt that this tenant did not give out
    */

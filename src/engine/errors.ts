@@ -29,7 +29,7 @@ export interface EngineErrorOptions {
 }
 
 /**
- * The one error type that crosses the engine's boundary. `message` says what was wrong, for which id, and what is
+ * The one error type that crosses the engine's boundary. `message` states what was wrong, for which id, and what is
  * allowed. It never holds content, a query or a key, because it reaches clients and logs.
  */
 export class EngineError extends Error {
@@ -69,8 +69,8 @@ export interface SerialisedError {
 }
 
 /**
- * Turns whatever was thrown into plain data. What is no `EngineError` becomes `internal` and keeps its message for
- * operators.
+ * Turns anything that was thrown into plain data. Anything but an `EngineError` becomes `internal`; its message is kept
+ * for operators.
  */
 export function serialiseError(error: unknown): SerialisedError {
   if (error instanceof EngineError) {
@@ -79,7 +79,9 @@ export function serialiseError(error: unknown): SerialisedError {
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
 
-/** Makes an `EngineError` again from what `serialiseError` made, such as another thread's. Stack and cause are lost. */
+/**
+ * Makes an `EngineError` from the data of `serialiseError`, for example of another thread. Stack and cause are lost.
+ */
 export function reviveError(error: SerialisedError): EngineError {
   return new EngineError(error.code, error.message, {
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Names a place where a test makes a process fail: each lies between two actions that a crash may fall between. */
+/**
+ * Name of a point in the code at which a test makes a process fail. Each lies between two actions that a crash may
+ * separate.
+ */
 export type FailpointName =
   | 'after-accept-commit'
   | 'after-parse'
@@ -26,10 +29,11 @@ const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|exit|hang|spin|delay):(?<c
 const DELAY_MS = 2_000;
 
 /**
- * Makes this thread fail if `CAIRN_FAILPOINT=<name>:<action>:<count>` names this place; await what it returns. It acts
- * once, the count-th time that the thread passes. The action `throw` rejects, `kill` kills the process (SIGKILL),
- * `exit` ends a worker thread, `hang` never resolves, `spin` blocks the thread for good, and `delay` waits for two
- * seconds. This is no setting: it is read only if NODE_ENV is `test`, and otherwise the function does nothing.
+ * Makes this thread fail if `CAIRN_FAILPOINT=<name>:<action>:<count>` names this point; the caller awaits what it
+ * returns. It acts once, the count-th time that the thread passes. The action `throw` rejects, `kill` kills the process
+ * (SIGKILL), `exit` ends a worker thread, `hang` never resolves, `spin` blocks the thread forever, and `delay` waits
+ * for two seconds. This is no setting: it is read only if NODE_ENV is `test`; otherwise the function does nothing.
+ * @throws Error when the module is loaded, for a value in any other form
  */
 export const failpoint: (name: FailpointName) => Promise<void> | undefined = createFailpoint(process.env);
 

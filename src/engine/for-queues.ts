@@ -4,9 +4,11 @@
  */
 
 export { openControlDatabase } from './control/open-control-database.ts';
+export { placeOf } from './control/place-of.ts';
 export { createDispatcher } from './dispatch/dispatcher.ts';
 export type { DispatchLedger } from './dispatch/dispatch-ports.ts';
 export { createTenantFinder, ledgerOverStores, queuePrefix } from './dispatch/ledgers.ts';
+export { lookIntoPlaces } from './dispatch/look-into-places.ts';
 export { createLookout } from './dispatch/lookout.ts';
 export { failpoint } from './failpoint.ts';
 export { openTenant } from './tenant-file/open-tenant.ts';

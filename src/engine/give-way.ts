@@ -2,16 +2,16 @@ import fs from 'node:fs';
 import os from 'node:os';
 
 /**
- * How many steps the priority of threads is lowered (nice values of Linux), so that the thread that serves requests
- * comes first where cores are few: that of those that answer questions a little, and for work that nobody waits for
- * more.
+ * By how many steps the priority of threads is lowered (nice values of Linux), so that the thread that serves requests
+ * comes first where cores are few: `questions` for threads that answer queries, `background` for work that nobody waits
+ * for.
  */
 export const NICENESS = { questions: 5, background: 10 } as const;
 const { PRIORITY_LOW } = os.constants.priority;
 
 /**
- * Lowers the priority of this thread by some steps. Only on Linux does a thread have a priority of its own; elsewhere,
- * or where the system refuses, nothing changes.
+ * Lowers the priority of this thread by `steps` nice values, at most to the lowest. Only Linux gives a thread a
+ * priority of its own; elsewhere, or if the system refuses, nothing changes.
  */
 export function giveWay(steps: number): void {
   try {

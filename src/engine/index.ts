@@ -1,7 +1,7 @@
 /**
  * The front door of the engine, and of the package `cairn-memory`. The API, the workers, the command line and other
- * programs import the engine here. Whatever takes memory and time to load (SQLite, the metrics' package, everything
- * behind an engine) is loaded by the function that needs it, so that importing this module costs little.
+ * programs import the engine here. Modules that take memory and time to load (SQLite, the metrics' package, the engine
+ * itself) are loaded by the functions that need them, so that importing this module costs little.
  */
 
 import type { Metrics } from './metrics.ts';
@@ -20,6 +20,7 @@ export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
 export { isLoopback, listSettings, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
+export { nextTurn, takeTurn } from './turns.ts';
 export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -87,7 +88,7 @@ export async function openControlDatabase(config: Config, clock: Clock): Promise
   return (await import('./control/open-control-database.ts')).openControlDatabase(config, clock);
 }
 
-/** Makes the metrics that an engine or a worker counts in, with a registry of their own, which starts at 0. */
+/** Makes the metrics in which an engine or a worker counts, with a new registry, so that every count starts at 0. */
 export async function createMetrics(): Promise<Metrics> {
   return (await import('./metrics.ts')).createMetrics();
 }

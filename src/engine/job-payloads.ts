@@ -1,17 +1,20 @@
-/** What jobs of the queues carry, apart from their names: who only needs the names does not load zod. */
+/**
+ * What jobs of the queues carry. The names of the queues are in jobs.ts, so that a module that needs only names does
+ * not load zod.
+ */
 import { z } from 'zod';
 import { MAX_JOB_IDS } from './jobs.ts';
 
 const tenantId = z.string().min(1).max(64);
 
-/** Checks a job of a step's queue: rows of one tenant's ledger whose next step is that of the queue. */
+/** Checks the payload of a job in a step's queue: rows of one tenant's ledger whose next step is that of the queue. */
 export const stepPayloadSchema = z.strictObject({
   /** Id of the tenant, and the numbers of the rows in its ledger. */
   tenant: tenantId,
   jobNos: z.array(z.int().positive()).min(1).max(MAX_JOB_IDS),
   /**
-   * Whether these rows were in flight at a crash. Nothing else then runs in the worker beside them, so that another
-   * crash can only be caused by them.
+   * Whether these rows were active when a worker crashed. The worker then runs nothing else beside them, so that
+   * another crash can only be caused by them.
    */
   alone: z.boolean(),
 });

@@ -11,13 +11,16 @@ export type QueuedStep = (typeof QUEUED_STEPS)[number];
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** Most ledger rows that one job of a queue in Redis carries. */
+/** Greatest number of ledger rows that one job of a queue in Redis carries. */
 export const MAX_JOB_IDS = 64;
-/** Most ledger rows that a job of the queue `reason` carries: twice the number of questions that are asked at once. */
+/**
+ * Greatest number of ledger rows that a job of the queue `reason` carries: twice the number of questions to a language
+ * model that run at once.
+ */
 export const MAX_QUESTIONS = 8;
 
 /**
- * The tick that the queue `maintain` carries every `everyMs`, without a payload. A job scheduler of BullMQ, named
- * `id`, says when to look, and each tenant's file says what is due.
+ * The tick that the queue `maintain` carries every `everyMs`, without a payload. The job scheduler of BullMQ named `id`
+ * sends it. Each tenant's file then says which maintenance is due.
  */
 export const TICK = { id: 'tick', everyMs: 15_000 } as const;

@@ -24,7 +24,7 @@ export { countRecovery } from './metrics/jobs.ts';
 export { observeStages } from './metrics/queries.ts';
 
 /**
- * Makes every metric of Cairn, by subject from the folder `metrics`; docs/reference/metrics.md adds what to look for.
+ * Makes every metric of Cairn, by subject from the folder `metrics`; docs/reference/metrics.md says what to watch.
  * Labels come from closed sets and never hold a tenant, user, id or text. Each process and each of its worker threads
  * has one registry; `/metrics` joins those of a process. A histogram costs one series for each bucket and label value,
  * so histograms with labels have few buckets: all metrics together stay under 500 series.
@@ -37,41 +37,46 @@ export function createMetrics(registry = new Registry()) {
   return {
     registry,
     /**
-     * Shows the metrics of the process (CPU, memory, event loop, garbage collection), and the version of Cairn that it
-     * is given. Only the main thread of a process calls this, once.
+     * Registers the metrics of the process (CPU, memory, event loop, garbage collection), and the version of Cairn that
+     * it is given. Only the main thread of a process calls this, once.
      */
     watchProcess,
     /**
-     * Shows what all tenants' files hold, by the census that `read` returns, and how full the disk of `folder` is. Only
-     * the process of the API calls this, as all processes share the files.
+     * Registers what all tenants' files hold, by the census that `read` returns, and how full the disk of `folder` is.
+     * Only the API's process calls this, as all processes share the files.
      */
     watchFiles(folder: string, read: () => Promise<Census | undefined>): void {
       sources.dataFolder = folder;
       sources.readCensus = read;
     },
     /**
-     * Shows the number of jobs in Redis, which `read` returns. Only the process of the API calls this, as all processes
+     * Registers the number of jobs in Redis, which `read` returns. Only the API's process calls this, as all processes
      * share the queues.
      */
     watchQueues(read: () => Promise<QueueCounts>): void {
       sources.readQueues = read;
     },
-    /** Shows how many reads wait for a thread, which `read` returns. */
+    /** Registers how many reads wait for a reader thread, which `read` returns. */
     watchReads(read: () => number): void {
       sources.readWaiting = read;
     },
-    /** Adds the waits for locked files of a thread without a registry of its own; `read` returns its totals so far. */
+    /**
+     * Adds the times for which a thread that has no registry waited for locked files; `read` returns its totals so far.
+     */
     watchBusy(read: () => BusyTotals): void {
       sources.busy.push(read);
     },
     /**
-     * Shows whether Redis is reached. A process may have two dispatchers, one of them standing by; Redis counts as up
-     * if both reach it.
+     * Registers whether Redis can be reached. A process may have two dispatchers, one of them standing by; Redis counts
+     * as up if both reach it.
      */
     watchRedis(isUp: () => boolean): void {
       sources.redis.add(isUp);
     },
-    /** Shows whether the breaker of a provider is open: while it is, the provider is left alone or only probed. */
+    /**
+     * Registers whether the circuit breaker of a provider is open: while it is, the provider is not called, except by a
+     * probe.
+     */
     watchBreaker(use: BreakerUse, isOpen: () => boolean): void {
       sources.breakers.set(JSON.stringify(use), { use, isOpen });
     },

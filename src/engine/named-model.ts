@@ -1,5 +1,6 @@
 /**
- * Models of the provider that the settings name. Apart from the settings, as threads need it that read none.
+ * Models of the provider that the settings name. They are apart from the settings because threads that read no settings
+ * need them.
  */
 
 /** The setting that names the model, by provider. `local` is left out: its model is a folder, so there is only one. */
@@ -17,7 +18,7 @@ export interface NamedModel {
   readonly dimensions: number;
 }
 
-/** The settings that `withModel` reads, whatever else there is. */
+/** The settings that `withModel` reads; others may be present. */
 interface ModelSettings {
   readonly OM_EMBEDDINGS: string;
   readonly OM_VEC_DIM: number;

@@ -5,6 +5,7 @@ import { createWebhookSender } from './adapters/webhook-sender.ts';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
+import { counterPlaceOf } from './control/counter-file.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
 import { placeOf } from './control/place-of.ts';
 import { queuePrefix } from './dispatch/ledgers.ts';
@@ -12,7 +13,7 @@ import type { Engine } from './engine.ts';
 import type { Lead } from './lead.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
-import { createQuestioners } from './open-engine/questioners.ts';
+import { createQuerySources } from './open-engine/query-sources.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
@@ -31,34 +32,40 @@ import { createTenantPool } from './tenant-file/tenant-pool.ts';
 import { createRecallBuffer } from './tenant/recall-buffer.ts';
 import type { TenantOptions } from './tenant/tenant-options.ts';
 import type { Tracing } from './tracing.ts';
-import { scheduleNames } from './upkeep/maintain.ts';
+import { scheduleNames } from './upkeep/schedules.ts';
 import { createGroupingWriter, type GroupTransport } from './writer/grouping-writer.ts';
 import { createInlineTransport } from './writer/inline-transport.ts';
 import { startWriterThread } from './writer/thread-transport.ts';
 
-/** The settings of an engine, and what tests and servers replace in it. */
+/** The settings of an engine, and the parts that tests and servers replace. */
 export interface OpenEngineOptions {
   readonly config: Config;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** Tracing of requests and work; null, the default, for none. Its maker closes it after the engine. */
+  /**
+   * Tracing of requests and work; null, the default, traces nothing. The engine does not close it: its maker does,
+   * after the engine.
+   */
   readonly tracing?: Tracing | null;
   /**
-   * Where commits are made and queries are answered: `thread`, the default, is threads of their own with the system's
-   * clock, for a server; `inline` is this thread, by the given clock.
+   * Where commits are made and queries are answered. With `thread`, the default, threads of their own do both, by the
+   * system's clock: for a server. With `inline` this thread does, by the given clock.
    */
   readonly writer?: 'thread' | 'inline';
-  /** Dispatcher that is told of new work; by default the queues in Redis if `REDIS_URL` is set, and else none. */
+  /**
+   * Dispatcher that notifies workers of new work. By default it is that of the queues in Redis if `REDIS_URL` is set;
+   * otherwise none is used, and workers read the ledgers.
+   */
   readonly dispatcher?: JobDispatcher | undefined;
   /**
-   * Lead of another process of this machine, which commits and passes on new work in place of this engine. Its close
-   * methods are not called. An engine with a lead also leaves the metrics of the files to that process.
+   * Lead of another process of this machine, which commits and passes on new work in place of this engine. This engine
+   * does not close it, and leaves the metrics of the files to that process.
    */
   readonly lead?: Lead | undefined;
 }
 
-/** Most threads that answer queries where the settings name no number. */
+/** Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set. */
 const MAX_DEFAULT_THREADS = 8;
 
 /** What every part of an engine is given: the options, with a default for each that was left out. */
@@ -90,10 +97,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const transport = options.lead?.transport ?? openTransport(options.writer ?? 'thread', parts.identity, surroundings);
   const writer = createGroupingWriter(transport, metrics, tracing);
   const recalls = createRecallBuffer(writer, logger);
-  const questionerOf = createQuestioners(parts, surroundings);
+  const querySourceOf = createQuerySources(parts, surroundings);
   const readers = openReaders(options.writer ?? 'thread', surroundings, {
     ...parts,
-    questionerOf,
+    querySourceOf,
     languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
   });
   await writer.write(config.paths.defaultTenant, 'open', {});
@@ -103,12 +110,12 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     options.lead?.dispatcher ??
     options.dispatcher ??
     (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
-  warnOfOtherModel(pool.get(config.paths.defaultTenant), questionerOf, logger);
+  warnOfOtherModel(pool.get(config.paths.defaultTenant), querySourceOf, logger);
   const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
   const tending = createTending(surroundings);
   const tenantOf = createTenants({
     ...surroundings,
-    questionerOf,
+    querySourceOf,
     control,
     pool,
     readers,
@@ -116,7 +123,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     dispatcher,
     recalls,
     languageModel,
-    analyzer: createTextAnalyzer(config, clock),
+    analyzerOf: createTextAnalyzer(config, clock),
     ...tending,
   });
 
@@ -147,14 +154,16 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
 }
 
 /** Opens what all processes of the folder count together. No file is made before there is something to count. */
-function openCounts({ paths, OM_MAX_WRONG_KEYS }: Config, clock: Clock) {
-  const rates = openRateLimits(paths.rates, clock);
+function openCounts(config: Config, clock: Clock) {
+  const { paths, OM_MAX_WRONG_KEYS } = config;
+  const rates = openRateLimits(counterPlaceOf(config, paths.rates), clock);
+  // Wrong keys are counted on each machine: a flood of them must not reach a database that all machines share.
   const guesses = openGuessLimit(paths.guesses, OM_MAX_WRONG_KEYS, clock);
-  const streams = openStreamShares(paths.rates, clock);
+  const streams = openStreamShares(counterPlaceOf(config, paths.rates), clock);
   return { rates, guesses, streams, close: () => [rates, guesses, streams].forEach((counts) => counts.close()) };
 }
 
-/** Makes what tenants tend their webhooks with. */
+/** Makes the parts with which tenants deliver webhooks and keep standing queries. */
 function createTending({ config, clock }: Surroundings): Pick<TenantOptions, 'webhookSender' | 'tended'> {
   const { deniedNetworks: denied, webhookNetworks: allowed } = config;
   return { webhookSender: createWebhookSender({ denied, allowed, clock }), tended: new Set() };
@@ -164,7 +173,7 @@ function openReaders(
   kind: 'thread' | 'inline',
   surroundings: Surroundings,
   parts: Pick<EngineParts, 'identity' | 'pool' | 'languageModel' | 'reportUnknownFormat'> &
-    Pick<TenantOptions, 'questionerOf'>,
+    Pick<TenantOptions, 'querySourceOf'>,
 ): Readers {
   const { config, metrics } = surroundings;
   const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
@@ -204,7 +213,7 @@ function openTransport(
   return createInlineTransport({ pool, config, clock });
 }
 
-/** Makes a census taker and lets the metrics read its census. The caller closes the census taker. */
+/** Makes a census taker and lets the metrics read its census. The caller closes it. */
 function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }: Surroundings): CensusTaker {
   const census = createCensusTaker({
     control,
@@ -218,18 +227,18 @@ function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }
   return census;
 }
 
-/** Makes the function that opens a tenant in PostgreSQL for a look. */
+/** Makes the function by which the census opens a tenant in PostgreSQL for reading. */
 function lookIntoDatabase(config: Config): (path: string) => Store | undefined {
   return (path) => lookIntoTenant({ ...placeOf(config, path)!, path });
 }
 
 /**
- * Logs a warning if the settings ask for another model than the one that made the vectors, or if other settings left
- * memories without vectors.
+ * Logs a warning if the settings ask for another model than the one that made the live vectors, or if memories have no
+ * vectors of the configured model. It does nothing where there are no vectors.
  */
 function warnOfOtherModel(
   { store, liveModels, configuredModels }: OpenTenant,
-  questionerOf: TenantOptions['questionerOf'],
+  querySourceOf: TenantOptions['querySourceOf'],
   logger: Logger,
 ): void {
   if (liveModels === null) return;
@@ -239,15 +248,15 @@ function warnOfOtherModel(
     return;
   }
   const models = distinctModels(liveModels);
-  const answersBy = models.some((model) => questionerOf(model) !== null) ? 'words and its vectors' : 'words';
+  const answersBy = models.some((model) => querySourceOf(model) !== null) ? 'words and its vectors' : 'words';
   for (const { provider, model, dimensions } of models) {
     logger.warn({ live: { provider, model, dimensions }, answersBy, until: 'cairn reembed' }, 'model_changed');
   }
 }
 
 /**
- * Gives each call of a language model a time limit, as a query that waits for it has less time than a worker. A call
- * over the limit fails as on abort. `onReply` is not passed on.
+ * Gives each call of a language model a time limit, since a query that waits for it has less time than a worker. A call
+ * beyond the limit fails as on abort. `onReply` is not passed on.
  */
 function limitedInTime(model: LanguageModel, timeoutMs: number): LanguageModel {
   return {

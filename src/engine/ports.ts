@@ -1,7 +1,4 @@
-/**
- * What an engine uses and can be given another implementation of: clock, log, providers, index, dispatcher, parser,
- * page fetcher.
- */
+/** The interfaces that an engine can be given other implementations for: clock, log, providers, index and others. */
 
 import type {
   CallPurpose,
@@ -36,29 +33,29 @@ export interface Logger {
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Kind of the vectors of a space. `int5` takes five bits a dimension and is scaled by the vector's largest component,
- * which does not change a cosine. `float32` stands for vectors as providers give them, which are stored as
- * `OM_VECTOR_PRECISION` says.
+ * Encoding of the vectors of a space. `int5` takes five bits for each dimension and is scaled by the vector's largest
+ * component, which does not change a cosine. `float32` stands for vectors as providers give them; `OM_VECTOR_PRECISION`
+ * says how those are stored.
  */
 export type VectorEncoding = 'int5' | 'float32';
 
 /** Precisions in which vectors of providers are stored, from the finest to the coarsest. */
 export const VECTOR_PRECISIONS = ['float32', 'float16', 'int8'] as const;
 
-/** Precision of a stored vector of a provider. */
+/** Precision in which a vector of a provider is stored. */
 export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 
-/** How texts are embedded. */
+/** Options of a call that embeds texts. */
 export interface EmbedOptions {
   /**
-   * What the texts are. Some models embed queries and documents differently; the offline one weighs a query's words
-   * by rarity.
+   * Whether the texts are stored or searched with. Some models embed queries and documents differently; the offline one
+   * weighs a query's words by rarity.
    */
   readonly purpose: 'document' | 'query';
   readonly signal?: AbortSignal | undefined;
   /**
-   * Called with every reply of the provider, errors included, before `embed` returns or throws: the reply tells limits
-   * and billed tokens.
+   * Called with every reply of the provider, errors included, before `embed` returns or throws: its headers and billed
+   * tokens are needed for the limits.
    */
   readonly onReply?: ((reply: ProviderReply) => void) | undefined;
 }
@@ -80,22 +77,24 @@ export interface Embedder {
   readonly model: string;
   readonly dimensions: number;
   readonly encoding: VectorEncoding;
-  /** Lowest cosine similarity, included, at which the link step makes a waypoint; measured for each embedder. */
+  /** Lowest cosine similarity, included, at which the link step makes a waypoint. It is measured for each embedder. */
   readonly waypointThreshold: number;
   /**
-   * Whether unrelated texts may have cosines far above 0, as in most trained models. The threshold then counts from how
-   * near they lie in a file, once that has been measured.
+   * Whether unrelated texts may have cosines far above 0, as with most trained models. Once the similarity of unrelated
+   * memories of a file has been measured, the waypoint threshold counts from there and not from 0.
    */
   readonly isAnisotropic: boolean;
   /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
   readonly vectorWeight: number;
-  /** Whether the caller caches vectors by content hash, since each costs money or a network call. */
+  /** Whether the caller should cache vectors by content hash, because each costs money or a network call. */
   readonly cacheable: boolean;
-  /** Most texts that one call of `embed` may hold. */
+  /** Greatest number of texts in one call of `embed`. */
   readonly maxBatchTexts: number;
-  /** Most estimated tokens of all texts of one call together; a single text may have more. */
+  /** Greatest number of estimated tokens of all texts of one call together; a single text may have more. */
   readonly maxBatchTokens: number;
-  /** Loads the packages that the first call needs, which takes a while. If it is not called, the first call does. */
+  /**
+   * Loads the packages and models that embedding needs. If nobody calls it, the first `embed` does so and takes longer.
+   */
   prepare?(): Promise<void>;
   /**
    * Embeds texts in one call: one L2-normalised vector of `dimensions` components for each text, in order.
@@ -114,21 +113,21 @@ export interface Completion {
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional features that use one: reranking, names and all kinds of conclusions. */
+/** A chat model, for the optional features that use one: reranking, extracting names, and drawing conclusions. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;
-  /** Loads the packages that the first call needs. If it is not called, the first call does. */
+  /** Loads the packages that a call needs. If nobody calls it, the first `complete` does so and takes longer. */
   prepare?(): Promise<void>;
   /**
-   * Answers one prompt at temperature 0 if the model takes one, bounded in time and size.
+   * Answers one prompt, at temperature 0 if the model takes a temperature, bounded in time and size.
    * @param request `instructions` are Cairn's; `input` is data that the model must not obey; `purpose` is for the log
    *   of calls; `maxTokens` bounds the answer
    * @param onReply called with every reply of the provider, before `complete` returns or throws
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses
-   *   the call or replies with something else than a completion; `invalid` if it declines to answer this prompt, or
-   *   does not finish within `maxTokens`; `conflict` if the refusal showed how to ask, so that the same request is
-   *   sent differently the next time
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses the
+   *   call or replies with something else than a completion; `invalid` if it declines to answer this prompt, or does
+   *   not finish within `maxTokens`; `conflict` if the refusal told which form of the request it accepts: the next call
+   *   of the same request takes that form
    */
   complete(
     request: {
@@ -143,16 +142,16 @@ export interface LanguageModel {
 }
 
 /**
- * What a vector in an index stands for: a `window` of its memory's text (searched to rank), the `mean` of all windows
+ * What a vector of an index represents: a `window` of its memory's text (searched to rank), the `mean` of all windows
  * (searched to link), or the `whole` of a memory that has one window (searched for both).
  */
 export type VectorRole = 'whole' | 'window' | 'mean';
 
-/** A vector as an index takes it in. */
+/** A vector as it is added to an index. */
 export interface IndexedVector {
   /** Number of the vector in its file, over all models. */
   readonly vectorNo: number;
-  /** Number of the memory that the vector was made from, and of the user who owns that memory. */
+  /** `memoryNo` of the memory that the vector was made from, and `userNo` of that memory's user. */
   readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
@@ -161,70 +160,75 @@ export interface IndexedVector {
 
 /** A search for the nearest vectors. */
 export interface IndexSearch {
-  /** Vector to which the nearest are searched, normalised, with the dimensions of the index. */
+  /** Vector whose nearest neighbours are searched: normalised, with the dimensions of the index. */
   readonly embedding: Float32Array;
-  /** Number of the user whose vectors are searched; undefined searches those of all users. */
+  /** `userNo` of the user whose vectors are searched; undefined searches those of all users. */
   readonly userNo?: number | undefined;
-  /** Which vectors are searched: those of windows and whole memories to `rank`, means and whole memories to `link`. */
+  /**
+   * Which vectors are searched: `rank` searches those of windows and whole memories, `link` means and whole memories.
+   */
   readonly purpose: 'rank' | 'link';
-  /** Number of the last memory whose vectors are searched, included; undefined searches those of all memories. */
+  /** Greatest `memoryNo` whose vectors are searched, included; undefined sets no bound. */
   readonly upTo?: number | undefined;
   /**
-   * Most vectors to return, a whole number in 1..4096. The caller asks for more than it needs and rescores from the
-   * canonical vectors.
+   * Greatest number of vectors to return, a whole number in 1..4096. The caller asks for more than it needs and
+   * rescores from the stored vectors.
    */
   readonly k: number;
 }
 
 /**
  * Finds approximate nearest neighbours among one model's vectors of one tenant. The index is derived data: it can be
- * made again from the canonical vectors at any time. Call `add`, `remove` and `clear` inside a write; `search`,
- * `searchAll` and `vectorsOf` throw inside one. A search answers for the snapshot that the connection reads, whoever
- * wrote it.
+ * made again from the stored vectors at any time. Call `add`, `remove` and `clear` inside a write transaction;
+ * `search`, `searchAll` and `vectorsOf` throw inside one. A search answers for the snapshot that the connection reads,
+ * whichever connection wrote it.
  */
 export interface VectorIndex {
   /**
-   * Takes vectors into the index. They are stored already and come in ascending order of number; a number is never
+   * Adds vectors to the index. They are stored already and come in ascending order of `vectorNo`; no number is ever
    * given twice.
    */
   add(vectors: readonly IndexedVector[]): void;
-  /** Removes vectors that are no longer stored, by their numbers; passes over unknown numbers. */
+  /** Removes vectors that are no longer stored, by their `vectorNo`; ignores unknown numbers. */
   remove(vectorNos: readonly number[]): void;
   /**
-   * Takes over what was written since the last search or load, a few milliseconds at a time. If it is not called, the
-   * next search does so at once, which may take seconds the first time.
+   * Reads what was written since the last search or load, a few milliseconds at a time. If nobody calls it, the next
+   * search does so in one go, which may take seconds the first time.
    */
   load(): Promise<void>;
-  /** Returns at most `k` vector numbers, nearest first by the index's approximate measure. */
+  /** Returns at most `k` values of `vectorNo`, nearest first by the index's approximate measure. */
   search(search: IndexSearch): readonly number[];
-  /** Runs several searches at once, which is faster than one by one. @returns the numbers for each search, in order */
+  /**
+   * Runs several searches together, which is faster than one by one.
+   * @returns for each search, in order, what `search` would return
+   */
   searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
   /**
-   * Returns the numbers of a user's vectors of windows and whole memories, ascending; undefined if they may be more
-   * than `most`. It saves the lookup of each memory's vectors in the file.
+   * Returns the ascending `vectorNo` of a user's vectors of windows and whole memories; undefined if they may be more
+   * than `most`. It saves looking up each memory's vectors in the file.
    */
   vectorsOf(userNo: number, most: number): readonly number[] | undefined;
-  /** Forgets everything. The caller then adds all vectors again. */
+  /** Removes all vectors. The caller then adds them all again. */
   clear(): void;
   /** Frees the memory of the index. */
   close(): void;
 }
 
 /**
- * Tells workers that a tenant's ledger has work. This is only a hint, since the ledger decides: a lost hint costs a
- * delay until a sweep looks, never a job.
+ * Notifies workers that a tenant's ledger has work. This is only a hint: a lost one costs a delay until the next sweep
+ * of the ledger, never a job.
  */
 export interface JobDispatcher {
-  /** Tells workers that the ledger of the tenant's file at `path` may have work at `step`. */
+  /** Notifies workers that the ledger of the tenant's file at `path` may have work at `step`. */
   dispatch(path: string, step: JobStep): void;
-  /** Says how jobs reach the workers. Absent if nothing stands between the ledger and the workers. */
+  /** Says how jobs reach the workers. Absent if workers read the ledger themselves. */
   state?(): QueueState;
   close(): Promise<void>;
 }
 
 /**
- * What carries jobs to workers: nothing (`embedded`), since a worker reads the ledger itself, or `redis`, which is
- * reached just now or not.
+ * How jobs reach workers: `embedded` means that a worker in this process reads the ledger itself; with `redis` queues
+ * carry them, and `isUp` says whether Redis can be reached now.
  */
 export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis'; readonly isUp: boolean };
 
@@ -232,48 +236,51 @@ export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis
 export interface ParseRequest {
   /** Contents of the whole file. */
   readonly bytes: Uint8Array;
-  /** Format of the file; null leaves it to the first bytes and, if these say nothing, to the extension. */
+  /**
+   * Format of the file. If it is null, the parser tells the format by the first bytes and, if these are not clear, by
+   * the extension.
+   */
   readonly declared: DocumentFormat | null;
-  /** Character set that was declared for the file; null leaves it to the parser. */
+  /** Character set that was declared for the file; if it is null, the parser detects it. */
   readonly charset: string | null;
-  /** Extension of the file's name without the dot, in lower case; '' for none. */
+  /** Extension of the file's name without the dot, in lower case; '' if it has none. */
   readonly extension: string;
-  /** Most tokens in a chunk. */
+  /** Greatest number of tokens in a chunk. */
   readonly sizeTokens: number;
-  /** Most tokens that a chunk repeats from the end of the chunk before it. */
+  /** Greatest number of tokens that a chunk repeats from the end of the chunk before it. */
   readonly overlapTokens: number;
 }
 
 /**
- * A document that was read and cut into chunks, which hold its text and cover it without gaps. `language` is that of
- * the text if the file names none.
+ * A document that was read and cut into chunks, which hold its text and cover it without gaps. `language` is the one
+ * that the file names, else the one that was detected in its text.
  */
 export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly format: DocumentFormat;
-  /** Number of pages; null if the format has none. */
+  /** Number of pages; null for a format without pages. */
   readonly pages: number | null;
   /** Length of the text, in UTF-16 units. */
   readonly characters: number;
-  /** Tokens of the text, about: those of the chunks without what they repeat. */
+  /** Estimated number of tokens of the text: those of the chunks without what they repeat. */
   readonly tokens: number;
-  /** Headings in order, at most 200, each with its level 1..6. Of more headings the outermost are kept. */
+  /** Headings in order, at most 200, each with its level 1..6. If there are more, the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
   /** The chunks; `sensitive` names the kinds of sensitive values that are marked in a chunk, and is absent for none. */
   readonly chunks: readonly (Chunk & { readonly content: string; readonly sensitive?: readonly SensitiveKind[] })[];
 }
 
 /**
- * Reads files outside of this process. A hostile file can only harm a child process, which has no network, sees no
- * file, and is killed if it takes too long or too much.
+ * Reads files outside of this process. A hostile file can only harm a child process, which has no network, cannot open
+ * files, and is killed if it takes too much time or memory.
  */
 export interface DocumentParser {
   /**
-   * Reads a file and cuts its text into chunks; a file without text has none.
+   * Reads a file and cuts its text into chunks; a file without text has no chunks.
    * @param options.tenant name of the tenant whose file it is: a child process reads files of one tenant only
-   * @param options.onPage called now and then with the number of pages that are done, and of all pages
+   * @param options.onPage called from time to time with the number of pages that are done, and of all pages
    * @param options.onParsed called once for each document that a child was given, however its reading ended, with the
    *   time for which it kept the child busy (ms); time without a processor does not count
-   * @throws DocumentError with the file's own fault; EngineError `unavailable` if no child could be started, or on
+   * @throws DocumentError for a fault of the file itself; EngineError `unavailable` if no child could be started, or on
    *   abort
    */
   parse(
@@ -288,12 +295,12 @@ export interface DocumentParser {
   close(): Promise<void>;
 }
 
-/** Finds personal values in prose that patterns do not know, such as names of people. */
+/** Finds personal values in prose that patterns do not recognise, such as names of people. */
 export interface TextAnalyzer {
   /**
-   * Finds the personal values of a text, in any order; they may overlap. While the analyzer is down and the settings
-   * say to store nevertheless, it finds nothing.
-   * @throws EngineError `unavailable` with `retryAfterMs` while it is down and the settings say to refuse
+   * Finds the personal values of a text, in any order; they may overlap. While the analyzer is down and `OM_PII_FAIL`
+   * is `store`, it returns none.
+   * @throws EngineError `unavailable` with `retryAfterMs` while it is down and `OM_PII_FAIL` is `refuse`
    */
   find(text: string): Promise<SensitiveSpan[]>;
 }
@@ -304,24 +311,32 @@ export interface FetchedFile {
   readonly bytes: Uint8Array;
   /** SHA-256 of `bytes`. */
   readonly sha256: Uint8Array;
-  /** Format of the file, as for `ParseRequest`. */
+  /** Format that the server declared; null if it declared none that is known. */
   readonly declared: DocumentFormat | null;
-  /** Character set that the server declared; null for none. */
+  /** Character set that the server declared; null if it declared none. */
   readonly charset: string | null;
-  /** Extension of the URL's path, as for `ParseRequest`; '' for none, or if the server says what the file is. */
+  /**
+   * Extension of the URL's path without the dot, in lower case; '' if it has none or if the server declared a format.
+   */
   readonly extension: string;
-  /** The headers ETag and Last-Modified, by which a later fetch asks for changes; null for none or after a redirect. */
+  /**
+   * The headers ETag and Last-Modified, by which a later fetch asks for changes; null if the server sent none, or after
+   * a redirect.
+   */
   readonly etag: string | null;
   readonly lastModified: string | null;
 }
 
-/** Fetches pages that callers name. It reaches only public addresses, whatever names, redirects and resolvers say. */
+/**
+ * Fetches pages that callers name. It reaches only public addresses, whatever host names, redirects and DNS replies
+ * say.
+ */
 export interface PageFetcher {
   /**
-   * Fetches a page, redirects included.
-   * @param known version of the page that the caller has, by its last reply; null for none
+   * Fetches a page and follows its redirects.
+   * @param known `etag` and `lastModified` of the caller's last reply for this URL; null if there is none
    * @returns `unchanged` if the server says that the page has not changed
-   * @throws DocumentError `fetch_refused` for what must not be fetched, `fetch_failed` for what could not be,
+   * @throws DocumentError `fetch_refused` for a URL that must not be fetched, `fetch_failed` for one that could not be,
    *   `document_too_large`, `unsupported_document`; EngineError `unavailable` on abort and after `close`
    */
   fetch(
@@ -339,21 +354,21 @@ export interface ParsedDocument {
    * \n.
    */
   readonly text: string;
-  /** Start of each page, slide or sheet in `text`, ascending; empty if the format has none. */
+  /** Start of each page, slide or sheet in `text`, ascending; empty for a format without pages. */
   readonly pages: readonly PageStart[];
-  /** Title that the file names; '' for none. */
+  /** Title that the file states; '' if it states none. */
   readonly title: string;
-  /** Authors that the file names, in order; empty for none. */
+  /** Authors that the file states, in order; empty if it states none. */
   readonly authors: readonly string[];
-  /** Language that the file names, by BCP 47 such as en or pt-BR; null for none. */
+  /** Language that the file states, by BCP 47 such as en or pt-BR; null if it states none. */
   readonly language: string | null;
-  /** Time of publication that the file names, Unix ms; null for none. */
+  /** Time of publication that the file states, Unix ms; null if it states none. */
   readonly publishedAt: number | null;
-  /** Time of the last change that the file names, Unix ms; null for none. */
+  /** Time of the last change that the file states, Unix ms; null if it states none. */
   readonly modifiedAt: number | null;
-  /** Parts that were left out, or kept although a reader does not see them, and why. */
+  /** Warnings: content that was left out, or kept although a reader does not see it, and why. */
   readonly warnings: readonly DocumentWarning[];
-  /** What the parser left out of the text, by reason; absent for nothing. */
+  /** What the parser left out of the text, by reason; absent if it left out nothing. */
   readonly omissions?: readonly Omission[];
 }
 
@@ -365,16 +380,19 @@ export interface PageStart {
   readonly start: number;
 }
 
-/** A piece of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units, the end excluded. */
+/** A part of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units, the end excluded. */
 export interface Chunk {
   readonly startOffset: number;
   readonly endOffset: number;
-  /** Headings above the first character that no earlier chunk holds, outermost first. */
+  /**
+   * Headings that stand above the chunk's first new character, that is, one that no earlier chunk holds; outermost
+   * first.
+   */
   readonly headingPath: readonly string[];
   /** Number of the page on which the chunk begins, from 1; null if the format has no pages. */
   readonly pageFrom: number | null;
   /** Number of the page on which the chunk ends; null if the format has no pages. */
   readonly pageTo: number | null;
-  /** Tokens of the piece as OpenAI's embedding models count them (cl100k_base). */
+  /** Number of tokens of this text as OpenAI's embedding models count them (cl100k_base). */
   readonly tokens: number;
 }

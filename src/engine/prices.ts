@@ -1,16 +1,16 @@
 /**
- * Price of a million tokens in US dollars: of tokens that are read and, for language models, of tokens that are
- * written.
+ * Price of a million tokens in US dollars: `input` for tokens that are read, `output` for tokens that a language model
+ * writes.
  */
 interface Price {
   readonly input: number;
   readonly output: number;
 }
 
-/** Prices in US dollars for a million tokens, by the name of a model. */
+/** Prices of models by their names. */
 export type Prices = ReadonlyMap<string, Price>;
 
-/** List prices at the models' own providers in November 2026; `OM_PRICES` replaces them. */
+/** List prices at the models' own providers in November 2026. `OM_PRICES` overrides them. */
 const KNOWN: readonly [string, Price][] = [
   ['text-embedding-3-small', { input: 0.02, output: 0 }],
   ['text-embedding-3-large', { input: 0.13, output: 0 }],
@@ -23,9 +23,10 @@ const KNOWN: readonly [string, Price][] = [
 ];
 
 /**
- * Reads the value of `OM_PRICES`: `name=input` or `name=input/output`, comma-separated, in US dollars per million
- * tokens; '' for none.
- * @returns the known list prices, with those of the text added or in their place; undefined for another form
+ * Parses the value of `OM_PRICES`: `name=input` or `name=input/output`, comma-separated, in US dollars per million
+ * tokens; '' states none.
+ * @returns the list prices that are built in, overridden and extended by those of the text; undefined if any entry has
+ *   another form
  */
 export function parsePrices(text: string): Prices | undefined {
   const prices = new Map(KNOWN);
@@ -39,8 +40,9 @@ export function parsePrices(text: string): Prices | undefined {
 }
 
 /**
- * Returns the cost of a call in US dollars; 0 for a model without a price, such as one that runs on this machine.
- * @param call.tokens tokens that the model read; `outputTokens` those that it wrote
+ * Returns the cost of a call in US dollars. If the model's full name has no price, the part after its last `/` is
+ * looked up; a model without a price, such as one that runs on this machine, costs 0.
+ * @param call.tokens number of tokens that the model read; `outputTokens` is the number that it wrote
  */
 export function costOf(
   prices: Prices,

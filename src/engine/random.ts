@@ -1,7 +1,7 @@
 /**
- * Makes a small fast random generator (mulberry32) of numbers from 0 to below 1, not for secrets. The same seed gives
- * the same numbers.
- * @param seed a whole number, of which the lowest 32 bits count
+ * Makes a fast random generator (mulberry32) of numbers in [0, 1), not for secrets. The same seed gives the same
+ * numbers.
+ * @param seed a whole number; its lowest 32 bits count
  */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;

@@ -1,14 +1,14 @@
 /**
- * Memory that several threads of a process share: who may change it, and what a thread is told that cannot use it. All
- * threads read at any time and wait for nobody. One thread at a time changes something, and the others that want to
- * wait for it. A thread may die at any moment.
+ * Memory that several threads of a process share. All threads read at any time and wait for nobody. One thread at a
+ * time changes the memory, under a lock for which others may wait. A thread may die at any moment; the memory that it
+ * left half changed is then lost and must be made again.
  */
 
 import { assert } from './errors.ts';
 
 /**
- * Thrown where a query's snapshot is older than what another thread has taken over into shared memory, and would need
- * what was removed there since. End the read and begin again: the next snapshot is newer.
+ * Thrown if another thread has applied removals to shared memory that a query's older snapshot still needs. End the
+ * read transaction and begin again: the next snapshot is newer.
  */
 export class SnapshotIsBehind extends Error {
   override readonly name = 'SnapshotIsBehind';
@@ -18,8 +18,8 @@ export class SnapshotIsBehind extends Error {
 }
 
 /**
- * Thrown by every use of shared memory that a thread left half changed when it died, or that a thread holds without any
- * progress. Its owner makes another one, which is filled from the file.
+ * Thrown by every use of shared memory that a thread left half changed when it died, or whose lock a thread holds
+ * without any progress for 10 seconds. Its owner makes a new one and fills it from the file.
  */
 export class SharedMemoryLost extends Error {
   override readonly name = 'SharedMemoryLost';
@@ -28,58 +28,65 @@ export class SharedMemoryLost extends Error {
   }
 }
 
-/** A thread among those that share memory. One object serves all that the thread shares. */
+/** A thread among those that share memory. A thread uses one such object for all memory that it shares. */
 export interface SharedReader {
   /** Number from 0 up to, but not including, `maxReaders`. No other living thread has it. */
   readonly number: number;
   /**
-   * True while answers may lack what commits after their snapshot removed, instead of a `SnapshotIsBehind`: for the
-   * last try of a query. It is asked at each use.
+   * While true, an answer may lack what commits after its snapshot removed, and no `SnapshotIsBehind` is thrown: for
+   * the last try of a query. It is checked at each use.
    */
   acceptsLaterRemovals: boolean;
 }
 
-/** Shared memory begins with the words of its lock. */
+/** A part of shared memory; the first words of `control` are those of its lock. */
 interface Lockable {
   readonly control: SharedArrayBuffer;
 }
 
-/** Words of 32 bits at the beginning of `control` that belong to the lock: a line of the processor's cache. */
+/**
+ * Number of 32-bit words at the beginning of `control` that belong to the lock: 64 bytes, one line of a processor's
+ * cache.
+ */
 export const LOCK_WORDS = 16;
-/** Word with the thread that may change the memory, its number plus 1; 0 for none. */
+/** Index of the word that holds the number, plus 1, of the thread that holds the lock; 0 if none does. */
 const HOLDER = 0;
-/** Word that is 1 while the memory is half changed. */
+/** Index of the word that is 1 while the memory is half changed. */
 const IS_CHANGING = 1;
-/** Word that is 1 once the memory is lost. */
+/** Index of the word that is 1 once the memory is lost. */
 const IS_LOST = 2;
-/** Word that rises whenever a thread begins to hold the lock, or has changed something. */
+/** Index of the word that is raised whenever a thread takes the lock or completes a change. */
 const STEPS = 3;
 
-/** Longest time that a thread sleeps before it looks again whether the memory is lost, ms. */
+/** Longest time that a waiting thread sleeps before it checks again whether the memory is lost (ms). */
 const LOOK_EACH_MS = 50;
 /**
- * Time without a step of the thread that holds the lock after which the memory counts as lost, ms. A step takes some
- * milliseconds. Only where the owner itself waits, and so cannot report a dead thread, is this time ever reached.
+ * Time after which the memory counts as lost if the thread that holds the lock made no step (ms). A step takes some
+ * milliseconds. This time is reached only where the owner itself waits, and so cannot report a dead thread.
  */
 const STALLED_MS = 10_000;
 
-/** The right to change shared memory, as one thread asks for it. */
+/** The lock of shared memory, as one thread uses it. */
 export interface ChangeLock {
   /**
-   * Runs `work` while no other thread runs any under this lock. Do not call it inside `work`.
-   * @throws SharedMemoryLost
+   * Runs `work` while no other thread runs anything under this lock. A call inside `work` throws `internal`.
+   * @throws SharedMemoryLost if the memory is lost, or the lock's holder makes no progress for 10 seconds
    */
   alone<R>(work: () => R): R;
   /**
-   * Runs `work`, which changes what others read, inside `alone`. If the thread dies in it, or `work` throws, the memory
-   * is lost.
+   * Runs `work`, which changes what other threads read; call it inside `alone`. If the thread dies in `work`, or `work`
+   * throws, the memory is lost.
    */
   change(work: () => void): void;
   /** Throws SharedMemoryLost if the memory is lost. */
   requireKept(): void;
 }
 
-/** Opens the lock for one thread. */
+/**
+ * Opens the lock for one thread.
+ * @param stalledMs time without a step of the lock's holder after which the memory counts as lost; 10 seconds by
+ *   default
+ */
 export function openChangeLock({ control }: Lockable, reader: SharedReader, stalledMs = STALLED_MS): ChangeLock {
   const words = new Int32Array(control, 0, LOCK_WORDS);
   const holder = reader.number + 1;
@@ -130,9 +137,9 @@ export function openChangeLock({ control }: Lockable, reader: SharedReader, stal
 }
 
 /**
- * Takes note that the thread with this number is dead, so that no other waits for it. If it left the memory half
- * changed, all others get SharedMemoryLost. Call it for each memory that the thread shared, before its number is given
- * to another.
+ * Records that the thread with this number is dead, so that no other waits for it. If the thread left the memory half
+ * changed, the memory is lost: all others get SharedMemoryLost. Call it for each memory that the thread shared, before
+ * its number is given to another thread.
  */
 export function releaseReader({ control }: Lockable, number: number): void {
   const words = new Int32Array(control, 0, LOCK_WORDS);

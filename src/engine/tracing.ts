@@ -20,18 +20,19 @@ export interface Tracing {
     options: { readonly traceparent: string | undefined; readonly attributes: Attributes },
   ): Span;
   /**
-   * Begins a span of the traces that `options.continues` names, or else inside the active span. The caller ends it.
+   * Begins a span of the traces that `options.continues` names or, if it names none, inside the active span. The caller
+   * ends it.
    * @param name name from a closed set, without data
    * @returns undefined if there is neither, or if the active span is not sampled
    */
   start(name: string, options?: SpanOptions): Span | undefined;
-  /** Returns the active span; undefined if there is none, it has ended, or the trace is not sampled. */
+  /** Returns the active span; undefined if there is none, if it has ended, or if its trace is not sampled. */
   active(): Span | undefined;
   /** Sends the spans that have ended, for two seconds at most, and ends tracing. It never throws. */
   close(): Promise<void>;
 }
 
-/** A piece of work with its start and end. */
+/** One unit of work with its start and end. */
 export interface Span {
   /** Id of the trace, 32 hexadecimal digits. */
   readonly traceId: string;
@@ -43,7 +44,7 @@ export interface Span {
   set(attributes: Attributes): void;
   /** Marks the span as failed. `type` is the code of an error. */
   fail(type: string): void;
-  /** Ends the span, at a time by `performance.now()`; now if it is left out. Call it once. */
+  /** Ends the span, at a time by `performance.now()`; if that is left out, now. Call it once. */
   end(endedAt?: number): void;
 }
 
@@ -53,9 +54,9 @@ export interface SpanOptions {
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
   /**
-   * Trace contexts that the span continues, in the form of `traceparent`; malformed ones are passed over. With several,
-   * the span belongs to the first and links to the others; each other trace gets a span of the same name and times that
-   * links back. Work is done for many traces at once, and so each one shows when its own was done.
+   * Trace contexts that the span continues, in the form of `traceparent`; malformed ones are ignored. With several, the
+   * span belongs to the first trace and links to the others; each other trace gets a span of the same name and times
+   * that links back. One unit of work may serve many traces, and so each trace shows when its own work was done.
    */
   readonly continues?: readonly string[] | undefined;
   /** Start of the span by `performance.now()`, so in ms; now if absent. */
@@ -75,8 +76,9 @@ export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer
 export type Attributes = Readonly<Record<string, string | number>>;
 
 /**
- * Runs work as a span if there is a trace that it belongs to, by `Tracing.start`, and else plainly. `work` is given the
- * span, if there is one. An error marks the span as failed and is thrown on. The span ends with the promise.
+ * Runs `work` as a span if it belongs to a trace by the rules of `Tracing.start`, and else without one. `work` is given
+ * the span, if there is one. An error marks the span as failed and is thrown on. The span ends when the promise
+ * settles.
  */
 export function traced<T>(
   tracing: Tracing | null | undefined,
@@ -98,7 +100,10 @@ export function traced<T>(
   });
 }
 
-/** Returns the trace contexts of ledger rows, for `SpanOptions.continues`: each once, in the order of the rows. */
+/**
+ * Returns the trace contexts of ledger rows, for `SpanOptions.continues`: each one once, in the order of the rows. Rows
+ * without a trace are left out.
+ */
 export function tracesOf(rows: readonly { readonly trace: string | null }[]): string[] {
   const traces = rows.map(({ trace }) => trace).filter((trace) => trace !== null);
   return traces.length < 2 ? traces : [...new Set(traces)];

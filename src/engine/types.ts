@@ -1,4 +1,4 @@
-/** The plain data of the engine. Times are Unix milliseconds; scores and weights lie in 0..1 unless said otherwise. */
+/** The plain data of the engine. Unless stated otherwise, times are Unix ms, and scores and weights lie in 0..1. */
 
 export * from './types/memory.ts';
 export * from './types/items.ts';

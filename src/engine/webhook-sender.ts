@@ -1,4 +1,4 @@
-/** The port over which webhooks are told of events. */
+/** The port over which events are sent to webhooks. */
 
 /** A message to a webhook. */
 export interface WebhookMessage {
@@ -11,18 +11,24 @@ export interface WebhookMessage {
   readonly body: string;
 }
 
-/** What came of one attempt to send a message. */
+/** How one attempt to send a message to a webhook ended. */
 interface WebhookReply {
-  /** HTTP status; null where no reply came. */
+  /** HTTP status; null if no reply came. */
   readonly status: number | null;
-  /** What was wrong, without any host or address; null after a reply of 2xx. */
+  /** What was wrong, without any host or address; null after a reply of status 2xx. */
   readonly error: string | null;
 }
 
-/** Sends signed messages to webhooks. It reaches only addresses that may be delivered to, whatever resolvers say. */
+/** Sends signed messages to webhooks. It connects only to addresses that are allowed, whatever DNS replies say. */
 export interface WebhookSender {
-  /** Checks a URL before it is stored. @throws EngineError `invalid` for one that is never delivered to */
+  /**
+   * Checks a URL before it is stored.
+   * @throws EngineError `invalid` for a URL that is never delivered to
+   */
   check(url: string): void;
-  /** Sends a message once. @returns what came of it @throws whatever `signal` was aborted with */
+  /**
+   * Sends a message once and returns how that ended.
+   * @throws the reason of `signal` if it is aborted
+   */
   send(message: WebhookMessage, signal: AbortSignal): Promise<WebhookReply>;
 }

@@ -1,17 +1,19 @@
 import type { JobDispatcher } from '../engine/index.ts';
 import type { MetricsSource } from '../join-metrics.ts';
 
-/** The work that a process does beside serving requests, as the process sees it. */
+/** Background work of a process (jobs and upkeep of the tenants' files), as the code that starts it sees it. */
 export interface BackgroundWork {
   /**
-   * Passes hints of new work from the engine on to the work of this process; undefined to let the engine tell the
-   * queues itself.
+   * Receives the engine's hints of new jobs and passes them to the worker. It is undefined where jobs come from
+   * BullMQ's queues: the engine then dispatches to them itself.
    */
   readonly dispatcher: JobDispatcher | undefined;
-  /** Reads the metrics of the thread that works, as prom-client's registries exchange them. */
+  /** Reads the metrics of the worker thread, as prom-client's registries exchange them. */
   readonly metricsJson: MetricsSource;
-  /** Takes no more work, and finishes or hands back what is under way. */
+  /** Takes no more jobs, finishes or hands back those that run, and closes everything. */
   drain(): Promise<void>;
-  /** Resolves with the error if the thread is gone for good: the process cannot do its work any more. */
+  /**
+   * Resolves with the error if the worker thread has ended and is not replaced: the process can no longer do its work.
+   */
   readonly died: Promise<Error>;
 }

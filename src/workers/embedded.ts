@@ -2,21 +2,25 @@ import type { Config, Logger } from '../engine/index.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { startThreadedRuntime } from './threaded-runtime.ts';
 
-/** Shortest time between two hints for one file (ms). */
+/** Shortest time between two hints of new jobs in one tenant's file (ms). */
 const HINT_EVERY_MS = 5;
 
 export interface EmbeddedOptions {
   readonly config: Config;
   readonly logger: Logger;
   /**
-   * True where this is the only worker of the data folder, so that whatever is claimed when it starts is taken back.
+   * True if this is the only worker of the data folder. Jobs that are under a claim when it starts then belong to a
+   * worker that died, so all of them are taken back. If it is false, only jobs whose lease has ended are.
    */
   readonly alone: boolean;
-  /** Called for each thread that hung and was replaced. */
+  /** Called each time the worker thread hangs and is replaced. */
   readonly onHung?: () => void;
 }
 
-/** Starts a worker without queues, on a thread beside the API or in a worker process. */
+/**
+ * Starts a worker thread that finds its jobs in the ledgers of the tenants' files, without Redis. It may belong to an
+ * API process or to a worker process.
+ */
 export function startEmbeddedWorker({ config, logger, alone, onHung }: EmbeddedOptions): BackgroundWork {
   const runtime = startThreadedRuntime({ config, logger, ledgers: { alone }, onHung });
   return {
@@ -34,8 +38,8 @@ export function startEmbeddedWorker({ config, logger, alone, onHung }: EmbeddedO
 }
 
 /**
- * Passes on at most one hint a file in 5 ms, and always one after the last write: thousands of adds a second need few
- * wake-ups.
+ * Limits hints to one for each file in 5 ms, since thousands of adds a second need few wake-ups. A hint that came
+ * within the 5 ms is sent at their end, so the last write is always followed by one.
  */
 function createHintThrottle(send: (path: string) => void): (path: string) => void {
   const again = new Map<string, boolean>();

@@ -27,49 +27,59 @@ import { createRuns } from './runs.ts';
 import { startSweeps, type Sweeps } from './sweeps.ts';
 
 /**
- * Does the work that a source hands out, on files and providers of its own. CPU-bound steps run right here, which is
- * why an executor belongs on a thread of its own.
+ * Runs jobs on tenants' files, with files and providers of its own. Steps compute on the calling thread, so an executor
+ * should have a thread to itself.
  */
 export interface Executor {
   readonly run: RunWork;
   /**
-   * Takes jobs back in all files. It is called before any work, as with `everyOwner` it takes back whatever is claimed.
+   * Takes jobs back in all files, as `Sweeps.recover` does. Call it before any work: with `everyOwner` it takes back
+   * every claimed job, also those of this executor.
    */
   readonly recover: Sweeps['recover'];
   /**
-   * Finishes or hands back what is under way and closes the files. Work that comes later is refused with `unavailable`.
+   * Refuses further work with `unavailable`, waits until running work is finished or handed back, and closes the files.
    */
   drain(): Promise<void>;
 }
 
 export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'guard'> {
-  /** Reads the defaults for queries of the tenant whose file is at a path; left out where there are none. */
+  /**
+   * Reads the tenant's default retrieval options by the path of its file. If it is undefined, tenants have no defaults
+   * of their own.
+   */
   readonly defaultsOf?: (path: string) => RetrievalOptions;
-  /** Returns what screens the texts of the tenant whose file is at a path; left out, nothing is screened. */
+  /** Returns the privacy guard of the tenant whose file has this path. If it is undefined, texts are not screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
-  /** Returns the share in parsers and fetches of the tenant whose file is at a path; left out, nothing is limited. */
+  /**
+   * Returns the limiter of the tenant's parsers and page fetches, by the path of its file. If it is undefined, a tenant
+   * may use all of them.
+   */
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the file of every tenant that has one; called at each tick. */
+  /** Lists the paths of all tenants' files that exist; called at each tick. */
   readonly listPaths: () => readonly string[];
   /**
-   * Returns the calls to providers since it was last called, each once. They are written to the file that was worked
-   * on.
+   * Returns the provider calls made since it was last called. They are logged in the file of the tenant whose job has
+   * just run.
    */
   readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
-  /** Time after which a run that has not ended is given up (ms); an hour by default. */
+  /** Time after which a run that has not ended is given up (ms); by default an hour. */
   readonly runMostMs?: number | undefined;
 }
 
 /**
- * Longest time by which a suspect is postponed (ms): a due time further ahead could not be told from a clock that was
- * set back.
+ * Longest time by which suspect jobs are postponed (ms). If a due time lay further ahead, the ledger could take it for
+ * a sign that the clock was set back.
  */
 const MAX_POSTPONED_MS = 60_000;
-/** Most jobs claimed at once where nothing is embedded. */
+/** Greatest number of jobs that are claimed at once if no embedder is set. */
 const UNEMBEDDED_BATCH = 64;
-/** Most jobs claimed at once, however many texts the provider takes: one tenant's batch holds up the next tenant's. */
+/**
+ * Greatest number of jobs that are claimed at once, even if the provider takes more texts: other tenants wait until the
+ * batch is done.
+ */
 const MAX_BATCH = 256;
 
 export function createExecutor(options: ExecutorOptions): Executor {
@@ -97,7 +107,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
     async drain() {
       stop.abort();
-      // The gate lets in one after the other: when the last to come is alone, the others have left.
+      // The gate lets work in one by one: once this last piece is alone, all earlier work has ended.
       await gate.alone(async () => {});
       await sweeps.ended();
       pool.close();
@@ -105,8 +115,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   };
 
   /**
-   * While the provider is down or asks for patience nothing is claimed; the first work afterwards probes it. Suspects
-   * run alone.
+   * Waits while the provider is paused, so that no job is claimed meanwhile, and then runs the work: alone if it holds
+   * suspect jobs, else beside other work. Named suspects that cannot run alone at once are postponed.
+   * @returns the number of claimed jobs
+   * @throws EngineError `unavailable` if the worker is stopping
    */
   async function admit(work: DueWork | NamedWork, onClaimed: () => void): Promise<number> {
     await providers.untilReady(work.step);
@@ -137,7 +149,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 }
 
-/** Makes the context of the steps on one file. */
+/** Makes the context in which steps run on the file at `path`. */
 function contextOf(
   { guardOf, shareOf, defaultsOf, ...options }: ExecutorOptions,
   path: string,
@@ -154,7 +166,11 @@ function hasSuspects({ pool, clock }: Files, { path, step }: DueWork): boolean {
   return DUE_STEPS[step].some((covered) => hasDueSuspect(store, covered, clock.now()));
 }
 
-/** Makes suspects due later, rather than keep their work waiting here, where it would take a place from others. */
+/**
+ * Makes named suspect jobs due later, if they cannot run alone at once. Waiting here would block the queue's slot for
+ * other work.
+ * @returns 0, since no job was claimed
+ */
 function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: number): number {
   const { store } = pool.get(path);
   store.write(() => postponeSuspects(store, jobNos, clock.now() + Math.min(MAX_POSTPONED_MS, ms)));
@@ -175,7 +191,10 @@ interface HowToRun {
   readonly onClaimed: () => void;
 }
 
-/** Claims the jobs of a piece of work and takes them through their step. */
+/**
+ * Claims jobs, those that are named or those that are due, and runs their step.
+ * @returns the number of claimed jobs, and how long to leave the provider alone (ms; null if it need not be)
+ */
 async function runWork(
   context: BatchContext,
   work: DueWork | NamedWork,
@@ -198,8 +217,8 @@ async function runWork(
 }
 
 /**
- * Returns the number of jobs that keep an embedder busy: those of one call, or of all calls that a provider takes at
- * once.
+ * Returns how many jobs to claim so that the embedder is busy: the texts of one call for an embedder that computes
+ * here, of OM_EMBED_CONCURRENCY calls for a provider, and 256 at most. Without an embedder it is 64.
  */
 function batchSizeOf({ embedder, config }: BatchContext): number {
   if (embedder === null) return UNEMBEDDED_BATCH;

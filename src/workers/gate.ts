@@ -1,24 +1,25 @@
-/** Lets pieces of work run together, or one of them alone, in the order in which they came. */
+/** Admits asynchronous work in the order in which it came: either side by side with other work, or alone. */
 export interface Gate {
-  /** Runs work beside other work, once nothing that came before waits or runs alone. */
+  /** Runs `work` beside other work, after earlier work that is to run alone has ended. */
   together<T>(work: () => Promise<T>): Promise<T>;
-  /** Waits until all work that came before has ended, and runs work while nothing else runs. */
+  /** Waits until all earlier work has ended, and then runs `work` while nothing else runs. */
   alone<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Time in which nobody should ask to run alone (ms), so that other work loses a sixth of its time at most, however
-   * much asks and however slow it is; 0 if somebody may ask now. The gate does not enforce it.
+   * Returns how long callers should wait before they ask to run work alone (ms); 0 if they may ask now. If all callers
+   * heed it, work that runs alone takes at most a sixth of the time. The gate does not enforce it.
    */
   msUntilAlone(): number;
 }
 
-/**
- * Factor of the time that the others come first after work ran alone: this many times as long as they were kept out.
- */
+/** After work ran alone, other work has precedence for this multiple of the time that it took, its wait included. */
 const OTHERS_TIMES = 5;
-/** Value of `msUntilAlone` while work runs alone or waits to run alone (ms), as it is not known how long that takes. */
+/** Value of `msUntilAlone` (ms) while work runs alone or waits for that, since its duration is not known yet. */
 const ASK_AGAIN_MS = 1_000;
 
-/** Creates a gate that is open. @param now a clock in ms that is never set back */
+/**
+ * Creates a gate with no work in it.
+ * @param now a clock in ms that is never set back
+ */
 export function createGate(now: () => number = () => performance.now()): Gate {
   let inside = 0;
   let isClosed = false;

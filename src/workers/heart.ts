@@ -2,44 +2,43 @@ import type { Worker } from 'node:worker_threads';
 import type { Config } from '../engine/index.ts';
 
 /**
- * The heart of a thread tells whether it comes back to its event loop: the thread counts beats in shared memory, and
- * whoever started it looks whether they go on. A text on which some step never ends would otherwise take its worker for
- * good, since the thread that spins is also the one that renews leases and takes them back.
+ * A counter in shared memory that shows whether a thread still returns to its event loop. The thread increments it five
+ * times a second, and the thread that started it checks that it rises. Otherwise a step that never ends would block its
+ * worker for good, since the blocked thread is also the one that renews its leases and takes them back.
  */
 export type Heart = Int32Array<SharedArrayBuffer>;
 
 /** Time between two beats (ms). */
 const BEAT_MS = 200;
-/** Looks without a beat after which a heart counts as still. */
+/** Number of checks in a row without a new beat after which a heart counts as still. */
 const LOOKS = 10;
 /**
- * Shortest silence that counts as a hang (ms), however short the leases are: a busy machine is no reason to end a
- * thread.
+ * Shortest silence that counts as a hang (ms), even if leases are short, since a thread may be slow on a busy machine.
  */
 const MIN_STILL_MS = 10_000;
-/** Longest wait for a hung thread to end before the process is killed (ms). */
+/** Longest wait for a hung thread to end, after which the process is killed (ms). */
 const MAX_TERMINATE_MS = 5_000;
 
 export function createHeart(): Heart {
   return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Lets the heart beat every 200 ms; called in the thread that is watched. */
+/** Begins to increment the heart's counter every 200 ms. Call it in the thread that is watched. */
 export function startBeating(heart: Heart): void {
   // One beat comes at once: the first text that the thread gets may be the one on which it hangs.
   Atomics.add(heart, 0, 1);
   setInterval(() => Atomics.add(heart, 0, 1), BEAT_MS).unref();
 }
 
-/** Silence after which a thread counts as hung (ms): twice a lease, but 10 s at least. */
+/** Returns the silence after which a thread counts as hung (ms): twice OM_LEASE_MS, and at least 10 s. */
 export function stillMostMs({ OM_LEASE_MS }: Config): number {
   return Math.max(2 * OM_LEASE_MS, MIN_STILL_MS);
 }
 
 /**
- * Calls `onStill` once, when a heart that beat before has stood still for about `mostMs`. Silence is counted in looks
- * of this thread, so that a process which was stopped, or whose own thread was busy, does not take its own silence for
- * the other's.
+ * Calls `onStill` once, when a heart that has beaten before did not beat for about `mostMs`. The silence must span ten
+ * timer ticks of this thread. So a process that was suspended, or whose own thread was busy, does not mistake its own
+ * silence for the other thread's.
  * @returns a function that ends the watch
  */
 export function watchHeart(heart: Heart, mostMs: number, onStill: () => void): () => void {
@@ -57,8 +56,8 @@ export function watchHeart(heart: Heart, mostMs: number, onStill: () => void): (
 }
 
 /**
- * Ends a thread whose heart stands still. A thread that hangs outside of JavaScript does not hear of it and would hold
- * up the end of the process too, which is then killed: the ledger knows what it was at.
+ * Ends a thread that hangs. A thread that hangs in native code cannot be ended; if it is still there after 5 s, the
+ * process is killed. No job is lost, since the ledger holds all of them.
  */
 export async function endHungThread(thread: Worker): Promise<void> {
   const timer = setTimeout(() => process.kill(process.pid, 'SIGKILL'), MAX_TERMINATE_MS);

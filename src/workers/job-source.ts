@@ -1,35 +1,39 @@
 import type { QueuedStep } from '../engine/index.ts';
 
 /**
- * The place from which a worker gets its work. A source only says where to look: the ledger decides what is owed, and
- * the executor claims it there. So a source may hand out the same work twice, late, or after it was done, and may lose
- * all that it knows in a crash.
+ * Where a worker gets its jobs from: the tenants' ledgers or BullMQ's queues. A source only says where to look: the
+ * ledger decides which jobs are due, and the executor claims them there. So a source may hand out the same work twice,
+ * late, or after it was done, and may lose all its data in a crash.
  */
 export interface JobSource {
   /**
-   * Begins to hand out work, calling `run` for several pieces at once: as many of each step as the source has slots for
-   * it.
+   * Begins to hand out work by calling `run`, with several calls at once: for each step, as many as the source has
+   * slots.
    */
   start(run: RunWork): void;
-  /** Hands out no more work. Work that is out goes on. */
+  /** Stops handing out work. Calls of `run` that have begun go on. */
   pause(): Promise<void>;
   /**
-   * Waits for the work that is out and closes every connection. Called after `pause`, once the executor has drained.
+   * Waits for the calls of `run` that have begun, and closes all connections. Call it after `pause`, once the executor
+   * has drained.
    */
   close(): Promise<void>;
 }
 
 /**
- * Does a piece of work.
- * @param onClaimed called before the reading of a due document begins, when another one can be looked for
- * @returns how many jobs were claimed; 0 for a tick
- * @throws  whatever kept the work from its end, which the executor has logged; EngineError `unavailable` while it stops
+ * Runs the work that a `JobSource` hands out.
+ * @param onClaimed called when a due document was claimed and is about to be read, so that a reader may look for
+ *   another
+ * @returns the number of jobs that were claimed; 0 for a tick
+ * @throws the error that ended the work, which the executor has logged; EngineError `unavailable` while it stops
  */
 export type RunWork = (work: Work, onClaimed?: () => void) => Promise<number>;
 
 export type Work = DueWork | NamedWork | Tick;
 
-/** Work on what is due in the ledger of one tenant, as much as the executor takes at once. */
+/**
+ * Work on the jobs of one step that are due in a tenant's ledger. The executor chooses the jobs, and how many it takes.
+ */
 export interface DueWork {
   readonly kind: 'due';
   /** Path of the tenant's file. */
@@ -37,31 +41,33 @@ export interface DueWork {
   readonly step: DueStep;
 }
 
-/** Work on the jobs of one tenant that a queue named, as far as they are still owed. */
+/** Work on the jobs of one tenant that a queue named. Jobs that are no longer due are skipped. */
 export interface NamedWork {
   readonly kind: 'named';
   /** Path of the tenant's file. */
   readonly path: string;
   readonly step: QueuedStep;
-  /** Numbers of rows of the ledger. */
+  /** Row numbers of the jobs in the tenant's ledger. */
   readonly jobNos: readonly number[];
-  /** True for suspects, the jobs that were in flight at a crash: the executor runs nothing else meanwhile. */
+  /**
+   * True if the jobs are suspects: they were active when their worker died. The executor runs nothing else meanwhile.
+   */
   readonly alone: boolean;
   /**
-   * True to link what was encoded under the same claim, which saves three writes a job over the link's own queue. Only
-   * the step `encode` asks for it.
+   * True if memories are linked under the same claim as they are encoded, which saves three writes a job compared with
+   * a separate job of the queue `link`. It matters to the step `encode` only.
    */
   readonly linksAtOnce: boolean;
 }
 
-/** A request to look after all files and to run the schedules that are due there. */
+/** A request for upkeep of all tenants' files, schedules that are due included. */
 interface Tick {
   readonly kind: 'tick';
 }
 
 /**
- * The steps by which due work is claimed, each with the steps of the ledger that it covers: links are claimed with what
- * is to encode.
+ * The steps by which due work is claimed, each with the steps of the ledger that it covers: jobs at `link` are claimed
+ * together with those at `encode`.
  */
 export const DUE_STEPS = {
   ingest: ['ingest'],

@@ -9,12 +9,13 @@ import {
 } from '../engine/adapters/index.ts';
 import { TICK, serialiseError } from '../engine/index.ts';
 
-/** Time between two looks at whether the job scheduler is still there (ms). */
+/** Time between two checks of the job scheduler in Redis (ms). */
 const SCHEDULER_LOOK_MS = 5_000;
 
 /**
- * Keeps the job scheduler whose jobs are ticks in Redis, which may forget it with everything else. Every worker that
- * takes ticks does so.
+ * Checks every 5 s that BullMQ's job scheduler of ticks is in Redis, and puts it back, as Redis may lose all its data.
+ * Every worker that takes jobs of the queue `maintain` does so. A failed check is logged and made again 5 s later.
+ * @returns a handle that ends the checks and the connection
  */
 export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
   const redis = await connectRedis(bullmq, { blocking: false });
@@ -45,9 +46,9 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
 }
 
 /**
- * Corrects the job scheduler unless it is as it should be, and removes any other. A scheduler whose next tick is more
- * than a period late has lost the tick (a worker died over it, or Redis had no room for it), and one whose next tick is
- * further ahead than a period was made before the clock was set back.
+ * Corrects BullMQ's job scheduler of ticks if it is missing or wrong, and removes every other scheduler of the queue. A
+ * scheduler whose next tick is overdue by more than a period has lost the tick: a worker died over it, or Redis had no
+ * room for it. One whose next tick is more than a period ahead was made before the clock was set back.
  * @param now the time, Unix ms
  */
 export async function putTickBack(queue: Queue, now: number): Promise<void> {
@@ -56,8 +57,8 @@ export async function putTickBack(queue: Queue, now: number): Promise<void> {
   for (const { key } of schedulers) if (key !== TICK.id) await queue.removeJobScheduler(key);
   const aheadMs = (tick?.next ?? Infinity) - now;
   if (tick?.every === TICK.everyMs && Math.abs(aheadMs) <= TICK.everyMs) return;
-  // An update alone keeps the time of the next tick, as it should where a tick only waits for a worker: ticks never
-  // pile up.
+  // An update alone keeps the time of the next tick. That is right if a tick only waits for a worker, since ticks must
+  // never pile up.
   if (aheadMs > TICK.everyMs) await queue.removeJobScheduler(TICK.id);
   await queue.upsertJobScheduler(TICK.id, { every: TICK.everyMs }, { name: TICK.id, opts: { ...JOB_OPTIONS } });
 }

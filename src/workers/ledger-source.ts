@@ -3,11 +3,14 @@ import { type TenantPool, hasDueJob, hasDueJobAt } from '../engine/for-workers.t
 import { type Clock, type Logger, TICK, serialiseError } from '../engine/index.ts';
 import type { DueStep, JobSource, RunWork } from './job-source.ts';
 
-/** Finds work in the ledgers themselves, for a worker without queues. Tenants with work take turns, a batch each. */
+/**
+ * A source that finds due jobs in the ledgers of the tenants' files, for a worker without queues. Tenants with due jobs
+ * take turns, with one batch each.
+ */
 export interface LedgerSource extends JobSource {
   /**
-   * Tells of new work in a tenant's file. A hint that is lost costs a second or, where the file is not open, the time
-   * until the next tick.
+   * Hints at new jobs in a tenant's file. If a hint is lost, they are found within a second or, if the file is not
+   * open, at the next tick.
    */
   wake(path: string): void;
 }
@@ -16,20 +19,22 @@ export interface LedgerSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the file of every tenant that has one. */
+  /** Lists the paths of all tenants' files that exist. */
   readonly listPaths: () => readonly string[];
-  /** Documents of one tenant that are read at once; there is one place more for those of another. */
+  /**
+   * Greatest number of documents of one tenant that are read at once. One more slot is kept for a document of another
+   * tenant.
+   */
   readonly readers: number;
 }
 
-/** Time between two looks at the open files, for hints that were lost and retries that fell due (ms). */
+/** Time between two checks of the open files (ms), which find jobs whose hint was lost and retries that fell due. */
 const LEDGER_LOOK_MS = 1_000;
 
 export function createLedgerSource({ clock, logger, pool, listPaths, readers }: LedgerSourceOptions): LedgerSource {
   const stop = new AbortController();
   const { signal } = stop;
-  // One batch of memories at a time, as its steps compute. Documents are read by children, and a language model takes
-  // seconds to answer.
+  // One batch of memories at a time, since its steps compute on this thread.
   const slots = { ingest: readers + 1, encode: 1, reason: 1 };
   const hints = { ingest: createHints(readers), encode: createHints(1), reason: createHints(1) };
   let loops: Promise<void>[] = [];
@@ -73,7 +78,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
   }
 
   /**
-   * Hints at a file: the batch that claims memories looks for them itself, documents and questions are looked for here.
+   * Hints at a file: always for `encode`, whose batch looks for due jobs itself; for other steps only if a job is due.
    */
   function hint(path: string): void {
     hints.encode.hint(path);
@@ -83,7 +88,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /** Reads a file so that a failure holds up no other file. No file is opened once the source has paused. */
+  /** Returns what `work` returns; undefined if it throws, which is logged, or if the source has paused. */
   function guarded<T>(work: () => T): T | undefined {
     if (signal.aborted) return undefined;
     try {
@@ -96,8 +101,8 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
 }
 
 /**
- * Repeats the work, `everyMs` after its last end, until `signal` aborts. The first time comes after one second, so that
- * after a start no schedule waits for a whole tick.
+ * Runs `work` again and again until `signal` aborts, with a pause of `everyMs` between the end of one run and the next.
+ * The first run comes after one second, so that schedules need not wait for a whole tick after a start.
  */
 async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   for (let waitMs = LEDGER_LOOK_MS; ; waitMs = everyMs) {
@@ -108,9 +113,9 @@ async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<
 }
 
 /**
- * Keeps the files that may have work of one kind. Each hint hands its file to one taker; hints for a file that is not
- * taken yet count as one.
- * @param most takers that a file may have at once
+ * Creates the list of files that may have work at one step. Each hint makes a file available to one taker; several
+ * hints before it is taken count as one.
+ * @param most greatest number of takers that may have the same file at once
  */
 function createHints(most: number) {
   const hinted = new Set<string>();
@@ -129,12 +134,16 @@ function createHints(most: number) {
       hinted.add(path);
       wakeAll();
     },
-    /** Says that a taker of a file has ended. */
+    /** Notes that one taker of a file has finished with it. */
     end(path: string): void {
       change(path, -1);
       if (hinted.has(path)) wakeAll();
     },
-    /** Hands out files in the order of their hints, until `end` is called. @returns undefined once `signal` aborts */
+    /**
+     * Takes the file that was hinted at first among those with fewer than `most` takers; if there is none, waits for
+     * one. The taker must call `end` later.
+     * @returns undefined once `signal` aborts
+     */
     async next(signal: AbortSignal): Promise<string | undefined> {
       while (!signal.aborted) {
         for (const path of hinted) {

@@ -7,17 +7,21 @@ import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts
 import { startQueuedWork } from './queued.ts';
 import { startEmbeddedWorker } from './embedded.ts';
 
-/** Options of a worker process; they count only with `REDIS_URL`. */
+/** Options of a worker process. They have an effect only with `REDIS_URL`. */
 export interface WorkerProcessOptions {
-  /** The queues whose jobs are taken; all by default. */
+  /** The queues from which jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
-  /** Most `encode` jobs that are out at once; by default the number that suits the embedder. */
+  /**
+   * Greatest number of jobs of the queue `encode` that this process works on at once; by default 2 for an embedder that
+   * computes here, and OM_EMBED_CONCURRENCY + 1 for a provider.
+   */
   readonly concurrency?: number | undefined;
 }
 
 /**
- * `npm run worker`: does the background work of a data folder beside an API process on the same machine. With
- * `REDIS_URL` any number of them share the queues; without it one polls the ledgers.
+ * Does the background work of a data folder beside an API process on the same machine (`npm run worker`). With
+ * `REDIS_URL` any number of such processes share the queues; without it there may be one, which reads the ledgers.
+ * Returns once it is ready, and ends the process on a signal.
  */
 export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,

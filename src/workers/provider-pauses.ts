@@ -3,25 +3,30 @@ import { type ProviderHealth, createProviderHealth } from '../engine/for-workers
 import type { QueuedStep } from '../engine/index.ts';
 
 /**
- * The state of the providers as one worker has seen it: of the embedding provider, and of the language model that the
- * step `reason` asks.
+ * Health and pauses of the providers, as one worker has seen them: of the embedding provider, and of the language model
+ * that the step `reason` calls.
  */
 export interface ProviderPauses {
-  /** Returns the health of the step's provider: the language model for `reason`, else the embedding provider. */
+  /**
+   * Returns the health of the provider that a step calls: the language model for `reason`, else the embedding provider.
+   */
   healthOf(step: QueuedStep): ProviderHealth;
   /**
-   * Leaves the step's provider alone for `ms` from now, since it is down or asks for patience, or since the disk is
-   * full. It replaces an earlier pause.
+   * Pauses the step's provider for `ms` from now, because it is down, asks for patience, or the disk is full. It
+   * replaces an earlier pause, even a longer one.
    */
   pause(step: QueuedStep, ms: number): void;
   /**
-   * Waits until the step's provider may be asked again. Only `encode` and `reason` wait, since the other steps ask no
-   * provider. It ends early once the worker stops.
+   * Waits until the pause of the step's provider is over, or the worker stops. Steps other than `encode` and `reason`
+   * do not wait, since they call no provider.
    */
   untilReady(step: QueuedStep): Promise<void>;
 }
 
-/** Creates the state for one worker. @param signal aborts when the worker stops */
+/**
+ * Creates the state for one worker, with no pauses.
+ * @param signal aborts when the worker stops
+ */
 export function createProviderPauses(signal: AbortSignal): ProviderPauses {
   const embedding = { health: createProviderHealth(), pausedUntil: 0 };
   const languageModel = { health: createProviderHealth(), pausedUntil: 0 };

@@ -8,9 +8,11 @@ import {
   createTenantFinder,
   createTenantPool,
   failpoint,
+  lookIntoPlaces,
   ledgerOverStores,
   openControlDatabase,
   openTenant,
+  placeOf,
   queuePrefix,
 } from '../engine/for-queues.ts';
 import type { TenantPool } from '../engine/for-workers.ts';
@@ -37,28 +39,31 @@ export interface QueueSourceOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
-  /** The queues whose jobs are taken; all by default. */
+  /** The queues from which jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
-  /** Most `encode` jobs that are out at once; by default the number that suits the embedder. */
+  /**
+   * Greatest number of jobs of the queue `encode` that are worked on at once; by default 2 for an embedder that
+   * computes here, and OM_EMBED_CONCURRENCY + 1 for a provider.
+   */
   readonly concurrency?: number | undefined;
 }
 
-/** Lifetime of BullMQ's lock on a job (ms): longer than any step takes to let go of the thread that renews it. */
+/** Duration of BullMQ's lock on a job (ms). No step blocks the thread that renews it for as long as that. */
 const LOCK_MS = 60_000;
 /**
- * Times that BullMQ runs a stalled job again. It runs none, as it would count a crash as the job's failure: the ledger
- * does, whose lease ends sooner.
+ * Number of times that BullMQ runs a stalled job again. It is 0, since the ledger runs such jobs again: its lease ends
+ * sooner, and it does not count a worker's crash as a failure of the job.
  */
 const STALLS_ALLOWED = 0;
 /**
- * Longest wait for Redis at the end (ms): the ledger can do without BullMQ's last words, and a Redis that went first
- * holds nobody up.
+ * Longest wait for BullMQ's workers to close (ms). The ledger needs none of their last messages, and a Redis that
+ * stopped first must not hold up the shutdown.
  */
 const GOODBYE_MS = 2_000;
 
 /**
- * Takes work from BullMQ's queues in Redis, and keeps a dispatcher that fills them while no API does. A job lives in
- * Redis only while it is out; what becomes of it is in the ledger.
+ * Opens a source that takes work from BullMQ's queues in Redis. It also runs a dispatcher that fills the queues while
+ * no API process does. A job is in Redis only until it is done; its result is in the ledger.
  * @throws EngineError `invalid` without `REDIS_URL`
  */
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
@@ -66,7 +71,7 @@ export async function openQueueSource(options: QueueSourceOptions): Promise<JobS
   const control = openControlDatabase(config, systemClock);
   // These connections write nothing but marks, so no vector space is opened.
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role: 'worker', identity: null, now: systemClock.now() }),
+    openTenant(path, { place: placeOf(config, path), role: 'worker', identity: null, now: systemClock.now() }),
   );
   const bullmq = describeQueues(options, queuePrefix(pool, control));
   const ledger = openLedger(options, { control, pool });
@@ -127,7 +132,7 @@ function openLedger(
   { control, pool }: { readonly control: ControlDatabase; readonly pool: TenantPool },
 ): DispatchLedger {
   const { embedsHere, OM_LEASE_MS: leaseMs, OM_OPEN_TENANTS: openMost } = config;
-  const lookout = createLookout({ openMost, leaseMs, clock: systemClock });
+  const lookout = createLookout({ openMost, leaseMs, clock: systemClock, ...lookIntoPlaces(config) });
   return ledgerOverStores({ control, lookout, pool, clock: systemClock, embedsHere, leaseMs });
 }
 
@@ -141,8 +146,9 @@ async function openDispatcher(
 }
 
 /**
- * Jobs of a queue that are out at once: an embedder that computes has one busy while another commits, a provider takes
- * several calls.
+ * Returns how many jobs of a queue are worked on at once. For `encode` it is 2 with an embedder that computes here, as
+ * one job computes while the other commits; a provider takes several calls at once. For `ingest` it is the number of
+ * readers, and else 1.
  */
 function slotsOf(name: QueueName, { config, concurrency }: QueueSourceOptions): number {
   if (name === 'ingest') return readersOf(config);
@@ -159,7 +165,10 @@ interface HandlerOptions {
   readonly logger: Logger;
 }
 
-/** Turns BullMQ's jobs into work. What goes wrong with it is in the ledger; BullMQ hears of nothing but the end. */
+/**
+ * Makes the function that turns BullMQ's jobs into work. If the work fails, its jobs are handed back to the ledger, and
+ * BullMQ takes the job for done. Jobs of a tenant that was erased are ignored.
+ */
 function createHandler(options: HandlerOptions): (queue: QueueName, job: Job) => Promise<void> {
   const { run, linksAtOnce, control, ledger, dispatcher, logger } = options;
   return async (queue, job) => {
@@ -174,7 +183,7 @@ function createHandler(options: HandlerOptions): (queue: QueueName, job: Job) =>
       await run({ kind: 'named', path, step: queue, jobNos, alone, linksAtOnce });
       await failpoint('before-ack');
     } catch (error) {
-      // The queue forgets the rows with this job: without their mark they are handed out again at once.
+      // BullMQ drops its job, so the marks of its rows are removed: then they are handed out again at once.
       logger.debug({ code: serialiseError(error).code }, 'jobs_handed_back');
       return ledger.giveBack(tenant, jobNos);
     }

@@ -3,9 +3,9 @@ import { openQueueSource, type QueueSourceOptions } from './queue-source.ts';
 import { startThreadedRuntime } from './threaded-runtime.ts';
 
 /**
- * Starts a worker of the queues: a process of its own, or inside the one that serves the API (`npm start` with
- * `REDIS_URL`). The queues are spoken to on this thread, so that a long step on the other never keeps it from renewing
- * BullMQ's locks.
+ * Starts a worker that takes its jobs from BullMQ's queues, in a process of its own or in the one that serves the API
+ * (`npm start` with `REDIS_URL`). This thread talks to Redis and another one runs the steps, so that a long step never
+ * delays the renewal of BullMQ's locks.
  */
 export async function startQueuedWork(options: QueueSourceOptions): Promise<BackgroundWork> {
   const { config, logger } = options;

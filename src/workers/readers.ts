@@ -1,8 +1,8 @@
 import type { Config } from '../engine/index.ts';
 
 /**
- * Counts the documents that a worker has in hand: one more than it has parsers, so that no parser idles while a
- * document is stored.
+ * Returns how many documents a worker handles at once: OM_PARSERS + 1, so that no parser is idle while a document is
+ * stored. The ledger source adds one more for another tenant.
  */
 export function readersOf({ OM_PARSERS }: Config): number {
   return OM_PARSERS + 1;

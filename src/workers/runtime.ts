@@ -1,4 +1,5 @@
 import {
+  counterPlaceOf,
   createTenantGuards,
   createTenantShares,
   mayHoldRows,
@@ -20,40 +21,37 @@ import type { RunWork } from './job-source.ts';
 import { createLedgerSource } from './ledger-source.ts';
 import { readersOf } from './readers.ts';
 
-/**
- * An executor that opened its own files and providers, with a ledger source that feeds it where there are no queues.
- */
+/** An executor with files and providers of its own. Without queues, a ledger source feeds it. */
 export interface Runtime {
   readonly run: RunWork;
-  /** Tells the ledger source of new work in a tenant's file; without a ledger source it does nothing. */
+  /** Tells the ledger source of new jobs in a tenant's file; without a ledger source it does nothing. */
   wake(path: string): void;
-  /** Takes no more work, finishes or hands back what is under way, and closes everything. */
+  /** Takes no more jobs, finishes or hands back those that run, and closes everything. */
   drain(): Promise<void>;
 }
 
 /** Settings of a runtime that reads the ledgers itself. */
 export interface ReadsLedgers {
   /**
-   * True where this is the only worker of the data folder. Whatever is claimed when it starts was claimed by a worker
-   * that died, so all of it is taken back.
+   * True if this is the only worker of the data folder. Jobs that are under a claim when it starts then belong to a
+   * worker that died, so all of them are taken back. If it is false, only jobs whose lease has ended are.
    */
   readonly alone: boolean;
 }
 
-/** What a runtime of a worker is made of. */
 export interface RuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Tracing of the runtime's work, which is closed with the runtime. */
+  /** Tracing of the jobs that the runtime runs. The runtime closes it in `drain`. */
   readonly tracing?: Tracing | null | undefined;
-  /** Settings for reading the ledgers; null where work comes from outside, through `run`. */
+  /** Settings for reading the ledgers; null where work comes through `run`, from queues. */
   readonly ledgers: ReadsLedgers | null;
 }
 
 /**
- * Opens the files and providers of a worker's runtime. If `options.ledgers` is given, the runtime takes back the jobs
- * of workers that died and then looks for work in the ledgers by itself. If it is null, it only does the work with
+ * Opens the files and providers of a worker's runtime. If `ledgers` is not null, the runtime takes back the jobs of
+ * workers that died and then looks for due jobs in the ledgers by itself. If it is null, it only does the work with
  * which `run` is called. `drain` closes everything.
  */
 export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
@@ -69,7 +67,7 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
       .flatMap(({ id }) => control.findTenantPath(id) ?? [])
       .filter((file) => mayHoldRows(config, file));
   const guardOf = createTenantGuards({ config, clock, metrics, control });
-  const rates = openRateLimits(config.paths.rates, clock);
+  const rates = openRateLimits(counterPlaceOf(config, config.paths.rates), clock);
   const shareOf = createTenantShares(control, rates);
   const common = { config, clock, logger, listPaths };
   const takeCalls = () => calls.splice(0);

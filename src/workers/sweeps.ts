@@ -11,35 +11,38 @@ import {
 import { serialiseError } from '../engine/index.ts';
 
 /**
- * The care for tenants' files that no job asks for: once a second for each file that is open, and at each tick for all
- * files.
+ * Upkeep of tenants' files: every second for each open file, and at each tick for all files. A file whose upkeep fails
+ * is logged, and the others are still looked after.
  */
 export interface Sweeps {
   /**
-   * Takes jobs back in all files: those of workers that died, or with `everyOwner` all that are under way, whoever
-   * claimed them. A file that fails is logged and passed over.
+   * Takes jobs back in all files: those whose lease has ended or, with `everyOwner`, all that are under a claim. A file
+   * that fails is logged and skipped.
    */
   recover(options: { readonly everyOwner: boolean }): Promise<void>;
   /**
-   * Looks after all files and runs the schedules that are due there. A schedule that a stop breaks off is still due at
-   * the next tick.
+   * Looks after all files and runs the schedules that are due there. A schedule that is interrupted by a stop is still
+   * due at the next tick.
    */
   tick(): Promise<void>;
-  /** Waits until nothing is under way any more. Call it after `signal` has aborted, as the sweeps end only then. */
+  /** Waits until all upkeep has ended. Call it after `signal` has aborted; before that it does not return. */
   ended(): Promise<void>;
 }
 
 export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal'> {
   readonly pool: TenantPool;
-  /** Lists the file of every tenant that has one. */
+  /** Lists the paths of all tenants' files that exist. */
   readonly listPaths: () => readonly string[];
-  /** Lists the runs that work on a file, whose leases are renewed. */
+  /** Lists the names of the runs in progress on a file, which own the leases that are renewed. */
   readonly ownersOf: (path: string) => readonly string[];
   /** Aborts when the worker stops. */
   readonly signal: AbortSignal;
 }
 
-/** Time between two sweeps over the open files, in which leases are renewed: far below the shortest lease. */
+/**
+ * Time between two sweeps over the open files (ms), in which leases are renewed. It is far shorter than the shortest
+ * lease.
+ */
 const SWEEP_MS = 1_000;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
@@ -64,8 +67,8 @@ export function startSweeps(options: SweepsOptions): Sweeps {
 
   async function lookAfter(path: string, { isTick }: { readonly isTick: boolean }): Promise<void> {
     const context = contextOf(path);
-    // The checkpoint comes first and by itself: on a disk that the log has filled every write fails, and only this can
-    // make room.
+    // The checkpoint comes first and apart from the rest: if the log has filled the disk every write fails, and only a
+    // checkpoint can make room.
     await guarded('checkpoint_failed', () => checkpoint(context));
     await guarded('sweep_failed', async () => {
       renewRuns(options, path);
@@ -75,7 +78,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     });
   }
 
-  /** A tick and a sweep may meet at a file: one of them is enough to clean it. */
+  /** Erases what deletes have left in a file, unless another call is just doing that. */
   async function clean(path: string, context: MaintenanceContext): Promise<void> {
     if (cleaning.has(path)) return;
     cleaning.add(path);
@@ -111,7 +114,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   }
 }
 
-/** Renews the leases of the runs that work on a file. */
+/** Extends the leases of the runs in progress on a file by OM_LEASE_MS from now. */
 function renewRuns({ config, clock, pool, ownersOf }: SweepsOptions, path: string): void {
   const owners = ownersOf(path);
   if (owners.length === 0) return;

@@ -15,8 +15,8 @@ import type { Work } from './job-source.ts';
 import { openRuntime, type ReadsLedgers } from './runtime.ts';
 
 /**
- * Data for the thread of a worker's runtime. The runtime has a thread of its own so that CPU-bound steps keep no
- * process from serving requests or renewing its locks.
+ * Data for the thread of a worker's runtime. The runtime has a thread of its own, so that steps which compute do not
+ * delay the process's requests or the renewal of its locks.
  */
 export interface ThreadData {
   readonly config: Config;
@@ -25,8 +25,8 @@ export interface ThreadData {
 }
 
 /**
- * A task for the thread. Each task is answered once: `run` with the number of claimed jobs, `metrics` with the
- * registry's metrics; `wake`, which tells of new work, and `drain` with nothing.
+ * A task for the thread, which answers each task once: `run` with the number of claimed jobs, `metrics` with the
+ * registry's metrics as JSON, `wake` and `drain` with nothing. `wake` tells of new jobs in a file.
  */
 export type ThreadTask =
   | { readonly kind: 'run'; readonly work: Work }

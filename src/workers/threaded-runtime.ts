@@ -4,11 +4,11 @@ import { createHeart, endHungThread, stillMostMs, watchHeart } from './heart.ts'
 import type { ReadsLedgers, Runtime } from './runtime.ts';
 import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './thread.ts';
 
-/** A runtime on a thread, as the process that owns it sees it. */
+/** A runtime on a thread of its own, as seen from the thread that started it. */
 export interface ThreadedRuntime extends Runtime {
-  /** Reads the thread's metrics, as prom-client's registries exchange them. */
+  /** Reads the metrics of the thread, as prom-client's registries exchange them. */
   metricsJson(): Promise<object>;
-  /** Resolves with the error if the thread is gone for good: the process cannot do its work any more. */
+  /** Resolves with the error if the thread has ended and is not replaced: the process can no longer do its work. */
   readonly died: Promise<Error>;
 }
 
@@ -16,14 +16,14 @@ export interface ThreadedRuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly ledgers: ReadsLedgers | null;
-  /** Called for each thread that hung. */
+  /** Called each time the thread hangs. */
   readonly onHung?: (() => void) | undefined;
 }
 
 /**
- * Starts a runtime on a thread. A thread that hangs is ended. One that reads the ledgers is replaced: the next takes
- * its jobs back as those of a worker that died, and whatever else the process does goes on. A thread that is fed by
- * queues is not replaced, and its process ends with it.
+ * Starts a runtime on a thread of its own. A thread that hangs is ended. If it reads the ledgers, a new thread replaces
+ * it, which takes back its jobs as those of a worker that died. If it is fed by queues it is not replaced, and `died`
+ * resolves. A thread that ends by an error is not replaced in either case.
  */
 export function startThreadedRuntime({ config, logger, ledgers, onHung }: ThreadedRuntimeOptions): ThreadedRuntime {
   const isReplaced = ledgers !== null;
@@ -75,7 +75,7 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
   };
 }
 
-/** Keeps the requests to a thread that have not been answered. */
+/** Keeps the requests to a thread that have not been answered yet. */
 function createRequests() {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let thread: Worker | undefined;
@@ -100,7 +100,10 @@ function createRequests() {
       if (reply.ok) request?.resolve(reply.value);
       else request?.reject(reviveError(reply.error));
     },
-    /** Fails all requests, as the thread answers nothing any more. */
+    /**
+     * Rejects all open requests, as the thread will answer no more. Later requests are rejected until `sendTo` names a
+     * new thread.
+     */
     abandon(): void {
       thread = undefined;
       for (const { reject } of waiting.values()) reject(hasEnded());

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { openTenant } from '../../src/engine/tenant-file/open-tenant.ts';
-import { runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -97,6 +97,31 @@ describe('keys', () => {
   });
 });
 
+test('of many changes of the control database, one is made in a turn of the event loop', async () => {
+  const { control } = api.engine;
+  const create = control.createKey.bind(control);
+  let [turn, isOver] = [0, false];
+  const count = () => {
+    turn += 1;
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  const turns: number[] = [];
+  const spy = vi.spyOn(control, 'createKey').mockImplementation((...given) => {
+    turns.push(turn);
+    return create(...given);
+  });
+  onTestFinished(() => {
+    isOver = true;
+    spy.mockRestore();
+  });
+  const make = () => api.request('POST', '/admin/keys', { body: { role: 'read' } });
+  const replies = await Promise.all(Array.from({ length: 60 }, make));
+  expect(replies.every(({ status }) => status === 201)).toBe(true);
+  expect(new Set(turns).size).toBe(60);
+  for (const { body } of replies) await api.request('DELETE', `/admin/keys/${(body['key'] as { id: string }).id}`);
+});
+
 test('the decay is previewed under other rates, and nothing changes', async () => {
   const { id } = await api.add({ content: 'the office plant is a ficus', user_id: 'plants' });
   const stored = (await api.request('GET', `/memory/${id}`)).body;
@@ -145,7 +170,7 @@ test('a backup is asked for, made by a worker, and listed with its size and the 
 });
 
 test('without a folder for backups, a request for one says which settings it needs', async () => {
-  await using bare = await startApi({ folder: tempFolder(), settings: SETTINGS });
+  await using bare = await startApi({ folder: tempFolder(), settings: SETTINGS, threads: false });
   const refused = await bare.request('POST', '/admin/backups');
   expect([refused.status, refused.body.detail]).toEqual([409, expect.stringMatching(/set OM_BACKUP_FOLDER/)]);
   expect((await bare.request('GET', '/admin/backups')).body).toMatchObject({ every_ms: null, schedule: null });

@@ -34,7 +34,7 @@ test('writes, deletes and settings leave records with key, ids and counts, and n
 
 test('documents that a delete by filter takes leave a record, too', async () => {
   // No worker reads the document, so it has no memory by which it could be found.
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const body = { text: 'the attic', content_type: 'txt', user_id: 'attic' };
   await api.request('POST', '/memory/ingest', { body });
   expect((await api.request('DELETE', '/memory', { body: { user_id: 'attic' } })).text).toContain('"documents":1');
@@ -48,7 +48,7 @@ test('reads are recorded only where that is switched on, and nothing where the l
     ['writes', ['memory.add']],
     ['all', ['read.getMemory', 'memory.add']],
   ] as const) {
-    await using api = await startApi({ folder: tempFolder(), settings: { ...settings, OM_AUDIT } });
+    await using api = await startApi({ folder: tempFolder(), settings: { ...settings, OM_AUDIT }, threads: false });
     const { id } = (await api.request('POST', '/memory/add', { body: { content: 'a' } })).body;
     await api.request('GET', `/memory/${id}`);
     const { items } = (await api.request('GET', '/audit')).body;
@@ -79,7 +79,7 @@ test('a record that was changed, taken out or cut off the end is noticed', async
 });
 
 test('keys, tenants and limits leave records in the log of the service, which only its operators read', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { control } = api.engine;
   control.createTenant('acme');
   const key = control.createKey({ tenantId: 'acme', role: 'admin', label: 'secret name' });

@@ -306,7 +306,7 @@ describe('keys', () => {
   });
 
   test('are listed for admins of their tenant, without secrets and without other tenants', async () => {
-    await using own = await startApi({ folder: tempFolder() });
+    await using own = await startApi({ folder: tempFolder(), threads: false });
     const { control } = own.engine;
     control.createTenant('acme');
     control.createTenant('umbrella');
@@ -353,7 +353,7 @@ describe('keys', () => {
 });
 
 test('guessing is slowed down, and never for keys that Cairn made or that were at work before', async () => {
-  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' } });
+  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' }, threads: false });
   const { secret } = guarded.engine.control.createKey({ tenantId: 'default', role: 'read' });
   expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(200);
   expect(await guessKeys(guarded, 20)).toEqual({ 401: 6, 429: 14 });
@@ -364,7 +364,7 @@ test('guessing is slowed down, and never for keys that Cairn made or that were a
 });
 
 test('a right guess of OM_API_KEY during a pause is answered like a wrong one', async () => {
-  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' } });
+  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' }, threads: false });
   await guessKeys(guarded, 6);
   expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(429);
 });

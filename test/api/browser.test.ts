@@ -172,7 +172,7 @@ describe('with a key', () => {
 test('metrics are for admins of the default tenant and the holder of OM_METRICS_KEY, which opens nothing else', async () => {
   const metricsKey = 'a-key-of-prometheus';
   const settings = { ...SETTINGS, OM_METRICS_KEY: metricsKey };
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { control } = api.engine;
   control.createTenant('acme');
   const statusFor = async (key: string | null, path = '/metrics') => (await api.request('GET', path, { key })).status;

@@ -52,6 +52,16 @@ describe('the page', () => {
 });
 
 describe('a session', () => {
+  test('is opened by a key some times a minute, as each one is written to the disk', async () => {
+    const [busy, other] = [makeKey('read'), makeKey('read')];
+    for (let at = 0; at < 30; at++) await signIn(busy.secret);
+    const body = { key: busy.secret };
+    const refused = await api.request('POST', '/console/session', { body, key: null, headers: CONSOLE });
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    await signIn(other.secret);
+  });
+
   test('is a cookie that no script reads and no other site uses', async () => {
     const { set } = await signIn(ADMIN_KEY);
     expect(set).toMatch(/^cairn_session_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Expires=/);

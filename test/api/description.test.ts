@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeApi } from '../../src/api/openapi/describe.ts';
+import { describeApi, describeApiInSteps } from '../../src/api/openapi/describe.ts';
 import type { Operation, Parameter } from '../../src/api/openapi/document.ts';
 import { errorsOf } from '../../src/api/openapi/errors.ts';
 import { exampleOf } from '../../src/api/openapi/example.ts';
@@ -148,4 +148,13 @@ describe('served', () => {
     'no other file is served: %s',
     async (name) => expect((await api.request('GET', `/docs/${name}`, { key: null })).status).toBe(404),
   );
+});
+
+test('the description is made in steps of one schema or one group of routes, so that others have turns between them', () => {
+  const steps = describeApiInSteps(ROUTE_GROUPS, '0.0.0-test');
+  let made = 0;
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) made += 1;
+  expect(step.value).toEqual(description);
+  expect(made).toBeGreaterThan(ROUTES.length);
 });

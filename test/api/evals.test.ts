@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { createManualClock } from '../support/engine-fixture.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
@@ -123,6 +123,19 @@ test('a guarded set refuses defaults that lower it, with the numbers, unless the
   expect((await set({})).status).toBe(200);
 });
 
+test('a guarded set refuses defaults that bring a forbidden hit', async () => {
+  await api.request('PUT', '/settings/retrieval?force=true', { body: { min_score: 1 } });
+  const item = { query: 'flight Lisbon', user_id: 'ana', expected: ['flight'], forbidden: ['hotel'] };
+  await put({ name: 'guarded', guard: true, items: [item] });
+  const refused = await api.request('PUT', '/settings/retrieval', { body: { min_score: 0 } });
+  expect([refused.status, refused.body.detail]).toEqual([
+    409,
+    'the guarded set "guarded" would fall: with forbidden hits 0 → 1; nothing is changed without force=true',
+  ]);
+  expect((await api.request('GET', '/settings/retrieval')).body).toEqual({ min_score: 1 });
+  await api.request('PUT', '/settings/retrieval?force=true', { body: {} });
+});
+
 test('sets are for admins, and the log names no set', async () => {
   const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write' });
   expect((await api.request('GET', '/evals', { key: secret })).status).toBe(403);
@@ -154,4 +167,29 @@ test('sets run by schedule, once a period', async () => {
   expect([await tenant.runDueEvals(), await runs()]).toEqual([0, 1]);
   clock.advance(DAY_MS);
   expect([await tenant.runDueEvals(), await runs()]).toEqual([1, 2]);
+});
+
+test('a run takes a query of the key for each of its questions', async () => {
+  await put({ name: 'limited', items: travel().items });
+  expect((await api.request('PATCH', '/admin/limits', { body: { queries: 5 } })).status).toBe(200);
+  onTestFinished(async () => void (await api.request('PATCH', '/admin/limits', { body: { queries: null } })));
+  const first = await api.request('POST', '/evals/limited/run');
+  expect(first.status).toBe(200);
+  expect(first.headers.get('ratelimit')).toMatch(/"queries";r=1/);
+  expect((await api.request('POST', '/evals/limited/run')).status).toBe(429);
+});
+
+test('texts of answers are searched on a reader thread, and not on the one that serves requests', async () => {
+  const other = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' } });
+  onTestFinished(() => other.stop());
+  await other.add({ content: `gnu ${'savanna '.repeat(10_000)}`, user_id: 'eve' });
+  const items = [{ query: 'gnu', user_id: 'eve', expected: ['zebra'] }];
+  await other.request('POST', '/evals', { body: { name: 'long', items } });
+  const searched = vi.spyOn(String.prototype, 'includes');
+  onTestFinished(() => searched.mockRestore());
+  const { body } = await other.request('POST', '/evals/long/run');
+  const longest = Math.max(...searched.mock.contexts.map((text) => (text as string).length));
+  searched.mockRestore();
+  expect(body.items).toMatchObject([{ missing: ['zebra'] }]);
+  expect(longest).toBeLessThan(10_000);
 });

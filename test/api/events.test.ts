@@ -124,6 +124,18 @@ test('a bound key sees the events of its user, and a key of tags none', async ()
   expect((await get({}, keyOf({ tags: ['work'] }))).status).toBe(403);
 });
 
+test('lists of a user are whole after events of a user were asked for', async () => {
+  await api.request('PUT', '/items', { body: { user_id: 'lia', namespace: 'a.b', key: 'k', value: 1 } });
+  const listed = async () => [
+    (await api.request('GET', '/namespaces?user_id=lia')).body.items.length,
+    (await api.request('POST', '/items/list', { body: { user_id: 'lia' } })).body.items.length,
+    (await api.request('POST', '/memory/list', { body: { user_id: 'lia' } })).body.items.length,
+  ];
+  // More often than there are threads that read.
+  for (let turn = 0; turn < 8; turn += 1) expect((await eventsOf({ user_id: 'lia' })).length).toBeGreaterThan(0);
+  for (let turn = 0; turn < 8; turn += 1) expect(await listed()).toEqual([1, 1, 1]);
+});
+
 test('the stream sends what is committed from then on, and goes on where it was broken off', async () => {
   const stream = await openEvents(api, `/events?cursor=latest&user_id=str`, {
     headers: { accept: 'text/event-stream' },
@@ -177,7 +189,7 @@ test('without the feed nothing is noted, and switching it on begins a new one', 
   const own = tempFolder();
   const cursors: string[] = [];
   for (const on of ['true', 'false', 'true']) {
-    await using service = await startApi({ folder: own, settings: { OM_EVENTS: on } });
+    await using service = await startApi({ folder: own, settings: { OM_EVENTS: on }, threads: false });
     await service.add({ content: `Said while it was ${on}, ${cursors.length}.` });
     const reply = await service.request('GET', '/events');
     if (on === 'false') expect([reply.status, reply.body.detail]).toEqual([409, expect.stringContaining('OM_EVENTS')]);

@@ -21,7 +21,7 @@ test('a hundred equal requests at once make one memory and a hundred equal repli
 });
 
 test('the same key with another body, or on another route, is another matter', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const first = await api.request('POST', '/memory/add', { body: { content: 'a' }, headers: key('k') });
   const other = await api.request('POST', '/memory/add', { body: { content: 'b' }, headers: key('k') });
   expect([other.status, other.body.code]).toEqual([422, 'unprocessable']);
@@ -38,7 +38,7 @@ test('the same key with another body, or on another route, is another matter', a
 });
 
 test('a refused request keeps nothing under its key', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   expect((await api.request('POST', '/memory/add', { body: { content: '' }, headers: key('k') })).status).toBe(400);
   expect((await api.request('POST', '/memory/add', { body: { content: 'now right' }, headers: key('k') })).status).toBe(
     202,
@@ -51,7 +51,7 @@ test('a kept reply outlives a restart, and never brings back what was deleted', 
   const first = await startApi({ folder, settings });
   const reply = await first.request('POST', '/memory/add', { body, headers: key('restart') });
   await first.stop();
-  await using second = await startApi({ folder, settings });
+  await using second = await startApi({ folder, settings, threads: false });
   const again = await second.request('POST', '/memory/add', { body, headers: key('restart') });
   expect([again.status, again.text]).toEqual([202, reply.text]);
   await second.request('DELETE', `/memory/${reply.body.id}`);
@@ -61,7 +61,7 @@ test('a kept reply outlives a restart, and never brings back what was deleted', 
 });
 
 test('a key is 1 to 255 visible ASCII characters', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const statusOf = async (value: string) =>
     (await api.request('POST', '/memory/add', { body: { content: `key of ${value.length}` }, headers: key(value) }))
       .status;
@@ -76,7 +76,7 @@ describe('a repeated request gets the reply of the first time', () => {
     engine.control.createKey({ tenantId: 'default', role: 'write', userId: 'ana' }).secret;
 
   test('of a bound key, although what it supersedes is gone by then', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings });
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
     const bound = boundKeyOf(api);
     const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
     const items = [{ content: 'The door is red.', supersedes: older }, { content: 'The kettle is green.' }];
@@ -94,7 +94,7 @@ describe('a repeated request gets the reply of the first time', () => {
   });
 
   test('of a single add of a bound key', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings });
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
     const bound = boundKeyOf(api);
     const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
     const body = { content: 'The door is red.', supersedes: older };
@@ -105,7 +105,7 @@ describe('a repeated request gets the reply of the first time', () => {
   });
 
   test('also where the memory goes while equal requests are on their way', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings });
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
     const bound = boundKeyOf(api);
     const { id: older } = await api.add({ content: 'The door is blue.' }, bound);
     const items = [
@@ -129,7 +129,7 @@ describe('a repeated request gets the reply of the first time', () => {
     ['refuse', 'off'],
     ['redact', 'off'],
   ])('although the privacy settings were turned from %s to %s', async (before, after) => {
-    await using api = await startApi({ folder: tempFolder(), settings });
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
     const setPolicy = (secrets: string) =>
       api.request('PUT', '/settings/privacy', { body: { secrets, personal: 'off' } });
     const single = { body: { content: `my token is ${SECRET}` }, headers: key('k') };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { hasLongText, jsonPieces } from '../../src/api/json-pieces.ts';
-import { nextTurn } from '../../src/api/turns.ts';
+import { nextTurn } from '../../src/engine/turns.ts';
 
 /** Texts of some 16,000 to 60,000 characters: an edge, a unit again and again, an edge. */
 const longText = fc

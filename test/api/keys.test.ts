@@ -201,7 +201,11 @@ describe('what operators ask', () => {
 });
 
 test('OM_PUBLIC_READS opens the read routes of the default tenant, and only those', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings: { ...SETTINGS, OM_PUBLIC_READS: 'true' } });
+  await using api = await startApi({
+    folder: tempFolder(),
+    settings: { ...SETTINGS, OM_PUBLIC_READS: 'true' },
+    threads: false,
+  });
   const { id } = await api.add({ content: 'public knowledge' });
   api.engine.control.createTenant('other');
   const other = api.engine.control.createKey({ tenantId: 'other', role: 'write' }).secret;
@@ -235,7 +239,7 @@ describe('CORS', () => {
 
   test('answers the origins of the setting, without credentials', async () => {
     const settings = { ...SETTINGS, OM_CORS_ORIGINS: 'https://app.example, https://other.example' };
-    await using api = await startApi({ folder: tempFolder(), settings });
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
     const allowed = await api.request('OPTIONS', '/memory/x', { key: null, headers: preflight });
     expect(allowed.status).toBe(204);
     expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
@@ -253,7 +257,11 @@ describe('CORS', () => {
   });
 
   test('* is for everyone and never with credentials', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings: { ...SETTINGS, OM_CORS_ORIGINS: '*' } });
+    await using api = await startApi({
+      folder: tempFolder(),
+      settings: { ...SETTINGS, OM_CORS_ORIGINS: '*' },
+      threads: false,
+    });
     const reply = await api.request('GET', '/sectors', { headers: { origin: 'https://any.example' } });
     expect(reply.headers.get('access-control-allow-origin')).toBe('*');
     expect(reply.headers.get('access-control-allow-credentials')).toBeNull();
@@ -264,7 +272,7 @@ describe('without any key', () => {
   const OPEN = { ...SETTINGS, OM_API_KEY: '' };
 
   test('everyone on this machine is the admin, but only under its own name', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings: OPEN });
+    await using api = await startApi({ folder: tempFolder(), settings: OPEN, threads: false });
     expect((await api.request('GET', '/jobs', { key: null })).status).toBe(200);
     const statusFor = async (host: string) => (await rawGet(api.port, '/sectors', ['host', host])).status;
     for (const host of ['localhost', `localhost:${api.port}`, '127.0.0.1:1', '[::1]:8080', 'LOCALHOST', '127.1.2.3']) {
@@ -306,7 +314,7 @@ describe('without any key', () => {
   });
 
   test('a key made while running closes the door', async () => {
-    await using api = await startApi({ folder: tempFolder(), settings: OPEN });
+    await using api = await startApi({ folder: tempFolder(), settings: OPEN, threads: false });
     const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
     expect((await api.request('GET', '/sectors', { key: null })).status).toBe(401);
     expect((await api.request('GET', '/sectors', { key: secret })).status).toBe(200);

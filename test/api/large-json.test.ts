@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkJson, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
 import { JsonOutline } from '../../src/api/json-outline.ts';
 import { fromBase64, readLongText } from '../../src/api/long-text.ts';
-import { parseJson } from '../../src/api/read-body.ts';
+import { parseJson, parseJsonInSteps } from '../../src/api/read-body.ts';
 import { hostileBodies } from '../support/attacks/hostile-json.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -126,6 +126,34 @@ describe('a body of JSON', () => {
 
   test('agrees with JSON.parse about every value that has no name twice', () => {
     fc.assert(fc.property(fc.json(), (text) => checkJson(text)));
+  });
+
+  test('gives the value of a long object as JSON.parse does, field by field', () => {
+    const long = `"long":${JSON.stringify('x'.repeat(70_000))}`;
+    const parsed = (text: string) => parseJson(Buffer.from(text));
+    const fields = fc.array(fc.json(), { maxLength: 4 });
+    fc.assert(
+      fc.property(fields, (values) => {
+        const text = `\n { ${[long, ...values.map((value, no) => `"k${no}" : ${value}`)].join(' ,\t')} } `;
+        expect(parsed(text)).toEqual(JSON.parse(text));
+      }),
+    );
+    expect(Object.keys(parsed(`{${long},"__proto__":{"a":1}}`) as object)).toEqual(['long', '__proto__']);
+    for (const wrong of [
+      ...[`{${long},}`, `{${long},"a":1}x`, `x{${long},"a":1}`, `{${long},"a":1},{"b":2}`, `{${long},"a":1`],
+      ...[`{${long},"a":1}{"b":2,"c":3}`, `{${long},"a":[1},"b":2}`, `{${long},,"a":1}`, `"{",{${long},"a":1}`],
+      ...[`{${long},"a":1]`, `{${long},"a"}`, `{${long},"a":1}}`, `{${long},"a":1 "b":2}`],
+    ]) {
+      expect(() => parsed(wrong), wrong.slice(70_000)).toThrow('malformed JSON');
+    }
+  });
+
+  test('is done in steps, of which none parses more than a field of a long object', () => {
+    const value = Object.fromEntries(Array.from({ length: 9_000 }, (_, no) => [`k${no}`, no]));
+    const bytes = Buffer.from(JSON.stringify({ a: value, b: value }));
+    let steps = 0;
+    for (const parsing = parseJsonInSteps(bytes); parsing.next().done !== true;) steps++;
+    expect(steps).toBeGreaterThan(10);
   });
 
   test('holds only whole numbers that come back as they were sent', () => {

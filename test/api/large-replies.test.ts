@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_REPLY_BYTES } from '../../src/api/json-reply.ts';
-import { replyPlaces } from '../../src/api/reply-places.ts';
+import { ReplyPlaces, replyPlaces } from '../../src/api/reply-places.ts';
 import { controlText } from '../support/attacks/large-memories.ts';
 import { readNothing, until } from '../support/attacks/silent-readers.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
@@ -129,20 +129,20 @@ describe('clients that read nothing', () => {
     expect(replyPlaces.bytes.held).toBeLessThanOrEqual(32 * 1024 * 1024);
     expect((await get(path)).status).toBe(200);
     readers[Symbol.dispose]();
-    await until(() => replyPlaces.bytes.held === 0);
-    expect(replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
+    await until(() => replyPlaces.bytes.held === 0 && replyPlaces.bytes.waiting === 0);
   });
 
   test('hold a bounded memory also over many keys', async () => {
     const bytes = 8 * 1024 * 1024;
+    const places = new ReplyPlaces();
     const leave = [];
-    for (let key = 0; key < 32; key++) leave.push(await replyPlaces.enter(`key ${key}`, bytes, 0));
-    await expect(replyPlaces.enter('one more', bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(replyPlaces.bytes).toEqual({ held: 32 * bytes, waiting: 0 });
+    for (let key = 0; key < 32; key++) leave.push(await places.enter(`key ${key}`, bytes, 0));
+    await expect(places.enter('one more', bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(places.bytes).toEqual({ held: 32 * bytes, waiting: 0 });
     leave.pop()!();
-    leave.push(await replyPlaces.enter('one more', bytes, 0));
+    leave.push(await places.enter('one more', bytes, 0));
     for (const end of leave) end();
-    expect(replyPlaces.bytes.held).toBe(0);
+    expect(places.bytes.held).toBe(0);
   });
 
   test('are cut off after OM_READER_TIMEOUT_MS', async () => {
@@ -157,5 +157,42 @@ describe('clients that read nothing', () => {
     await until(() => replyPlaces.bytes.held === 0);
     // The clients have read nothing, so they do not know yet.
     expect(readers.open).toBe(2);
+  });
+});
+
+describe('values of very many parts', () => {
+  /** 147 kB, which as values take more than 2 MB. */
+  const lists = Array.from({ length: 49_000 }, () => []);
+  const ITEMS = 5;
+
+  beforeAll(async () => {
+    for (let no = 0; no < ITEMS; no++) {
+      const place = { user_id: 'dense', namespace: 'dense', key: `k${no}` };
+      await api.request('PUT', '/items', { body: { ...place, content: `zebra number ${no}`, value: lists } });
+      const body = { user_id: 'dense', items: [lists] };
+      expect((await api.request('POST', '/sessions/dense/log', { body })).status).toBe(200);
+    }
+  });
+
+  test('fill an answer as their memory does, and not as their text', async () => {
+    for (const k of [10, 50]) {
+      const body = { query: 'zebra', user_id: 'dense', k, min_score: 0 };
+      const { body: answer } = await api.request('POST', '/memory/query', { body });
+      expect(answer['truncated']).toBe(true);
+      expect(answer['matches']).toHaveLength(3);
+    }
+  });
+
+  test('one that stands alone is answered whole', async () => {
+    const body = { query: 'zebra', user_id: 'dense', k: 1, min_score: 0 };
+    const { body: answer } = await api.request('POST', '/memory/query', { body });
+    expect(answer['truncated']).toBeUndefined();
+    expect((answer['matches'] as unknown as { value: unknown }[])[0]!.value).toEqual(lists);
+  });
+
+  test('make the pages of a session log shorter', async () => {
+    const { body } = await get('/sessions/dense/log?user_id=dense&limit=100');
+    expect(body).toMatchObject({ total: ITEMS, next: ITEMS - 1 });
+    expect(body.items).toHaveLength(1);
   });
 });

@@ -31,7 +31,7 @@ const store = (body: object) => ask<Stored>('store', body);
 const retrieve = (body: object, key?: string) => ask<{ count: number; items: Node[] }>('retrieve', body, 200, key);
 
 test('without the mode every route says how to switch it on', async () => {
-  await using plain = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  await using plain = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
   for (const path of ['store', 'retrieve', 'context', 'reflection']) {
     const reply = await plain.request('POST', `/lgm/${path}`, { body: { node: 'act', content: 'x' } });
     expect([reply.status, reply.body.detail]).toEqual([404, expect.stringContaining('OM_MODE=langgraph')]);
@@ -179,4 +179,18 @@ test('a reflection repeats the beginning of a text, and is erased together with 
   expect(reflection?.id).toBeDefined();
   expect((await api.request('DELETE', `/memory/${memory.id}`)).status).toBe(200);
   expect((await api.request('GET', `/memory/${reflection!.id}`)).status).toBe(404);
+});
+
+test('where the privacy policy refuses only the reflection, nothing is stored', async () => {
+  await using strict = await startApi({ folder: tempFolder(), settings: { OM_MODE: 'langgraph' }, threads: false });
+  await strict.request('PUT', '/settings/privacy', { body: { secrets: 'off', personal: 'refuse' } });
+  // A card's number begins a longer row of digits, which is none; the excerpt ends behind the sixteenth digit.
+  const content = `${'The till prints. '.repeat(28).slice(0, 463)} 4539578763621486999999`;
+  const send = (reflective: boolean) =>
+    strict.request('POST', '/lgm/store', { body: { node: 'plan', content, reflective } });
+  const refused = await send(true);
+  expect([refused.status, refused.body.code]).toEqual([422, 'unprocessable']);
+  expect((await strict.request('GET', '/memory/all')).body.items).toEqual([]);
+  expect((await send(false)).status).toBe(200);
+  expect((await strict.request('GET', '/memory/all')).body.items).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, linesOf } from '../../src/api/lines.ts';
+import { groupsOf, type Line, linesOf } from '../../src/api/lines.ts';
 
 async function read(chunks: readonly Buffer[], maxBytes = 1024): Promise<Line[]> {
   const lines: Line[] = [];
@@ -68,5 +68,24 @@ describe('lines', () => {
     })();
     await expect(reading).rejects.toThrow('aborted');
     expect(seen).toEqual(['{"content":"whole"}']);
+  });
+
+  test('that are all there at once leave turns to others', async () => {
+    const stream = Readable.from([Buffer.from('x\n'.repeat(400))]);
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    let groups = 0;
+    for await (const group of groupsOf(linesOf(stream, { maxBytes: 10 }), 10)) {
+      groups += group.length / 10;
+      // Work that waits for nothing, as that on lines that are all refused.
+      for (const end = performance.now() + 3; performance.now() < end;);
+    }
+    clearImmediate(next);
+    expect(groups).toBe(40);
+    expect(turns).toBeGreaterThan(30);
   });
 });

@@ -289,7 +289,7 @@ describe('POST /memory/query', () => {
   });
 
   test('says so when the writes behind a token are not finished in time', async () => {
-    await using idle = await startApi({ folder: tempFolder() });
+    await using idle = await startApi({ folder: tempFolder(), threads: false });
     const { token } = await idle.add({ content: 'nobody works on this' });
     const reply = await idle.request('POST', '/memory/query', { body: { query: 'works', token } });
     expect(reply.body.token_satisfied).toBe(false);

@@ -25,11 +25,12 @@ const logger = { debug: log, info: log, warn: log, error: log };
 /** What was logged when the provider was last asked in vain. */
 const lastProblem = () => logged.findLast((line) => line.includes('identity_provider_unavailable'));
 
-/** Starts an API that accepts the provider's tokens. */
+/** Starts an API that accepts the provider's tokens, without threads: tokens are checked on this thread in any case. */
 const startWith = (settings: Readonly<Record<string, string>> = {}, issuer = provider.issuer) =>
   startApi({
     folder: tempFolder(),
     logger,
+    threads: false,
     settings: { OM_OIDC_ISSUER: issuer, OM_OIDC_AUDIENCE: AUDIENCE, ...settings },
   });
 const READ = '/memory/all';

@@ -1,11 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { tendStandingUntil } from '../../src/api/run-standing.ts';
+import { purgeEvents } from '../../src/engine/store/events.ts';
+import { openStore } from '../../src/engine/store/open-store.ts';
 import { jsonLines } from '../support/portable.ts';
-import { startApi, type TestApi } from '../support/start-api.ts';
+import { startApi, type StartApiOptions, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-async function start(): Promise<TestApi> {
-  const api = await startApi({ folder: tempFolder() });
+/** Starts a server without threads; the first test goes through them. */
+async function start({ threads = false, ...options }: Partial<StartApiOptions> = {}): Promise<TestApi> {
+  const api = await startApi({ folder: tempFolder(), threads, ...options });
   onTestFinished(() => api.stop());
   return api;
 }
@@ -19,7 +22,7 @@ const post = (api: TestApi, lines: readonly (object | string)[], query = '') =>
   });
 
 test('what GET /export sends, POST /import of another server stores as it was', async () => {
-  const [from, to] = [await start(), await start()];
+  const [from, to] = [await start({ threads: true }), await start({ threads: true })];
   await from.add({ content: 'The quince stands by the pond.', user_id: 'ana', tags: ['garden'], external_id: 'q-1' });
   await from.add({ content: 'Deploys happen on Tuesday.', user_id: 'ben' });
   await from.request('PUT', '/items', { body: { user_id: 'ana', namespace: 'a.b', key: 'k', value: { size: 14 } } });
@@ -55,6 +58,30 @@ test('a line has room for the names of everything that one memory may hold', asy
   const { text } = await from.request('GET', '/export');
   const imported = await post(to, [text.trimEnd()]);
   expect(jsonLines(imported.text).at(-1)).toMatchObject({ complete: true, stored: { memory: 1 }, refused: {} });
+});
+
+test('a line with more names than a memory may hold is refused by itself', async () => {
+  const names = Object.fromEntries(Array.from({ length: 60_001 }, (_, no) => [`k${no}`, 0]));
+  const lines = [{ type: 'memory', id: ID, content: 'much', value: names }, { type: 'end' }];
+  const reply = jsonLines((await post(await start(), lines)).text);
+  expect(reply[0]).toMatchObject({ line: 1, error: { code: 'invalid' } });
+  expect(reply.at(-1)).toMatchObject({ stored: {}, refused: { line: 1 } });
+});
+
+test('a line with very many fields, or with too much in one of them, is refused by itself', async () => {
+  const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, no) => [`k${no}`, 0]));
+  const memory = { type: 'memory', id: ID, content: 'much' };
+  const lines = [
+    { ...memory, ...named(1_000) },
+    { ...memory, value: named(30_001) },
+    { ...memory, ...named(900) },
+  ];
+  const reply = jsonLines((await post(await start(), lines)).text);
+  expect(reply.filter(({ error }) => error !== undefined)).toMatchObject([
+    { line: 1, error: { code: 'invalid', message: 'the body has over 1000 fields' } },
+    { line: 2, error: { code: 'invalid', message: expect.stringContaining('a field has over 30000 names') as string } },
+  ]);
+  expect(reply.at(-1)).toMatchObject({ stored: { memory: 1 }, refused: { line: 2 } });
 });
 
 test('lines that are wrong are refused one by one, and unknown fields are told', async () => {
@@ -254,7 +281,7 @@ test('users of session logs, standing queries and evaluation sets are mapped, an
 
 test('standing queries find answers among what an import brings', async () => {
   const from = await start();
-  const to = await startApi({ folder: tempFolder(), workers: true });
+  const to = await startApi({ folder: tempFolder(), workers: true, threads: false });
   const stop = new AbortController();
   const tending = tendStandingUntil(stop.signal, to.engine);
   onTestFinished(async () => {
@@ -266,14 +293,41 @@ test('standing queries find answers among what an import brings', async () => {
   await from.add({ content: 'Ana works at the lighthouse.' });
   await post(to, [(await from.request('GET', '/export')).text.trimEnd()]);
   const { items } = (await to.request('GET', '/standing')).body;
-  await expect
-    .poll(async () => (await to.request('GET', `/standing/${items[0]!.id}/answers`)).body.total, { timeout: 20_000 })
-    .toBe(1);
+  await expect.poll(async () => (await to.request('GET', `/standing/${items[0]!.id}/answers`)).body.total).toBe(1);
+});
+
+test('standing queries are stored before the memories of their group and of later ones', async () => {
+  const [from, to] = [await start(), await start()];
+  await from.request('POST', '/standing', { body: { query: 'Where does Ana work?' } });
+  await from.add({ content: 'Ana works at the lighthouse.' });
+  const [head, query, memory] = jsonLines((await from.request('GET', '/export')).text);
+  const memories = Array.from({ length: 400 }, (_, no) => ({
+    ...memory,
+    id: ID.slice(0, -3) + String(no).padStart(3, '0'),
+    content: `Ana works at lighthouse number ${no}.`,
+  }));
+  await post(to, [head!, ...memories.slice(0, 20), query!, ...memories.slice(20)]);
+  const { items } = (await to.request('GET', '/audit?limit=100')).body;
+  const actions = (items as unknown as readonly { action: string }[]).map(({ action }) => action).toReversed();
+  expect(actions.filter((action) => action === 'import').length).toBeGreaterThan(1);
+  expect(actions.indexOf('standing.add')).toBeLessThan(actions.indexOf('import'));
+});
+
+test('an import of old memories is told of as of now, so it purges no events that came before it', async () => {
+  const folder = tempFolder();
+  const to = await start({ folder });
+  await to.add({ content: 'Said here today.' });
+  const old = { type: 'memory', id: ID, content: 'Said long ago.', created_at: '2020-01-01T00:00:00Z' };
+  await post(to, [{ ...old, last_seen_at: old.created_at }]);
+  const store = openStore(`${folder}/cairn.sqlite`, { role: 'worker' });
+  store.write(() => purgeEvents(store, { before: Date.parse('2021-01-01'), rows: 100, limit: 100 }));
+  store.close();
+  const { items } = (await to.request('GET', '/events')).body;
+  expect(items).toMatchObject([{ kind: 'memory.stored' }, { kind: 'memory.stored', id: ID }]);
 });
 
 test('an export counts what is not in it', async () => {
-  const api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
-  onTestFinished(() => api.stop());
+  const api = await start({ settings: { OM_EMBEDDINGS: 'none' } });
   const made = await api.request('POST', '/webhooks', { body: { url: 'https://example.com/hooks' } });
   expect([made.status, made.text]).toEqual([201, expect.anything()]);
   const { text } = await api.request('GET', '/export');
@@ -282,8 +336,7 @@ test('an export counts what is not in it', async () => {
 });
 
 test('without a key in the settings this machine exports and imports without one', async () => {
-  const api = await startApi({ folder: tempFolder(), settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' } });
-  onTestFinished(() => api.stop());
+  const api = await start({ settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' } });
   const { text } = await post(api, [{ type: 'memory', id: ID, content: 'Kept.' }, { type: 'end' }]);
   expect(jsonLines(text).at(-1)).toMatchObject({ stored: { memory: 1 }, complete: true });
   const exported = await api.request('GET', '/export', { key: null });
@@ -294,8 +347,7 @@ test('without a key in the settings this machine exports and imports without one
 });
 
 test('links of parts that a new reading of a document took away are kept away, too', async () => {
-  const api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, workers: true });
-  onTestFinished(() => api.stop());
+  const api = await start({ settings: { OM_EMBEDDINGS: 'none' }, workers: true });
   const read = async (keeper: string) => {
     const data = `# Zoo\n\n${`The ${keeper} writes down what the bison eats each day. `.repeat(20)}\n`;
     const body = { content_type: 'text/markdown', data, user_id: 'ana', external_id: 'zoo' };

@@ -1,8 +1,11 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
 import { plantedValues } from '../engine/privacy/planted-values.ts';
+import { jsonLines } from '../support/portable.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -13,7 +16,8 @@ const MAIL = planted.get('email')!;
 
 describe('what is added', () => {
   let api: TestApi;
-  beforeAll(async () => void (api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } })));
+  const folder = tempFolder();
+  beforeAll(async () => void (api = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' } })));
   afterAll(() => api.stop());
   const setPolicy = (secrets: string, personal: string) =>
     api.request('PUT', '/settings/privacy', { body: { secrets, personal } });
@@ -92,6 +96,58 @@ describe('what is added', () => {
     expect((await add({ content: 'x y z', external_id: KEY })).status).toBe(422);
   });
 
+  test('has no secret in the conditions of a standing query', async () => {
+    await setPolicy('redact', 'off');
+    const filters = { tags: [KEY], metadata: { token: KEY, team: { $in: ['a', KEY] } }, sessions: ['s1'] };
+    const { status, body } = await api.request('POST', '/standing', { body: { query: 'which deploy?', filters } });
+    expect(status).toBe(201);
+    expect(body['filters']).toEqual({
+      tags: ['[REDACTED:github_key]'],
+      metadata: { token: '[REDACTED:github_key]', team: { $in: ['a', '[REDACTED:github_key]'] } },
+      sessions: ['s1'],
+    });
+    const file = new Database(path.join(folder, 'cairn.sqlite'), { readonly: true });
+    const rows = file.prepare('SELECT query, filter, given FROM standing_queries').all();
+    file.close();
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(KEY);
+    await setPolicy('refuse', 'off');
+    const refused = await api.request('POST', '/standing', { body: { query: 'which deploy?', filters } });
+    expect([refused.status, refused.text.includes(KEY)]).toEqual([422, false]);
+  });
+
+  test('has no secret in the URL of a page, which no marker could stand in', async () => {
+    await setPolicy('redact', 'off');
+    const url = `https://example.com/report?access_token=${KEY}`;
+    const { status, text } = await api.request('POST', '/memory/ingest/url', { body: { url } });
+    expect([status, text.includes(KEY)]).toEqual([422, false]);
+    expect(text).toContain('url: holds a sensitive value');
+    expect((await api.request('GET', '/documents')).body['total']).toBe(0);
+  });
+
+  test('has no secret where an import brings it as an author, a URL or the key of an item', async () => {
+    await setPolicy('redact', 'off');
+    const at = 1_795_000_000_000;
+    const times = { created_at: at, updated_at: at, read_at: at };
+    const document = { type: 'document', user_id: 'ana', source: 'url', chunks: 0, authors: [KEY], ...times };
+    const item = { namespace: 'a', key: KEY };
+    const lines = [
+      { ...document, id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd01', url: 'https://example.com/a' },
+      { ...document, id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd02', url: `https://example.com/?token=${KEY}` },
+      { type: 'memory', id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd03', user_id: 'ana', content: 'an item', item },
+    ];
+    const { text } = await api.request('POST', '/import', {
+      body: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+      headers: { 'content-type': 'application/x-ndjson' },
+    });
+    expect(jsonLines(text).at(-1)).toMatchObject({ stored: { document: 1 }, refused: { document: 1, memory: 1 } });
+    const file = new Database(path.join(folder, 'cairn.sqlite'), { readonly: true });
+    expect(file.prepare('SELECT authors FROM document_generations').pluck().all()).toEqual([
+      '["[REDACTED:github_key]"]',
+    ]);
+    file.close();
+  });
+
   test('follows the policy that the tenant has, which only an admin sets', async () => {
     expect((await setPolicy('mark', 'nonsense')).status).toBe(400);
     expect((await api.request('GET', '/settings/privacy')).body).toEqual({ secrets: 'off', personal: 'off' });
@@ -125,6 +181,21 @@ describe('a document', () => {
     expect(content.replaceAll(/\s/g, '')).toBe(
       text.replace(pem, '[REDACTED:private_key]').replace(MAIL, '[REDACTED:email]').replaceAll(/\s/g, ''),
     );
+  });
+
+  test('shows no sensitive value as its author', async () => {
+    const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'redact' };
+    const api = await startApi({ folder: tempFolder(), workers: true, settings });
+    onTestFinished(() => api.stop());
+    const text = `---\nauthor: ${MAIL}\n---\n\nWe meet at noon.\n`;
+    const { body } = await api.request('POST', '/memory/ingest', { body: { text, content_type: 'text/markdown' } });
+    const id = body['document_id'] as string;
+    await vi.waitFor(async () => expect((await api.request('GET', `/documents/${id}`)).body.state).toBe('ready'), {
+      timeout: 120_000,
+    });
+    const shown = await api.request('GET', `/documents/${id}`);
+    expect(shown.body['authors']).toEqual(['[REDACTED:email]']);
+    expect(shown.text).not.toContain(MAIL);
   });
 
   test('fails if the policy refuses it', async () => {

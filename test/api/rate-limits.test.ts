@@ -5,8 +5,9 @@ import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const SETTINGS = { OM_EMBEDDINGS: 'none' };
+/** Without threads: what a key has left is counted on this thread in any case. */
 const start = (settings: Record<string, string> = {}, folder = tempFolder()) =>
-  startApi({ folder, settings: { ...SETTINGS, ...settings } });
+  startApi({ folder, settings: { ...SETTINGS, ...settings }, threads: false });
 const query = (api: TestApi, key?: string) =>
   api.request('POST', '/memory/query', { body: { query: 'x' }, ...(key === undefined ? {} : { key }) });
 const batch = (api: TestApi, count: number) =>
@@ -143,6 +144,9 @@ describe('quotas', () => {
 
   test('a tenant at its disk gets 507, and a delete makes room', async () => {
     await using api = await start({ OM_TENANT_MAX_MB: '1' });
+    const { document_id: document } = (
+      await api.request('POST', '/memory/ingest', { body: { text: 'a document', content_type: 'md' } })
+    ).body;
     const statuses: number[] = [];
     for (let at = 0; at < 30 && statuses.at(-1) !== 507; at++) {
       statuses.push((await add(api, `${at} ${'x'.repeat(200_000)}`)).status);
@@ -153,6 +157,17 @@ describe('quotas', () => {
     const patch = (body: object) => api.request('PATCH', `/memory/${items[0]!.id}`, { body });
     // What a change replaces is kept, so changes take disk, too.
     expect((await patch({ content: 'small' })).body.code).toBe('storage_full');
+    const replacement = { text: 'another text', content_type: 'md' };
+    expect((await api.request('PUT', `/documents/${String(document)}`, { body: replacement })).status).toBe(507);
+    // Links, standing queries and webhooks are rows without a memory of their own.
+    const [src, dst] = [items[0]!.id, items[1]!.id];
+    for (const [path, body] of [
+      ['/memory/link', { src, dst, type: 'supports' }],
+      ['/memory/contradict', { a: src, b: dst }],
+      ['/standing', { query: 'where is the harbour?' }],
+      ['/webhooks', { url: 'https://example.com/hook' }],
+    ] as const)
+      expect([path, (await api.request('POST', path, { body })).status]).toEqual([path, 507]);
     expect((await patch({ status: 'archived' })).status).toBe(200);
     for (const { id } of items) await api.request('DELETE', `/memory/${id}`);
     expect((await add(api, 'small')).status).toBe(202);

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { mediaTypeOf, parseJson, readBytes } from '../../src/api/read-body.ts';
+import { mediaTypeOf, parseJson, readBytes, readJson } from '../../src/api/read-body.ts';
+import { turnsDuring } from '../support/turns-during.ts';
 
 function upload(headers: Record<string, string> = {}): PassThrough & IncomingMessage {
   return Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage;
@@ -54,6 +55,14 @@ describe('a body', () => {
       expect(() => parseJson(bytes)).not.toThrow(/canary/);
     }
   });
+});
+
+test('a body of many values is parsed in turns with other requests', async () => {
+  const request = upload({ 'content-type': 'application/json' });
+  const value = Array.from({ length: 90_000 }, (_, no) => no % 10);
+  request.end(JSON.stringify({ value }));
+  const turns = await turnsDuring(async () => expect(await readJson(request)).toMatchObject({ value: { value } }));
+  expect(turns).toBeGreaterThan(2);
 });
 
 describe('a content type', () => {

@@ -130,6 +130,26 @@ test('a replay of then holds for parts of a document, until the document is repl
   expect((await again()).body).toMatchObject({ matches: [], missing: idsOf(asked.body.matches) });
 });
 
+test('a replay of then holds after the sector of a memory was corrected', async () => {
+  await using served = await startApi({ folder: tempFolder(), workers: true });
+  const { id } = await served.add({ content: 'I rode the harbour ferry to Bergen yesterday.' });
+  const ready = (sector: string) =>
+    vi.waitFor(
+      async () => {
+        const { body } = await served.request('GET', `/memory/${id}`);
+        expect(body).toMatchObject({ state: 'ready', primary_sector: sector });
+      },
+      { timeout: 60_000 },
+    );
+  await ready('episodic');
+  const asked = await served.request('POST', '/memory/query', { body: { query: 'harbour ferry' } });
+  expect(idsOf(asked.body.matches)).toEqual([id]);
+  await served.request('PATCH', `/memory/${id}`, { body: { metadata: { sector: 'procedural' } } });
+  await ready('procedural');
+  const again = await served.request('POST', `/recalls/${asked.body['recall_id'] as string}/replay`);
+  expect(again.body.matches).toEqual(asked.body.matches);
+});
+
 test('a replay of today shows what moved, came and went, and why, and changes nothing', async () => {
   const stays = await add('The harbour ferry leaves at nine.');
   const superseded = await add('The harbour ferry costs five.');

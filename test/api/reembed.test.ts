@@ -10,7 +10,7 @@ const NEW = { ...OLD, dimensions: 512 };
 async function startChanged(): Promise<TestApi> {
   const folder = tempFolder();
   {
-    await using before = await startApi({ folder, settings: { OM_VEC_DIM: '256' }, workers: true });
+    await using before = await startApi({ folder, settings: { OM_VEC_DIM: '256' }, workers: true, threads: false });
     const { token } = await before.add({ content: 'The ferry to Oslo leaves at noon' });
     await (await before.engine.tenant('default')).waitFor(token, 120_000);
   }
@@ -49,11 +49,11 @@ test('a start says whether it goes live without what the model refuses, and noth
 test('memories without vectors of the live model are said to need them', async () => {
   const folder = tempFolder();
   {
-    await using words = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' }, workers: true });
+    await using words = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' }, workers: true, threads: false });
     const { token } = await words.add({ content: 'The ferry to Oslo leaves at noon' });
     await (await words.engine.tenant('default')).waitFor(token, 120_000);
   }
-  await using api = await startApi({ folder, settings: { OM_VEC_DIM: '256' } });
+  await using api = await startApi({ folder, settings: { OM_VEC_DIM: '256' }, threads: false });
   expect((await api.request('GET', '/admin/reembed')).body).toMatchObject({
     state: 'needed',
     done: 0,
@@ -78,7 +78,7 @@ test('which model answers stands in /health, /ready and /stats', async () => {
 });
 
 test('only an admin may, and with OM_EMBEDDINGS=none nobody', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
   expect(await api.request('GET', '/admin/reembed')).toMatchObject({
     status: 200,
     body: { state: 'current', live: null },

@@ -79,7 +79,7 @@ describe('a tenant’s defaults for its queries', () => {
   });
 
   test('come before the settings, and the request before them', async () => {
-    await using strict = await startApi({ folder: tempFolder(), settings: { OM_MIN_SCORE: '1' } });
+    await using strict = await startApi({ folder: tempFolder(), settings: { OM_MIN_SCORE: '1' }, threads: false });
     await strict.add({ content: 'an otter swims in the river' });
     const count = async (fields: object) => {
       const body = { query: 'otter of another river', reinforce: false, ...fields };
@@ -95,8 +95,8 @@ describe('a tenant’s defaults for its queries', () => {
 
   test('are seen at once by another process that serves the same files', async () => {
     const folder = tempFolder();
-    await using one = await startApi({ folder });
-    await using other = await startApi({ folder });
+    await using one = await startApi({ folder, threads: false });
+    await using other = await startApi({ folder, threads: false });
     await one.add({ content: 'an otter swims in the river' });
     const profiles = async () => {
       const body = { query: 'otter', min_score: 0, explain: true, reinforce: false };
@@ -164,7 +164,11 @@ describe('a tenant’s defaults for its queries', () => {
   });
 
   test('a page of another origin may put them where CORS allows it', async () => {
-    await using open = await startApi({ folder: tempFolder(), settings: { OM_CORS_ORIGINS: 'https://app.example' } });
+    await using open = await startApi({
+      folder: tempFolder(),
+      settings: { OM_CORS_ORIGINS: 'https://app.example' },
+      threads: false,
+    });
     const reply = await fetch(`${open.url}${PATH}`, {
       method: 'OPTIONS',
       headers: {

@@ -216,7 +216,7 @@ describe('a webhook', () => {
   });
 
   test('reaches no private address by a name or without leave', async () => {
-    await using strict = await startApi({ folder: tempFolder() });
+    await using strict = await startApi({ folder: tempFolder(), threads: false });
     const refused = await strict.request('POST', '/webhooks', { body: { url: receiver.url } });
     expect(refused.status).toBe(400);
     expect(refused.body.detail).toContain('OM_WEBHOOK_ALLOW');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -51,4 +51,20 @@ test("another user's memory, an unknown one, wrong parameters and a missing key 
   for (const parameters of ['before=101', 'after=-1', 'before=x', 'session=yes', 'limit=3'])
     expect(await status(`/memory/${ids[0]!}/timeline?${parameters}`), parameters).toBe(400);
   expect((await api.request('GET', `/memory/${ids[0]!}/timeline`, { key: null })).status).toBe(401);
+});
+
+test('memories are read on a reader thread, and not on the one that serves requests', async () => {
+  const other = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' } });
+  onTestFinished(() => other.stop());
+  const metadata = { marked: 'here' };
+  const { id } = await other.add({ content: 'The kettle is on the shelf.', user_id: 'ana', metadata });
+  await other.add({ content: 'The shelf is in the kitchen.', user_id: 'ana', metadata });
+  const parsed = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsed.mockRestore());
+  const { body } = await other.request('GET', `/memory/${id}/timeline`);
+  // The reply itself is parsed by this test.
+  const rows = parsed.mock.calls.filter(([text]) => text === JSON.stringify(metadata));
+  parsed.mockRestore();
+  expect(body['after']).toHaveLength(1);
+  expect(rows).toEqual([]);
 });

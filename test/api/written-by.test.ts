@@ -38,7 +38,7 @@ test('a memory, a link and a revision say which key wrote them, and lists and qu
 });
 
 test('a delete by written_by takes back what a leaked key did, and nothing else', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { leaked, own, stolen } = twoKeys(api);
   const add = async (content: string, key: string) =>
     (await api.request('POST', '/memory/add', { body: { content }, key })).body.id;
@@ -63,7 +63,7 @@ test('a delete by written_by takes back what a leaked key did, and nothing else'
 });
 
 test('what a key imports is written by that key, whatever the file says, and is taken back with it', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { leaked, own, stolen } = twoKeys(api);
   const kept = (await api.request('POST', '/memory/add', { body: { content: 'The pier is made of oak.' }, key: own }))
     .body.id;
@@ -102,7 +102,7 @@ test('what a key imports is written by that key, whatever the file says, and is 
 });
 
 test('an unknown key wrote nothing, and an empty name is refused', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const own = OWN;
   const nothing = await api.request('DELETE', '/memory', { body: { written_by: 'nobody' }, key: own });
   expect(nothing.body).toMatchObject({ deleted: 0, restored: 0, unrestored: 0 });
@@ -110,7 +110,7 @@ test('an unknown key wrote nothing, and an empty name is refused', async () => {
 });
 
 test('a delete by written_by takes items of session logs and puts of items back', async () => {
-  await using api = await startApi({ folder: tempFolder(), settings });
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { leaked, own, stolen } = twoKeys(api);
   const append = (session: string, items: readonly unknown[], key: string) =>
     api.request('POST', `/sessions/${session}/log`, { body: { user_id: 'ana', items, operation_id: items[0] }, key });

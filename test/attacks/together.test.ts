@@ -12,8 +12,10 @@ import { tempFolder } from '../support/temp-folder.ts';
 import { IS_FULL } from './attack.ts';
 
 const KEY = 'an-admin-key-of-this-test-x7';
-/** Memories with much metadata, memories with much text, and how long all attacks go on together. */
-const SIZE = IS_FULL ? { labelled: 3_000, large: 400, seconds: 60 } : { labelled: 50, large: 4, seconds: 2 };
+/** Memories with much metadata, with much text, with values of many parts, and how long all attacks go on together. */
+const SIZE = IS_FULL
+  ? { labelled: 3_000, large: 400, dense: 60, seconds: 60 }
+  : { labelled: 50, large: 4, dense: 5, seconds: 2 };
 const METADATA_BYTES = 15_000;
 const MAX_RSS_MB = 1_024;
 /** Most memory that 14 clients may take who read nothing of their replies (MB). */
@@ -63,6 +65,7 @@ test('the worst of each kind, together, leaves the service alive, within its mem
     again(() => send('POST', '/memory/query', question)),
     again(() => send('POST', '/memory/query', { ...question, explain: true, k: 200, min_score: 0 })),
     again(() => send('POST', '/explain', explanation)),
+    again(() => send('POST', '/memory/query', { query: 'zebra', user_id: 'dense', k: 200, min_score: 0 })),
     again(() => send('POST', '/memory/ingest', bodies[turn++ % bodies.length])),
     again(() => send('DELETE', '/memory', { tags: Array.from({ length: 64 }, (_, no) => `t${no}`) })),
     again(() => send('GET', '/memory/all?user_id=large&l=1000')),
@@ -126,6 +129,11 @@ async function fill(url: string): Promise<void> {
   const labelled = (no: number) => ({ content: `harbour ${no}`, user_id: 'labelled', metadata, tags });
   for (let no = 0; no < SIZE.labelled; no += 50)
     await add(Array.from({ length: 50 }, (_, more) => labelled(no + more)));
+  const value = Array.from({ length: 49_000 }, () => []);
+  for (let no = 0; no < SIZE.dense; no += 1) {
+    const item = { user_id: 'dense', namespace: 'dense', key: `k${no}`, content: `zebra ${no}`, value };
+    expect((await ask(url, 'PUT', '/items', item)).status).toBe(201);
+  }
   for (let no = 0; no < SIZE.large; no += 1) await add([{ content: controlText(no, 150_000), user_id: 'large' }]);
 }
 

@@ -7,7 +7,7 @@ import { jsonLines } from '../support/portable.ts';
 const MEASURE = path.resolve(import.meta.dirname, '../../bench/measure.ts');
 
 test('a store that was exported and imported answers as its source, and all ways in store the same', async () => {
-  const run = await promisify(execFile)(process.execPath, [MEASURE, 'transfer', '600', '40', '1']);
+  const run = await promisify(execFile)(process.execPath, [MEASURE, 'transfer', '300', '40', '1']);
   const figures = new Map(jsonLines(run.stdout).map((line) => [line['figure'], line]));
   expect(figures.get('equal_answers')).toMatchObject({ value: 40, questions: 40 });
   for (const figure of ['import_http_per_s', 'import_cli_per_s', 'import_cli_gzip_per_s'])

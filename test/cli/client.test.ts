@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { connect, ConnectionError, RefusalError, type Client } from '../../src/cli/client.ts';
@@ -12,7 +13,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 /** Hands each request to `answer`, and notes its method. */
 async function startServer(
   answer: http.RequestListener,
-): Promise<{ readonly client: Client; readonly seen: string[] }> {
+): Promise<{ readonly client: Client; readonly seen: string[]; readonly url: string }> {
   const seen: string[] = [];
   const server = http.createServer((request, response) => {
     seen.push(request.method!);
@@ -24,7 +25,8 @@ async function startServer(
     server.closeAllConnections();
     server.close();
   });
-  return { client: connect({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, {}), seen };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { client: connect({ url }, {}), seen, url };
 }
 
 function fileWith(content: string | Buffer, name = 'a.txt'): string {
@@ -130,3 +132,21 @@ test.for<[what: string, change: (file: string) => void]>([
   });
   await expect(client.sendForm('POST', '/a', { fields: {}, file })).rejects.toThrow(ChangedFileError);
 });
+
+test.each<[name: string, ask: (client: Client) => Promise<unknown>]>([
+  ['a question', (client) => client.getStats()],
+  ['a file', (client) => client.sendForm('POST', '/a', { fields: {}, file: fileWith('Words.') })],
+  ['lines', (client) => drain(client.exchangeLines('/a', Readable.from(['{}\n'])))],
+  ['a long reply', (client) => drain(client.receive('/a'))],
+])('a redirect is told and not followed: %s', async (_, ask) => {
+  const elsewhere = await startServer((_request, response) => void response.end('{}'));
+  const { client } = await startServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(307, { location: `${elsewhere.url}/a` }).end('moved'));
+  });
+  await expect(ask(client)).rejects.toThrow(`redirects to ${elsewhere.url}/a, which is not followed`);
+  expect(elsewhere.seen).toEqual([]);
+});
+
+async function drain(values: AsyncIterable<unknown>): Promise<void> {
+  for await (const value of values) expect(value).toBeDefined();
+}

@@ -18,6 +18,15 @@ test('a set is stored from a file and run; the next run is compared with it, and
   ];
   fs.writeFileSync(file, JSON.stringify({ name: 'trips', items }));
   const { id } = await api.add({ content: 'The ferry leaves at noon.', user_id: 'ana' });
+  const forbidding = path.join(folder, 'forbidding.json');
+  const forbidden = [{ query: 'boat', user_id: 'ana', expected: ['noon'], forbidden: ['sinks'] }];
+  fs.writeFileSync(forbidding, JSON.stringify({ name: 'boats', items: forbidden }));
+  expect((await cairn('--file', forbidding)).code).toBe(0);
+  const { id: bad } = await api.add({ content: 'The boat sinks.', user_id: 'ana' });
+  const worse = await cairn('boats');
+  expect([worse.code, worse.stdout]).toEqual([1, expect.stringContaining('item 0 shows "sinks"')]);
+  await api.request('DELETE', '/evals/boats');
+  await api.request('DELETE', `/memory/${bad}`);
   const first = await cairn('--file', file);
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(first.stdout).toMatch(/trips +now\nitems +2\nrecall +1\.000\nprecision +1\.000\nrightly empty +1\.000/);

@@ -67,14 +67,15 @@ test('a file of version 1.2 has users and facts of nobody, and its relations are
   const file = make('middle.sqlite', MIDDLE_TABLES, (db) => {
     const at = Date.parse('2025-12-01');
     const memory = db.prepare(
-      `INSERT INTO memories (id, user_id, content, primary_sector, tags, meta, created_at, salience)
-       VALUES (?, ?, ?, 'emotional', '["cat"]', '{}', ?, 0.55)`,
+      `INSERT INTO memories (id, user_id, content, primary_sector, tags, meta, created_at, salience, feedback_score)
+       VALUES (?, ?, ?, 'emotional', '["cat"]', '{}', ?, 0.55, ?)`,
     );
-    memory.run('p1', 'mia', 'The cat makes me happy.', at);
-    memory.run('p2', 'anonymous', 'Nobody said this.', at);
-    const fact = db.prepare(`INSERT INTO temporal_facts VALUES (?, 'The office', 'is in', ?, ?, NULL, 0.8, 1, NULL)`);
-    fact.run('g1', 'Lyon', at);
-    fact.run('g2', 'Turin', at + 1);
+    memory.run('p1', 'mia', 'The cat makes me happy.', at, 0.35);
+    memory.run('p2', 'anonymous', 'Nobody said this.', at, 0);
+    const fact = db.prepare(`INSERT INTO temporal_facts VALUES (?, 'The office', 'is in', ?, ?, ?, 0.8, 1, NULL)`);
+    // OpenMemory ends a fact a millisecond before the next one begins.
+    fact.run('g1', 'Lyon', at, at - 1);
+    fact.run('g2', 'Turin', at, null);
     db.prepare("INSERT INTO temporal_edges VALUES ('e1', 'g1', 'g2', 'before', 1, NULL, 0.5, NULL)").run();
     db.prepare("INSERT INTO waypoints VALUES ('p1', 'p1', 'mia', 1, 1, 1)").run();
     db.prepare("INSERT INTO users VALUES ('mia', 'A summary.', 1, 1, 1)").run();
@@ -83,20 +84,24 @@ test('a file of version 1.2 has users and facts of nobody, and its relations are
   expect([code, stdout]).toEqual([0, expect.stringContaining('4 accepted, 0 known already, 0 rejected')]);
   expect(stdout).toContain('1 waypoint, 0 vectors, 1 summary\nleft out: 1 relation between facts');
   expect(await itemsOf('mia')).toMatchObject([
-    { external_id: 'p1', tags: ['cat'], importance: 0.55, metadata: { sector: 'emotional' } },
+    { external_id: 'p1', tags: ['cat'], importance: 0.55, metadata: { sector: 'emotional', feedback_score: 0.35 } },
   ]);
+  expect((await itemsOf('')).find(({ external_id }) => external_id === 'p2')?.['metadata']).toEqual({
+    sector: 'emotional',
+  });
   const nobodys = (await itemsOf('')).map(({ content }) => content);
-  expect(nobodys).toEqual(
-    expect.arrayContaining(['Nobody said this.', 'The office is in Lyon', 'The office is in Turin']),
-  );
+  expect(nobodys).toEqual(expect.arrayContaining(['Nobody said this.', 'The office is in Turin']));
+  expect(nobodys).not.toContain('The office is in Lyon');
 });
 
 test('a later file has users, projects and facts with their time of validity', async () => {
   const file = make('later.sqlite', LATER_TABLES, (db) => {
     const at = Date.parse('2026-01-05');
     db.prepare(
-      `INSERT INTO memories (id, user_id, project_id, content, primary_sector, tags, meta, created_at, salience)
-       VALUES ('n1', 'pia', 'roof', 'The ladder is short.', 'procedural', '[]', '{}', ?, 0.4)`,
+      `INSERT INTO memories
+         (id, user_id, project_id, content, primary_sector, tags, meta, created_at, salience, feedback_score,
+          coactivations)
+       VALUES ('n1', 'pia', 'roof', 'The ladder is short.', 'procedural', '[]', '{}', ?, 0.4, -0.5, 3)`,
     ).run(at);
     const fact = db.prepare(
       `INSERT INTO temporal_facts VALUES (?, 'pia', 'moves', 'Pia', 'lives in', ?, ?, ?, 0.9, 1, '{"by":"hand"}')`,
@@ -124,7 +129,10 @@ test('a later file has users, projects and facts with their time of validity', a
       valid_to: null,
       metadata: { by: 'hand', project_id: 'moves' },
     },
-    { content: 'The ladder is short.', metadata: { project_id: 'roof', sector: 'procedural' } },
+    {
+      content: 'The ladder is short.',
+      metadata: { project_id: 'roof', sector: 'procedural', feedback_score: -0.5, coactivations: 3 },
+    },
   ]);
   const before = await api.request('POST', '/memory/query', {
     body: { query: 'Where does Pia live?', user_id: 'pia', as_of: '2026-01-05T12:00:00Z', min_score: 0 },

@@ -7,52 +7,16 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import yazl from 'yazl';
-import type { ForeignLine } from '../../src/cli/importers/format.ts';
-import { formatNamed, formatOf } from '../../src/cli/importers/formats.ts';
+import { formatOf } from '../../src/cli/importers/formats.ts';
 import { jsonParts, type JsonPart } from '../../src/cli/json-parts.ts';
 import { openSource } from '../../src/cli/open-source.ts';
 import { writeMarkdown } from '../../src/cli/write-markdown.ts';
 import { createRandom } from '../../src/engine/random.ts';
 import { chooseSeed } from '../support/add-checker.ts';
+import { importFrom, importJson, textsOf } from '../support/import-from.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** What importers bring over, and that they count all else by name. */
-
-interface Outcome {
-  readonly lines: readonly ForeignLine[];
-  readonly read: number;
-  readonly skipped: Readonly<Record<string, number>>;
-  readonly passedOver: readonly string[];
-  readonly damages: readonly string[];
-}
-
-async function importFrom(format: string, target: string): Promise<Outcome> {
-  const lines: ForeignLine[] = [];
-  const skipped: Record<string, number> = {};
-  const passedOver: string[] = [];
-  const damages: string[] = [];
-  let read = 0;
-  const source = await openSource(target);
-  const context = {
-    source,
-    userId: undefined,
-    read: () => void (read += 1),
-    skip: (reason: string) => void (skipped[reason] = (skipped[reason] ?? 0) + 1),
-    passOver: (field: string) => void passedOver.push(field),
-    damaged: (message: string) => void damages.push(message),
-  };
-  for await (const line of formatNamed(format).lines(context)) lines.push(line);
-  source.close();
-  return { lines, read, skipped, passedOver, damages };
-}
-
-function importJson(format: string, value: unknown): Promise<Outcome> {
-  const file = path.join(tempFolder(), 'conversations.json');
-  fs.writeFileSync(file, JSON.stringify(value));
-  return importFrom(format, file);
-}
-
-const textsOf = ({ lines }: Outcome) => lines.flatMap(({ content }) => (typeof content === 'string' ? [content] : []));
 
 test('texts of every kind of content of ChatGPT come over, and parts without text are counted by their types', async () => {
   const contents: object[] = [

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { callTool, connectStdio, ERAS, type Era } from '../support/mcp-client.ts';
@@ -63,6 +66,31 @@ test('talks to a running server with the key, the user and the tools of its opti
   expect((await careful.listTools()).tools.map(({ name }) => name)).not.toContain('forget');
   await careful.close();
 });
+
+test('a redirect is told and not followed, so the key goes nowhere else', async () => {
+  const seen: (string | undefined)[] = [];
+  const elsewhere = http.createServer(({ headers }, response) => {
+    seen.push(headers.authorization);
+    response.end('{}');
+  });
+  const here = http.createServer(({ url }, response) => {
+    if (url === '/health') return void response.end('{"ok":true,"embedding":{}}');
+    response.writeHead(307, { location: addressOf(elsewhere) }).end();
+  });
+  for (const server of [elsewhere, here]) await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => [elsewhere, here].forEach((server) => server.close()));
+  const input = `${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list' })}\n`;
+  const { stdout } = await runCairn(['mcp', '--url', addressOf(here), '--key', 'mine'], { input });
+  expect(JSON.parse(stdout)).toMatchObject({
+    id: 7,
+    error: { message: expect.stringContaining('redirects to') as string },
+  });
+  expect(seen).toEqual([]);
+});
+
+function addressOf(server: http.Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 test('a wrong key, a line that is no JSON and a server that is not there are told', async () => {
   await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });

@@ -82,3 +82,41 @@ test('scan looks through items, earlier versions, session logs, recalls and eval
     expect(items).toMatchObject([{ user_id: 'ana', expected: ['[REDACTED:github_key]'] }]);
   }
 });
+
+test('scan looks through the fields of documents and standing queries, and lists addresses that it cannot redact', async () => {
+  const folder = tempFolder();
+  const settings = { OM_DB_PATH: path.join(folder, 'cairn.sqlite') };
+  const key = plantedValues(createRandom(4), 1).find(({ kind }) => kind === 'github_key')!.value;
+  const document = {
+    content_type: 'md',
+    text: '# Notes',
+    title: `Notes on ${key}`,
+    metadata: { by: key },
+    user_id: 'ana',
+  };
+  const question = { query: `who uses ${key}`, filters: { tags: [key] }, user_id: 'ana' };
+  let [documentId, standingId] = ['', ''];
+  {
+    await using api = await startApi({ folder });
+    const handedIn = await api.request('POST', '/memory/ingest', { body: { ...document, external_id: key } });
+    documentId = String(handedIn.body['document_id']);
+    standingId = String((await api.request('POST', '/standing', { body: question })).body['id']);
+  }
+  const found = await runCairn(['scan'], { settings });
+  expect(found.stdout).toContain(`github_key: ${documentId} ${documentId} ${standingId}`);
+  expect(found.stdout).toContain('found in 1 document, 1 standing query; 1 address of documents');
+  expect(found.stdout + found.stderr).not.toContain(key);
+  expect((await runCairn(['scan', '--user', 'ben'], { settings })).stdout).toContain('No sensitive values');
+  expect((await runCairn(['scan', '--redact', '--yes'], { settings })).stdout).toContain(
+    'redacted: 1 document, 1 standing query; 1 address of documents: hand the documents in again',
+  );
+  expect((await runCairn(['scan'], { settings })).stdout).toContain('found in 0 memories; 1 address of documents');
+  {
+    await using api = await startApi({ folder });
+    const { body } = await api.request('GET', `/documents/${documentId}`);
+    expect(body).toMatchObject({ title: 'Notes on [REDACTED:github_key]', metadata: { by: '[REDACTED:github_key]' } });
+    const { body: standing } = await api.request('GET', `/standing/${standingId}`);
+    expect(standing).toMatchObject({ query: 'who uses [REDACTED:github_key]' });
+    expect(JSON.stringify(standing)).not.toContain(key);
+  }
+});

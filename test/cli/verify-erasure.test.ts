@@ -1,11 +1,15 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { ERASE_PENDING } from '../../src/engine/commands/erase.ts';
 import type { Searched } from '../../src/engine/for-admin.ts';
 import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
+import { findInfo } from '../../src/engine/store/store-info.ts';
+import { withStore } from '../support/add-checker.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from './run-cairn.ts';
@@ -15,25 +19,39 @@ const RARE = 'Quillfeather hides the Zanzibarite ledger below the old lighthouse
 const COMMON = 'They told us to come and take the other way home next week.';
 
 let api: TestApi;
+let isServing: boolean;
 let folder: string;
 let database: string;
 beforeEach(async () => {
   folder = tempFolder();
   database = path.join(folder, 'cairn.sqlite');
   api = await startApi({ folder, workers: true });
+  isServing = true;
 });
-afterEach(() => api.stop());
+afterEach(() => stopServing());
+
+async function stopServing(): Promise<void> {
+  if (isServing) await api.stop();
+  isServing = false;
+}
 
 const addReady = async (content: string) => {
   const { id, token } = await api.add({ content, user_id: 'ana' });
   await (await api.engine.tenant('default')).waitFor(token, 120_000);
   return id;
 };
-/** Erases a memory and waits until its words have left the pages of the file and of its log. */
+/** Waits until erased words have left the pages of the file and of its log, and sees that none of a receipt is left. */
+const expectCleaned = async (receipt: string) => {
+  await expect
+    .poll(() => withStore(folder, (store) => findInfo(store, ERASE_PENDING)), { interval: 100 })
+    .toBeUndefined();
+  expect((await search([receipt])).remains).toEqual([]);
+};
+/** Erases a memory until nothing of it is left. */
 const erase = async (id: string) => {
-  const { body } = await api.request('DELETE', `/memory/${id}`);
-  await expect.poll(() => search([String(body['erasure'])]).then((found) => found.remains)).toEqual([]);
-  return String(body['erasure']);
+  const receipt = String((await api.request('DELETE', `/memory/${id}`)).body['erasure']);
+  await expectCleaned(receipt);
+  return receipt;
 };
 const search = async (args: readonly string[], settings: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr } = await runCairn(['verify-erasure', ...args, '--json'], {
@@ -72,10 +90,36 @@ test('a delete leaves a receipt without any text, in a chain; nothing is found o
     expect.arrayContaining([database, `word index of ${database}`, `${folder}/cairn.control.sqlite`]),
   );
 
+  const calls = [`${receiptId}.${'A'.repeat(22)}`, receiptId!, `01a217ca-ba73-7058-99b6-f5c8891f6a95.${salt}`];
+  for (const call of calls) {
+    const { code, stdout } = await runCairn(['verify-erasure', call], { settings: { OM_DB_PATH: database } });
+    expect([call, code, stdout]).toEqual([call, 2, '']);
+  }
+
   const broken = new Database(database);
   broken.prepare(`UPDATE erasures SET ids = '[]'`).run();
   broken.close();
   expect(await search([receipt])).toMatchObject({ code: 1, chain: { brokenAt: 1 } });
+});
+
+test('nothing is found of a memory that was gathered, though the file names its consolidation', async () => {
+  for (const end of ['.', ', and in winter too.'])
+    await addReady(`Ana swims every Monday morning at the city pool before work${end}`);
+  await api.request('POST', '/consolidations?wait=60000', { body: { user_id: 'ana' } });
+  const { body } = await api.request('DELETE', '/users/ana/memories');
+  expect(body).toMatchObject({ deleted: 3 });
+  await expectCleaned(String(body['erasure']));
+});
+
+test('what a receipt shows is all that its hash covers, so that anybody can check it', async () => {
+  await api.request('DELETE', `/memory/${await addReady(RARE)}`);
+  const [listed] = (await api.request('GET', '/erasures')).body.items;
+  const { body: receipt } = await api.request('GET', `/erasures/${listed!.id}`);
+  const { chain_no, id, kind, key, begun_at, closed_at, by, counts, searched, salt_hash: salted } = receipt;
+  const lists = [{ by, counts, searched, salted }, receipt['ids'], receipt['word_hashes'], receipt['phrase_hashes']];
+  const covered = [chain_no, id, kind, key, begun_at, closed_at, ...lists.map((list) => JSON.stringify(list))];
+  const hash = createHash('sha256').update(Buffer.alloc(32)).update(JSON.stringify(covered)).digest('hex');
+  expect(receipt['hash']).toBe(hash);
 });
 
 test('deletes of users, documents, items and namespaces have receipts, too', async () => {
@@ -96,7 +140,7 @@ describe('remains are found', () => {
     ['of common words in their order', COMMON],
   ])('in a free page of the database, %s', async (_, text) => {
     const receipt = await erase(await addReady(text));
-    await api.stop();
+    await stopServing();
     const db = new Database(database);
     db.pragma('secure_delete = OFF');
     db.exec('CREATE TABLE planted (text TEXT)');
@@ -111,7 +155,6 @@ describe('remains are found', () => {
     const [offset] = found.places.find(({ place }) => place === database)!.at;
     const bytes = fs.readFileSync(database).subarray(Number(offset), Number(offset) + 80);
     expect(bytes.toString('utf8').toLowerCase()).toContain(text.toLowerCase().split(' ')[0]!.slice(0, 4));
-    api = await startApi({ folder });
   });
 
   test('in the log, in an upload, in a backup and in a file that is shown', async () => {
@@ -139,25 +182,41 @@ describe('remains are found', () => {
     fs.rmSync(upload);
   });
 
-  test.each([
-    'cairn.control.sqlite',
-    'cairn.rates.sqlite',
-    'cairn.budget-0123456789ab.sqlite',
-    'cairn.llm-budget-0123456789ab.sqlite',
-  ])('in %s of the service, and in its log', async (name) => {
+  test('at the place of the whole phrase, in whatever capitals and language', async () => {
+    const file = path.join(folder, 'notes.txt');
+    const before = 'A blue sky. ';
+    fs.writeFileSync(file, `${before}A BLUE car of Zoran stands there. Там стоит зелёный привет.`);
+    const words = path.join(folder, 'words.txt');
+    const placeOf = async (given: string) => {
+      fs.writeFileSync(words, given);
+      return (await search(['--words', words, '--path', file])).places.find(({ place }) => place === file)!.at;
+    };
+    expect(await placeOf('привет')).toEqual([String(Buffer.byteLength(fs.readFileSync(file, 'utf8')) - 13)]);
+    expect(await placeOf('blue car of zoran')).toContain(String(before.length + 2));
+  });
+
+  test('in each file of the service, and in its log', async () => {
     const receipt = await erase(await addReady(RARE));
-    await api.stop();
-    const file = path.join(folder, name);
-    const db = new Database(file);
-    db.pragma('journal_mode = WAL');
-    db.pragma('wal_autocheckpoint = 0');
-    db.exec('CREATE TABLE planted (text TEXT)');
-    db.prepare('INSERT INTO planted VALUES (?)').run(RARE);
-    expect((await search([receipt])).remains).toEqual([`${file}-wal`]);
-    db.pragma('wal_checkpoint(TRUNCATE)');
-    db.close();
-    expect(await search([receipt])).toMatchObject({ code: 1, remains: [file] });
-    api = await startApi({ folder: tempFolder() });
+    await stopServing();
+    const names = ['control', 'rates', 'budget-0123456789ab', 'llm-budget-0123456789ab'];
+    const files = names.map((name) => path.join(folder, `cairn.${name}.sqlite`));
+    const planted = files.map((file) => {
+      const db = new Database(file);
+      db.pragma('journal_mode = WAL');
+      db.pragma('wal_autocheckpoint = 0');
+      db.exec('CREATE TABLE planted (text TEXT)');
+      db.prepare('INSERT INTO planted VALUES (?)').run(RARE);
+      return db;
+    });
+    const inLogs = await search([receipt]);
+    expect(inLogs.remains.toSorted()).toEqual(files.map((file) => `${file}-wal`).toSorted());
+    for (const db of planted) {
+      db.pragma('wal_checkpoint(TRUNCATE)');
+      db.close();
+    }
+    const inFiles = await search([receipt]);
+    expect(inFiles.code).toBe(1);
+    expect(inFiles.remains.toSorted()).toEqual(files.toSorted());
   });
 
   test('in the folder of backups, packed or not', async () => {
@@ -176,13 +235,12 @@ describe('remains are found', () => {
 
   test('in the word index, whose pages hold words in pieces', async () => {
     const receipt = await erase(await addReady(RARE));
-    await api.stop();
+    await stopServing();
     const db = new Database(database);
     db.prepare(`INSERT INTO memory_text (rowid, content) VALUES (99999, ?)`).run('Quillfeather');
     db.close();
     const { remains } = await search([receipt]);
     expect(remains).toContain(`word index of ${database}`);
-    api = await startApi({ folder });
   });
 
   test.skipIf(inject('redisUrl') === null)('in Redis', async () => {

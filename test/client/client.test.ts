@@ -18,8 +18,9 @@ async function startServer(answer: (attempt: number, response: http.ServerRespon
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const connection: ClientOptions = { url: `http://127.0.0.1:${port}`, key: 'secret-key', ...options };
-  return { client: createClient(connection), seen };
+  const url = `http://127.0.0.1:${port}`;
+  const connection: ClientOptions = { url, key: 'secret-key', ...options };
+  return { client: createClient(connection), seen, url };
 }
 
 function refuse(response: http.ServerResponse, status: number, headers: http.OutgoingHttpHeaders = {}): void {
@@ -92,6 +93,22 @@ test('what answers without being a Cairn server is told', async () => {
   const { client } = await startServer(page);
   await expect(client.getHealth()).rejects.toMatchObject({ code: 'no_cairn', status: 404 });
 });
+
+test.each([301, 302, 303, 307, 308])(
+  'a redirect with status %d is an error, and nothing goes where it leads',
+  async (status) => {
+    const elsewhere = await startServer((_attempt, response) => accept(response, {}));
+    const location = `${elsewhere.url}/there?secret=1`;
+    const { client, url } = await startServer(
+      (_attempt, response) => void response.writeHead(status, { location }).end(),
+      { headers: { 'x-api-key': 'secret-key' } },
+    );
+    const message = `${url} redirects to ${elsewhere.url}/there, which is not followed: give the address of the server itself`;
+    await expect(client.getStats()).rejects.toMatchObject({ code: 'no_cairn', status, message });
+    await expect(client.addMemory({ content: 'Words.' })).rejects.toMatchObject({ code: 'no_cairn', message });
+    expect(elsewhere.seen).toEqual([]);
+  },
+);
 
 test('a stream that is none is told', async () => {
   const { client } = await startServer((_attempt, response) => accept(response, { items: [] }));

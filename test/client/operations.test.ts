@@ -28,7 +28,7 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     const input = { ...example, ...inPath };
     const reply = client[route.name]!(input);
     if (reply instanceof Promise) await reply;
-    else for await (const event of reply) expect(event).toBeUndefined();
+    else for await (const event of reply) expect(event).toMatchObject({ event: 'gone' });
     const [{ url, init }] = sent as [(typeof sent)[0]];
     const place = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(inPath[name]!));
     const { pathname, searchParams } = new URL(url);
@@ -49,16 +49,16 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     const own = names.filter((name) => !fieldsOf(body?.json).includes(name));
     const reply = client[route.name]!({ ...inPath, ...Object.fromEntries(own.map((name) => [name, 'given'])) });
     if (reply instanceof Promise) await reply;
-    else for await (const event of reply) expect(event).toBeUndefined();
+    else for await (const event of reply) expect(event).toMatchObject({ event: 'gone' });
     expect([...new URL(targets[0]!).searchParams.keys()]).toEqual(own);
   });
 });
 
-/** A reply without content, of the type that the request accepts. */
+/** A reply without content, or a stream that ends at once, as the request accepts. */
 function emptyReply({ headers }: RequestInit): Response {
   const type = new Headers(headers).get('accept');
   if (type !== 'text/event-stream') return new Response('{}');
-  return new Response('', { headers: { 'content-type': type } });
+  return new Response('event: gone\ndata: {}\n\n', { headers: { 'content-type': type } });
 }
 
 function fieldsOf(schema: z.ZodType | undefined): string[] {

@@ -74,8 +74,10 @@ try:
     Client(sys.argv[1], "secret", retries=0).get_health()
     print(json.dumps("answered"))
 except CairnError as error:
-    print(json.dumps("refused"))`;
-  expect(await runPython(program, `http://127.0.0.1:${(here.address() as AddressInfo).port}`)).toBe('refused');
+    print(json.dumps([error.code, str(error)]))`;
+  const origin = `http://127.0.0.1:${(here.address() as AddressInfo).port}`;
+  const sentence = expect.stringMatching(`^${origin} redirects to .*, which is not followed`) as string;
+  expect(await runPython(program, origin)).toEqual(['no_cairn', sentence]);
   expect(keys).toEqual([]);
   for (const server of [elsewhere, here]) server.close();
 });

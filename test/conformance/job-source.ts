@@ -14,6 +14,7 @@ import { createExecutor, type Executor, type ExecutorOptions } from '../../src/w
 import type { DueStep, JobSource, RunWork, Work } from '../../src/workers/job-source.ts';
 import { newMemory } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
+import { sharedParser } from '../support/shared-parser.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** What a source may use besides what it opens itself. */
@@ -275,10 +276,13 @@ function openExecutor(config: Config, places: Pick<ExecutorOptions, 'listPaths' 
   const common = { config, clock: systemClock, metrics };
   const { budget, ...parts } = openParts({ ...common, role: 'worker', onCall: () => {} });
   return {
-    executor: createExecutor({ ...common, ...parts, logger: silentLogger, ...places }),
+    executor: createExecutor({
+      ...{ ...common, ...parts, documentParser: sharedParser(config) },
+      ...{ logger: silentLogger, ...places },
+    }),
     pool: parts.pool,
     async close() {
-      await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+      await parts.pageFetcher?.close();
       budget.close();
     },
   };

@@ -56,7 +56,7 @@ export function describePipeline(name: string, start: (options: PipelineOptions)
   const startWithProvider = async (settings: Readonly<Record<string, string>> = {}) => {
     const provider = await startFakeProvider({ dimensions: DIMENSIONS });
     onTestFinished(() => provider.close());
-    const all = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, OM_LEASE_MS: '2000', ...settings };
+    const all = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, ...settings };
     return { provider, pipeline: await startHere(all) };
   };
 

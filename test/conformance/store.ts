@@ -5,7 +5,10 @@
 import { expect } from 'vitest';
 import type { Tenant } from '../../src/engine/engine.ts';
 import { NAME_KINDS, type MemoryFilter, type NewMemory } from '../../src/engine/types.ts';
-import { decayMemories, expireMemories, runDueSchedules, tendDocuments } from '../../src/engine/upkeep/maintain.ts';
+import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
+import { expireMemories } from '../../src/engine/upkeep/expire-memories.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
+import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { browserTest, openConsole, signIn, useBrowser } from '../support/console-browser.ts';
+import { browserTest, openConsole, show, signIn, useBrowser } from '../support/console-browser.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -129,8 +129,39 @@ describe('asking', () => {
       await page.getByText('Both give the same answer.').waitFor();
       await page.getByRole('tab', { name: 'As code' }).click();
       await page.getByText('cairn.queryMemories(').waitFor();
+      await page.getByText(`${api.url}/mcp/users/dora`, { exact: true }).waitFor();
+      await page.getByText('More settings').click();
+      await page.getByLabel('Floor under scores').fill('0.1');
+      await page.getByLabel('Weight of vectors').fill('0.4');
+      await page.keyboard.press('Enter');
+      await page.getByText('The tool has no vector_weight: the call leaves that out.').waitFor();
+      await page.getByText('"min_score": 0.1').last().waitFor();
+      await show(
+        page,
+        api.url,
+        'ask?query=lighthouse&tab=code&tenant=default&filters.event_time.from=2026-01-01&filters.sessions=a,b',
+      );
+      await page.getByText('"since": "2026-01-01T00:00:00.000Z"').waitFor();
+      await page.getByText('The tool has no filters.sessions: the call leaves that out.').waitFor();
+      await page.getByText('x-cairn-tenant: default', { exact: true }).waitFor();
     },
   );
+
+  browserTest('the same question, asked again, gets the answer of now', async () => {
+    await using opened = await openConsole(api.url, 'ask?query=who%20bakes%20the%20bread&user_id=baker');
+    const { page } = opened;
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('heading', { name: 'No memory answers this' }).waitFor();
+    await remember('Bruno bakes the bread.', { user_id: 'baker' });
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByRole('article').getByText('Bruno').waitFor();
+    await page.getByRole('tab', { name: 'Compare' }).click();
+    await page.getByText('Both give the same answer.').waitFor();
+    await remember('Bella bakes the bread on Sundays.', { user_id: 'baker' });
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByRole('row').filter({ hasText: 'Bella' }).waitFor();
+    await page.getByText('Both give the same answer.').waitFor();
+  });
 });
 
 describe('changing', () => {

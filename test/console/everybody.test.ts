@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browserTest, openConsole, show, signIn, useBrowser, violationsOf } from '../support/console-browser.ts';
-import { startFilledConsole } from '../support/console-views.ts';
-import { ADMIN_KEY, type TestApi } from '../support/start-api.ts';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { browserTest, openConsole, violationsOf } from '../support/console-browser.ts';
+import { ALL_VIEWS_MS, useFilledConsole, visitAll } from '../support/console-views.ts';
 
 /** The console for those who see it dark, small, by keyboard or not at all; and its size for everybody. */
 
@@ -37,74 +37,53 @@ const CHANGES = [
   'Read again',
 ];
 
-let api: TestApi;
-let views: readonly string[];
-useBrowser();
-
-beforeAll(async () => {
-  ({ api, views } = await startFilledConsole());
-}, 120_000);
-afterAll(() => api.stop());
+const filled = useFilledConsole();
 
 browserTest(
-  'axe finds nothing wrong with any page, and in the dark no contrast that is too low',
+  'no page is refused anything; axe finds nothing wrong with any, and in the dark no contrast that is too low',
   async () => {
-    await using opened = await openConsole(api.url);
-    const { page } = opened;
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await signIn(page, ADMIN_KEY);
-    const found: string[] = [];
-    const look = async (view: string, rules?: readonly string[]) =>
-      found.push(...(await violationsOf(page, rules)).map((violation) => `${view}: ${violation}`));
-    for (const view of views) {
-      await show(page, api.url, view);
-      await look(view);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await look(view, ['color-contrast']);
-      await page.emulateMedia({ colorScheme: 'light' });
+    {
+      await using opened = await openConsole(filled.api.url);
+      await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      expect(await violationsOf(opened.page)).toEqual([]);
     }
+    const found = await visitAll(filled, async (page) => {
+      const light = await violationsOf(page);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      const dark = await violationsOf(page, { rules: ['color-contrast'] });
+      await page.emulateMedia({ colorScheme: 'light' });
+      return [...light, ...dark];
+    });
     expect(found).toEqual([]);
   },
-  300_000,
+  ALL_VIEWS_MS,
 );
 
 browserTest(
   "on a telephone's width nothing is cut off, and axe finds nothing wrong",
   async () => {
-    await using opened = await openConsole(api.url, 'ask', { width: 360 });
-    const { page } = opened;
-    await signIn(page, ADMIN_KEY);
-    const found: string[] = [];
-    for (const view of views) {
-      await show(page, api.url, view);
+    const look = async (page: Page) => {
       const wider = Number(await page.evaluate(OVERFLOW));
-      if (wider > 0) found.push(`${view}: is ${wider} pixels wider than the window`);
-      found.push(...(await violationsOf(page)).map((violation) => `${view}: ${violation}`));
-    }
-    expect(found).toEqual([]);
+      const violations = await violationsOf(page);
+      return wider > 0 ? [`is ${wider} pixels wider than the window`, ...violations] : violations;
+    };
+    expect(await visitAll(filled, look, { width: 360 })).toEqual([]);
   },
-  300_000,
+  ALL_VIEWS_MS,
 );
 
 browserTest(
   'whoever may only read is refused nothing on any page, and is offered nothing to change',
   async () => {
-    const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
-    await using opened = await openConsole(api.url, 'ask');
-    const { page } = opened;
-    const refused: string[] = [];
-    page.on('response', (response) => response.status() === 403 && refused.push(response.url()));
-    await signIn(page, secret);
-    await page.getByRole('heading', { name: 'Ask', exact: true }).waitFor();
-    for (const view of views) {
-      await show(page, api.url, view.replace(/^(decay|evals|admin).*/, 'ask'));
-      for (const name of CHANGES)
-        expect(await page.getByRole('button', { name, exact: true }).count(), `${view} ${name}`).toBe(0);
-    }
-    expect(refused).toEqual([]);
+    const { secret } = filled.api.engine.control.createKey({ tenantId: 'default', role: 'read' });
+    const readable = { ...filled, views: filled.views.filter((view) => !/^(decay|evals|admin)/.test(view)) };
+    const offered = async (page: Page) => {
+      const buttons = await page.getByRole('button').allTextContents();
+      return CHANGES.filter((name) => buttons.includes(name)).map((name) => `offers ${name}`);
+    };
+    expect(await visitAll(readable, offered, { key: secret })).toEqual([]);
   },
-  300_000,
+  ALL_VIEWS_MS,
 );
 
 test('all that the page loads is small', () => {

@@ -56,7 +56,7 @@ browserTest('a PDF that is dropped is followed until a question finds it, and de
   const row = page.getByRole('row').filter({ hasText: 'ferry' });
   await row.getByText('ready').waitFor({ timeout: 120_000 });
   await row.getByRole('link').first().click();
-  await page.getByText('The ferry to Cacilhas leaves at seven.').waitFor();
+  await page.getByLabel('Extracted text').getByText('The ferry to Cacilhas leaves at seven.').waitFor();
   expect(await page.getByText('1 new, 0 kept, 0 removed').count()).toBe(1);
   expect(await violationsOf(page)).toEqual([]);
   await show(page, api.url, 'ask?query=when%20does%20the%20ferry%20leave%3F');

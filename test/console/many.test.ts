@@ -70,21 +70,23 @@ browserTest('names have counts, and their kind and the filter are in the address
   await names.getByRole('button', { name: 'ferry' }).waitFor();
 });
 
-/** Drops a file of this text onto the page, as a mouse does. */
-const DROP = `(() => {
-  const files = new DataTransfer();
-  files.items.add(new File(['# Herons\\n\\nHerons eat frogs.'], 'herons.md', { type: 'text/markdown' }));
+/** Drops onto the page, as a mouse does, what a statement has put into `dropped`. */
+const dropOf = (statement: string) => `(() => {
+  const dropped = new DataTransfer();
+  ${statement};
   const zone = document.querySelector('.drop');
   for (const type of ['dragover', 'drop'])
-    zone.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: files }));
+    zone.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: dropped }));
 })()`;
+const FILE = `dropped.items.add(new File(['# Herons\\n\\nHerons eat frogs.'], 'herons.md', { type: 'text/markdown' }))`;
+const LINK = `dropped.setData('text/uri-list', '# a comment\\r\\nhttp://127.0.0.1:1/link\\r\\n')`;
 
-browserTest('a file that is dropped is read, and read again; an address that may not be fetched says why', async () => {
+browserTest('files and links that are dropped are read, and read again; what may not be fetched says why', async () => {
   await using opened = await openConsole(api.url, 'documents');
   const { page } = opened;
   await signIn(page, ADMIN_KEY);
-  await page.getByText('Drop files here').waitFor();
-  await page.evaluate(DROP);
+  await page.getByText('Drop files or links here').waitFor();
+  await page.evaluate(dropOf(FILE));
   const row = page
     .getByRole('row')
     .filter({ hasText: 'herons.md' })
@@ -101,4 +103,22 @@ browserTest('a file that is dropped is read, and read again; an address that may
   await page.getByLabel('Or the address of a page').fill('http://127.0.0.1:1/page');
   await page.getByRole('button', { name: 'Read it' }).click();
   await page.getByRole('row').filter({ hasText: '127.0.0.1' }).getByText('failed').waitFor();
+  await page.evaluate(dropOf(LINK));
+  await page.getByRole('row').filter({ hasText: '127.0.0.1:1/link' }).getByText('failed').waitFor();
+});
+
+browserTest('parts without a heading are told by their words; a list says why it is empty', async () => {
+  const { body } = await api.request('POST', '/memory/ingest?wait=60000', { body: { text: 'Owls hoot at night.' } });
+  await using opened = await openConsole(api.url, `document/${String(body['document_id'])}`);
+  const { page } = opened;
+  await signIn(page, ADMIN_KEY);
+  await page.getByRole('list', { name: 'Parts' }).getByText('Owls hoot at night.').waitFor();
+  await show(page, api.url, 'documents?user_id=nobody');
+  await page.getByRole('heading', { name: 'No document matches' }).waitFor();
+  await page.getByRole('link', { name: 'Clear filters' }).click();
+  await page.getByRole('row').filter({ hasText: 'ready' }).first().waitFor();
+  await page.goto(`${api.url}/console#/name/nobody`);
+  await page.getByRole('link', { name: 'All names' }).click();
+  await page.getByLabel('Kept under').and(page.getByRole('combobox')).waitFor();
+  expect(await page.title()).toBe('Memories · Cairn');
 });

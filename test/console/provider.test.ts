@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
-  Object.assign(provider, { claims: {}, accessClaims: undefined, spoiled: {}, isDenying: false });
+  Object.assign(provider, { claims: {}, accessClaims: undefined, spoiled: {}, isDenying: false, failing: undefined });
 });
 afterAll(async () => {
   await api.stop();
@@ -116,6 +116,13 @@ describe('over HTTP', () => {
     expect(await call(url, cookie)).toEqual(REFUSED);
     const second = await comeBack();
     expect(await call(second.url, cookie)).toEqual(REFUSED);
+  });
+
+  test.each(['status', 'connection'] as const)('a provider that fails (%s) is told as unavailable', async (failing) => {
+    const { url, cookie } = await comeBack();
+    provider.failing = failing;
+    const { location, session } = await call(url, cookie);
+    expect([location, session]).toEqual([expect.stringContaining('problem=unavailable'), false]);
   });
 
   test.each([

@@ -129,7 +129,21 @@ browserTest('one whose key has a single tenant, and no servers, sees no such fie
   expect(await opened.page.getByRole('group', { name: 'Also ask' }).count()).toBe(0);
 });
 
-async function startAlone() {
-  const api = await startApi({ folder: tempFolder() });
+browserTest('on a machine without keys other servers are offered, too', async () => {
+  await using open = await startAlone({ OM_API_KEY: '', OM_FEDERATION_ALLOW: '127.0.0.1' });
+  const server = { name: 'oulu', url: 'http://127.0.0.1:9' };
+  const added = await fetch(`${open.url}/federation/servers`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(server),
+  });
+  expect(added.status).toBe(201);
+  await using opened = await openConsole(open.url, 'ask?query=ferry');
+  await opened.page.getByRole('group', { name: 'Also ask' }).getByLabel('oulu').check();
+  await opened.page.getByText('not reached').waitFor();
+});
+
+async function startAlone(settings: Readonly<Record<string, string>> = {}) {
+  const api = await startApi({ folder: tempFolder(), settings });
   return { url: api.url, [Symbol.asyncDispose]: () => api.stop() };
 }

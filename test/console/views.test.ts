@@ -72,7 +72,9 @@ browserTest('decay under another λ is looked at, and the lines that would set i
 
 browserTest('a past answer is looked up, judged, and asked again today', async () => {
   const old = await remember('The parcel lies at the neighbour.', 'eva');
-  await post('/memory/query', { query: 'where is the parcel?', user_id: 'eva' });
+  const few = { query: 'where is the parcel?', user_id: 'eva', k: 1 };
+  await remember('The other parcel is where the post office is.', 'eva');
+  await post('/memory/query', few);
   const next = await remember('The parcel lies in the kitchen.', 'eva');
   await post('/memory/supersede', { old_id: old, new_id: next });
   await using opened = await openConsole(api.url, 'recalls?user_id=eva');
@@ -80,6 +82,9 @@ browserTest('a past answer is looked up, judged, and asked again today', async (
   await signIn(page, ADMIN_KEY);
   await page.getByRole('link', { name: 'where is the parcel?' }).click();
   await page.getByText('The parcel lies at the neighbour.').waitFor();
+  const asked = page.getByRole('complementary', { name: 'How it was asked' });
+  await asked.getByRole('link', { name: 'The other parcel is where the post office is.' }).waitFor();
+  await asked.getByText('It comes after the last place.').waitFor();
   await page.getByRole('button', { name: 'Used' }).click();
   await page.locator('button[aria-pressed=true]', { hasText: 'Used' }).waitFor();
   await page.getByRole('tab', { name: 'Today' }).click();
@@ -120,6 +125,14 @@ browserTest('an evaluation set is made, run and shown over time', async () => {
   }
   await page.getByText('right', { exact: true }).waitFor();
   await page.getByText('found 1.00').waitFor();
+  await page.getByRole('button', { name: 'Change it' }).click();
+  await page.getByLabel(/^As JSON/).fill(JSON.stringify({ ...set, items: [{ query: 'any car?', expected: [] }] }));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name: 'any car?' }).waitFor();
+  expect(await page.getByRole('columnheader', { name: 'This run' }).count()).toBe(0);
+  await show(page, api.url, 'evals/boats');
+  await page.getByText('Run the set to see what became of each question').waitFor();
+  expect(await page.getByRole('columnheader', { name: 'This run' }).count()).toBe(0);
 });
 
 browserTest(
@@ -136,7 +149,7 @@ browserTest(
     await using opened = await openConsole(api.url, 'work?state=dead');
     const { page } = opened;
     await signIn(page, ADMIN_KEY);
-    const row = page.getByRole('row').filter({ hasText: 'dead' });
+    const row = page.getByRole('row').filter({ hasText: 'gave up' });
     await row.getByText('damaged beyond repair').waitFor();
     await row.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('its file was removed: hand the document in again').waitFor();

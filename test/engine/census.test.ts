@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createCensusTaker, type Census } from '../../src/engine/census.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
-import { scheduleNames } from '../../src/engine/upkeep/maintain.ts';
+import { scheduleNames } from '../../src/engine/upkeep/schedules.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
 import { claimJobs } from '../../src/engine/store/job-claims.ts';
 import { failJob, finishJob, insertJob } from '../../src/engine/store/jobs.ts';

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';
-import { decayMemories } from '../../src/engine/upkeep/maintain.ts';
+import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
@@ -23,7 +23,7 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
     expect((await fixture.tenant.stats()).memories).toBeGreaterThanOrEqual(0);
   });
 
-  test.runIf(process.env.POSTGRES_ANSWERS)('answers as a tenant in a file, to the last digit', async () => {
+  test('answers as a tenant in a file, to the last digit', async () => {
     await using inFile = await openTestEngine();
     await using inDatabase = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     const [one, other] = [await answersOf(inFile), await answersOf(inDatabase)];
@@ -48,13 +48,16 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   });
 
   test('refuses what is not built, and a folder whose tenant has a file', async () => {
-    const settings = { OM_DATABASE_URL: server.url, REDIS_URL: 'redis://127.0.0.1:1', OM_WORD_INDEX: 'fts5-match' };
-    expect(() => readConfig(settings)).toThrow(/REDIS_URL: queues[^]*OM_WORD_INDEX=fts5-match/);
+    const settings = { OM_DATABASE_URL: server.url, OM_TENANT_MAX_MB: '5', OM_WORD_INDEX: 'fts5-match' };
+    expect(() => readConfig(settings)).toThrow(/OM_TENANT_MAX_MB=5: it is[^]*OM_WORD_INDEX=fts5-match/);
     expect(() => readConfig({ OM_DATABASE_URL: 'mysql://127.0.0.1/x' })).toThrow(
       /OM_DATABASE_URL=\(hidden\): expected/,
     );
     const file = path.join(tempFolder(), 'cairn.sqlite');
     await (await openTestEngine({ file })).close();
+    const settingsOfBoth = { OM_DATABASE_URL: server.url };
+    await expect(openTestEngine({ file, settings: settingsOfBoth })).rejects.toThrow(/move them with `cairn move`/);
+    fs.rmSync(path.join(path.dirname(file), 'cairn.control.sqlite'));
     await expect(openTestEngine({ file, settings: { OM_DATABASE_URL: server.url } })).rejects.toThrow(/has a file at/);
   });
 

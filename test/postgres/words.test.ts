@@ -10,7 +10,7 @@ import { openTenantStore } from '../../src/engine/store/postgres/tenant-database
 import { matchingText } from '../../src/engine/store/word-index/matching-rows.ts';
 import { clearText, deleteText, putText } from '../../src/engine/store/word-index/memory-text.ts';
 import { openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
-import { textRewrites } from '../../src/engine/store/word-index/rewrites.ts';
+import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../conformance/word-search.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { openTemporaryStore } from '../support/temporary-store.ts';
@@ -80,7 +80,8 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
       return [
         words.rows,
         TEXTS.map((one) => words.frequencyOf(one)),
-        TEXTS.map((one) => words.bytesOf(one) > 0),
+        // A cost and no answer: FTS5 still holds words of rows that were removed.
+        TEXTS.every((one) => words.bytesOf(one) > 0 || words.frequencyOf(one) === 0),
         words.best(TEXTS, WEIGHTS, 50),
         words.bestOf(TEXTS, WEIGHTS, among, 50),
         TEXTS.map((one) => matchingText(store, one, among).sort((a, b) => a - b)),
@@ -89,26 +90,23 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
     });
   }
 
-  test.runIf(process.env.POSTGRES_ANSWERS)(
-    'are found and scored as in a file, whatever was put, replaced, deleted and undone',
-    () => {
-      fc.assert(
-        fc.property(fc.array(fc.array(change, { maxLength: 30 }), { maxLength: 4 }), (commits) => {
-          using file = openTemporaryStore();
-          const database = open(`words ${(runs += 1)}`);
-          for (const changes of commits) {
-            apply(file, changes);
-            apply(database, changes);
-            expect(answers(database)).toEqual(answers(file));
-          }
-          for (const store of [file, database]) store.write(() => clearText(store));
+  test('are found and scored as in a file, whatever was put, replaced, deleted and undone', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(change, { maxLength: 30 }), { maxLength: 4 }), (commits) => {
+        using file = openTemporaryStore();
+        const database = open(`words ${(runs += 1)}`);
+        for (const changes of commits) {
+          apply(file, changes);
+          apply(database, changes);
           expect(answers(database)).toEqual(answers(file));
-          database.close();
-        }),
-        { numRuns: 25 },
-      );
-    },
-  );
+        }
+        for (const store of [file, database]) store.write(() => clearText(store));
+        expect(answers(database)).toEqual(answers(file));
+        database.close();
+      }),
+      { numRuns: 25 },
+    );
+  });
 
   test('take the same statements for a hundred rows as for one', () => {
     const connection = openBlockingConnection(server!.url);
@@ -123,7 +121,7 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
       return connection.roundTrips - before;
     };
     tripsOf(1, 1);
-    expect([tripsOf(10, 1), tripsOf(100, 100)]).toEqual([7, 7]);
+    expect([tripsOf(10, 1), tripsOf(100, 100)]).toEqual([4, 4]);
     connection.close();
   });
 });

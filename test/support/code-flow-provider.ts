@@ -16,6 +16,8 @@ export interface CodeFlowProvider extends AsyncDisposable {
   spoiled: Claims;
   /** Whether it refuses to sign anybody in. */
   isDenying: boolean;
+  /** How the endpoint that hands out tokens fails; undefined while it does not. */
+  failing: 'status' | 'connection' | undefined;
   /** Addresses at which sessions of the provider were ended. */
   readonly ended: readonly string[];
 }
@@ -41,6 +43,7 @@ export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
     accessClaims: undefined,
     spoiled: {},
     isDenying: false,
+    failing: undefined,
     ended,
     [Symbol.asyncDispose]: () => provider.stop(),
   };
@@ -68,6 +71,8 @@ export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
   };
 
   const token = async (request: IncomingMessage, response: ServerResponse) => {
+    if (state.failing === 'connection') return request.destroy();
+    if (state.failing === 'status') return response.writeHead(503).end();
     const basic = Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString();
     const form = new URLSearchParams(await text(request));
     const grant = grants.get(form.get('code') ?? '');

@@ -8,7 +8,7 @@ let browser: Browser | undefined;
 const PATIENCE_MS = 120_000;
 
 /** A test that needs a Chromium; skipped where there is none. */
-export const browserTest = test.skipIf(browserPath === null);
+export const browserTest: typeof test.skip = test.skipIf(browserPath === null);
 
 /** Starts a Chromium for the tests of a file, and ends it after them. */
 export function useBrowser(): void {
@@ -62,8 +62,8 @@ export async function openConsole(url: string, view = '', options: OpenOptions =
     problems.push(`asked ${asked}`);
     return route.abort();
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
   page.on('pageerror', (error) => problems.push(`threw ${error.stack ?? error.message}`));
   page.on('console', (message) => {
     // A refused request is reported by the browser itself; what the page makes of it is for the test to say.
@@ -96,20 +96,25 @@ export async function show(page: Page, url: string, view: string): Promise<void>
   await page.locator('.skeleton').first().waitFor({ state: 'detached' });
 }
 
-/**
- * Lists what axe finds wrong with a page for people who use it by keyboard or hear it.
- * @param rules names of the only rules that are looked at; all by default
- */
-export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // The policy of the page allows no script of others, so axe comes in by the protocol of the browser.
-  await page.evaluate(axe.source);
+interface Looked {
+  /** Names of the only rules that are looked at; all by default. */
+  readonly rules?: readonly string[];
+  /** Selector of the only part that is looked at; the whole page by default. */
+  readonly within?: string;
+}
+
+/** Lists what axe finds wrong with a page for people who use it by keyboard or hear it. */
+export async function violationsOf(page: Page, { rules, within }: Looked = {}): Promise<string[]> {
+  // The policy of the page allows no script of others, so axe comes in by the protocol of the browser. A page that was
+  // looked at before has it.
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe.source);
   const results = await page.evaluate(
-    (only) =>
-      (globalThis as unknown as { axe: typeof axe }).axe.run({
+    ([only, part]) =>
+      (globalThis as unknown as { axe: typeof axe }).axe.run(part ?? 'html', {
         resultTypes: ['violations'],
         ...(only === null ? {} : { runOnly: only }),
       }),
-    rules === undefined ? null : [...rules],
+    [rules === undefined ? null : [...rules], within ?? null] as const,
   );
   return results.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),

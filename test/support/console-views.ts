@@ -1,11 +1,63 @@
-import { startApi, type TestApi } from './start-api.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+import { openConsole, show, signIn, useBrowser } from './console-browser.ts';
+import { ADMIN_KEY, startApi, type TestApi } from './start-api.ts';
 import { tempFolder } from './temp-folder.ts';
+
+/** A service in which each view of the console has something to show; the views are addresses after the `#/`. */
+export interface FilledConsole {
+  api: TestApi;
+  views: readonly string[];
+}
+
+/** Longest time in which a test may go through all views (ms): a bound on hanging, as ten tests may share a core. */
+export const ALL_VIEWS_MS = 900_000;
+
+/** Starts a browser and a filled console for the tests of a file, and ends both after them. */
+export function useFilledConsole(): FilledConsole {
+  const filled = {} as FilledConsole;
+  useBrowser();
+  beforeAll(async () => void Object.assign(filled, await startFilledConsole()), 120_000);
+  afterAll(() => filled.api.stop());
+  return filled;
+}
+
+interface VisitOptions {
+  /** Key that is signed in with; that of the admin by default. */
+  readonly key?: string;
+  readonly width?: number;
+}
+
+/**
+ * Signs in and shows the views one after another.
+ * @param look says what is wrong with a view
+ * @returns all that is wrong, each with its view
+ */
+export async function visitAll(
+  { api, views }: FilledConsole,
+  look: (page: Page, view: string) => Promise<readonly string[]>,
+  { key = ADMIN_KEY, width = 1280 }: VisitOptions = {},
+): Promise<string[]> {
+  await using opened = await openConsole(api.url, 'ask', { width });
+  const { page } = opened;
+  await signIn(page, key);
+  await page.getByRole('heading', { name: 'Ask', exact: true }).waitFor();
+  const found: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() >= 400) found.push(`${page.url()}: ${response.status()} for ${response.url()}`);
+  });
+  for (const view of views) {
+    await show(page, api.url, view);
+    found.push(...(await look(page, view)).map((problem) => `${view}: ${problem}`));
+  }
+  return found;
+}
 
 /**
  * Starts a service in which each view of the console has something to show.
  * @returns it, with the addresses of the views after their `#/`
  */
-export async function startFilledConsole(): Promise<{ readonly api: TestApi; readonly views: readonly string[] }> {
+async function startFilledConsole(): Promise<FilledConsole> {
   const api = await startApi({
     folder: tempFolder(),
     workers: true,
@@ -31,7 +83,9 @@ export async function startFilledConsole(): Promise<{ readonly api: TestApi; rea
   await post('/evals', { name: 'engines', items: [{ query: 'engine', user_id: 'fay', expected: ['london'] }] });
   await post('/evals/engines/run', {});
   const { id: standing } = await post('/standing', { query: 'Who wrote notes?', user_id: 'fay' });
-  const { id: webhook } = await post('/webhooks', { url: 'https://example.com/hook' });
+  const { id: webhook } = await post('/webhooks', {
+    url: `https://example.com/hooks/${'of-a-long-address'.repeat(8)}`,
+  });
   // Nobody answers at this address.
   await post('/federation/servers', { name: 'away', url: 'http://127.0.0.1:9' });
   const { id: erased } = await post('/memory/add?wait=60000', { content: 'This is forgotten.', user_id: 'gil' });
@@ -48,6 +102,7 @@ export async function startFilledConsole(): Promise<{ readonly api: TestApi; rea
     ...['about', 'history', 'links', 'time'].map((tab) => `memory/${id}?tab=${tab}`),
     ...['all', 'contradictions', 'duplicates', 'fading'].map((view) => `browse?view=${view}&least=0.1&below=0.9`),
     'browse?view=all&order=event_time',
+    'browse?view=changes',
     'browse?view=gathered',
     'browse?view=gathered&look=true',
     'documents',

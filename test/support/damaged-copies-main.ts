@@ -12,7 +12,8 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
-import { cleanAfterErase, runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
+import { cleanAfterErase } from '../../src/engine/upkeep/clean-after-erase.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 import type { CopyReport } from './damaged-copies.ts';
 import { newMemory } from './new-memory.ts';
 

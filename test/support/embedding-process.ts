@@ -2,31 +2,34 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import type { EmbedOptions } from '../../src/engine/ports.ts';
+import { openEmbedding, type EmbedReply } from './open-embedding.ts';
 
-/** What became of the texts that a process was told to embed. */
-export interface EmbedReply {
-  readonly outcome: string;
-  readonly retryAfterMs: number | null;
-}
-
+/** A process that embeds as a worker does, with what all processes of a data folder share. */
 export interface EmbeddingProcess {
   /** A call each. @returns their outcomes in order: `ok` or the code of the error */
   embed(texts: readonly string[], purpose?: EmbedOptions['purpose']): Promise<EmbedReply[]>;
 }
 
-/** A process of its own that embeds as a worker does, with what all processes of a data folder share. */
-export async function startEmbeddingProcess(settings: Readonly<Record<string, string>>): Promise<EmbeddingProcess> {
+/** Two processes with the same settings: this one, and a child. */
+export async function startEmbeddingPair(
+  settings: Readonly<Record<string, string>>,
+): Promise<readonly [here: EmbeddingProcess, child: EmbeddingProcess]> {
   const child = fork(new URL('./embedding-process-main.ts', import.meta.url), {
-    env: { PATH: process.env.PATH, ...settings },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings },
     execArgv: [],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   await once(child, 'message'); // It is ready.
-  return {
-    async embed(texts, purpose = 'document') {
-      const reply = once(child, 'message') as Promise<[EmbedReply[]]>;
-      child.send({ texts, purpose });
-      return (await reply)[0];
+  const here = openEmbedding(settings);
+  onTestFinished(here.close);
+  return [
+    here,
+    {
+      async embed(texts, purpose = 'document') {
+        const reply = once(child, 'message') as Promise<[EmbedReply[]]>;
+        child.send({ texts, purpose });
+        return (await reply)[0];
+      },
     },
-  };
+  ];
 }

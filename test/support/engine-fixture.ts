@@ -5,7 +5,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import type { Engine, Tenant } from '../../src/engine/engine.ts';
 import type { AddOptions } from '../../src/engine/types.ts';
-import type { MaintenanceContext } from '../../src/engine/upkeep/maintain.ts';
+import type { MaintenanceContext } from '../../src/engine/upkeep/maintenance-context.ts';
 import { runBatch } from '../../src/engine/batches/run-batch.ts';
 import type { BatchContext, BatchResult } from '../../src/engine/batches/batch-context.ts';
 import { runNextQuestions } from '../../src/engine/batches/reason.ts';
@@ -18,6 +18,7 @@ import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../..
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { copyBlankFiles } from './blank-files.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
+import { sharedParser } from './shared-parser.ts';
 import { tempFolder } from './temp-folder.ts';
 import { sqliteOf } from './sqlite-of.ts';
 
@@ -106,7 +107,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     gatherer: parts.gatherer,
     sourceOf: parts.sourceOf,
     languageModel: parts.languageModel,
-    documentParser: parts.documentParser,
+    documentParser: sharedParser(config),
     pageFetcher: options.pageFetcher ?? parts.pageFetcher,
     newId: uuidv7,
     owner: 'test worker',
@@ -120,7 +121,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     if (closed) return;
     closed = true;
     await engine.close();
-    await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+    await parts.pageFetcher?.close();
     parts.pool.close();
   };
   return {

@@ -95,7 +95,17 @@ function pairStatement(sql: string, own: Statement, postgres: Store, reports: Re
   }
   const report: StatementReport = reports.statements.get(sql) ?? { runs: 0 };
   reports.statements.set(sql, report);
-  const other = postgres.prepare(sql);
+  return pairInMode(sql, own, { other: postgres.prepare(sql), postgres, report });
+}
+
+/** A statement of SQLite beside its twin, which gives its rows in the same form. */
+interface Twin {
+  readonly other: Statement;
+  readonly postgres: Store;
+  readonly report: StatementReport;
+}
+
+function pairInMode(sql: string, own: Statement, { other, postgres, report }: Twin): Statement {
   const isOrdered = /ORDER BY/.test(sql) && !/RETURNING/.test(sql);
   const compare = <T>(answer: T, ask: () => unknown): T => {
     report.runs += 1;
@@ -104,7 +114,7 @@ function pairStatement(sql: string, own: Statement, postgres: Store, reports: Re
     if (one !== two) report.difference ??= describeDifference(one, two);
     return answer;
   };
-  const both: Statement = {
+  return {
     run: (...given) => {
       const answer = own.run(...given);
       const isNumbered = /^INSERT (?!OR)/.test(sql) && !/ON CONFLICT|SELECT/.test(sql);
@@ -124,18 +134,9 @@ function pairStatement(sql: string, own: Statement, postgres: Store, reports: Re
     *iterate(...given) {
       yield* compare(own.all(...given), () => other.all(...given));
     },
-    pluck() {
-      own.pluck();
-      other.pluck();
-      return both;
-    },
-    raw() {
-      own.raw();
-      other.raw();
-      return both;
-    },
+    pluck: () => pairInMode(sql, own.pluck(), { other: other.pluck(), postgres, report }),
+    raw: () => pairInMode(sql, own.raw(), { other: other.raw(), postgres, report }),
   };
-  return both;
 }
 
 function describeDifference(one: string, two: string): string {

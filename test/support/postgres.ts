@@ -15,6 +15,9 @@ export interface PostgresServer {
   read(url: string, sql: string): Promise<unknown[]>;
   /** Ends all processes of the server at once, as a crash does, and starts it again. */
   restart(): void;
+  /** Holds all processes of the server, which then answer nothing, until `resume`. */
+  pause(): void;
+  resume(): void;
   stop(): void;
 }
 
@@ -65,9 +68,15 @@ async function startServer(programs: string): Promise<PostgresServer> {
       await client.end();
     }
   };
+  const signalAll = (signal: NodeJS.Signals) => {
+    const first = Number.parseInt(fs.readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
+    const children = fs.readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim().split(' ').map(Number);
+    for (const pid of [first, ...children]) process.kill(pid, signal);
+  };
   const createSchema = async () => {
     const role = `cairn_${randomBytes(4).toString('hex')}`;
-    await asOwner(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+    await asOwner(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role};
+      GRANT CREATE ON DATABASE postgres TO ${role}`);
     return `postgres://${role}@127.0.0.1:${port}/postgres`;
   };
   return {
@@ -78,6 +87,8 @@ async function startServer(programs: string): Promise<PostgresServer> {
       run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       start();
     },
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
     stop() {
       run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       fs.rmSync(folder, { recursive: true, force: true });

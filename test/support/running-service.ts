@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll } from 'vitest';
 import { settingsSchema } from '../../src/engine/config.ts';
 import type { JobState } from '../../src/engine/types.ts';
 import { problemOfReply } from './check-reply.ts';
+import { leftovers } from './leftovers.ts';
 
 const ENTRY = path.resolve(import.meta.dirname, '../../bin/cairn.cjs');
 const POLL_MS = 50;
@@ -81,12 +81,6 @@ export interface ServiceOptions {
   readonly arguments?: readonly string[];
 }
 
-const running = new Set<ServiceProcess>();
-
-afterAll(async () => {
-  await Promise.all([...running].map((service) => service.end('SIGKILL')));
-});
-
 /** Starts the service and waits until it serves. */
 export async function startServiceProcess(options: ServiceOptions): Promise<ServiceProcess> {
   const service = spawnService(options);
@@ -98,7 +92,10 @@ export function databaseFile(folder: string): string {
   return path.join(folder, 'cairn.sqlite');
 }
 
-/** Starts the service on a free port; what it does not serve yet can be killed too. */
+/**
+ * Starts the service on a free port; what it does not serve yet can be killed too. If it still runs when the test file
+ * has ended, it is killed.
+ */
 export function spawnService({
   folder,
   settings = {},
@@ -134,7 +131,7 @@ export function spawnService({
   child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
   // The pipes close when every process behind them is gone.
   const exited = once(child, 'close').then(([code, signal]) => {
-    running.delete(service);
+    leftovers.processes.delete(service);
     obituary = [`the service ended: ${code ?? signal}`, ...stderr, ...log.map((line) => JSON.stringify(line))].join(
       '\n',
     );
@@ -184,6 +181,6 @@ export function spawnService({
       }
     },
   };
-  running.add(service);
+  leftovers.processes.add(service);
   return service;
 }

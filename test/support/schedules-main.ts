@@ -7,7 +7,7 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
-import { runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 
 const config = readConfig(process.env);
 const [base, started] = [Number(process.env['CAIRN_NOW']), Date.now()];

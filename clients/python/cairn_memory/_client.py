@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import random
 import secrets
 import time
 import urllib.error
@@ -13,34 +12,13 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-MAX_WAIT_S = 60.0
-"""Longest wait that a server may ask for; a longer one is left to the caller."""
+from ._errors import CairnError, error_of, is_away, wait_before, wait_for_return
+from ._events import EVENT_STREAM, Event, events_of, is_last, parse_events, without_place
+
+HELD_S = 1.0
+"""Time after which an open stream of events shows that the server is back, in seconds."""
 MAX_BATCH_BYTES = 1_000_000
 """Most bytes of memories in one request; the server takes 1 MiB with everything around them."""
-EVENT_STREAM = "text/event-stream"
-
-
-class CairnError(Exception):
-    """Every failure of a request. Programs branch on `code`, which is the API's code, `unreachable` if no reply came,
-    `timeout` if none came in time, `no_cairn` if what answers is no Cairn server, or `job_failed` while waiting for
-    work."""
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        status: Optional[int] = None,
-        errors: Optional[List[str]] = None,
-        request_id: Optional[str] = None,
-        retry_after_s: Optional[float] = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
-        self.errors = errors or []
-        self.request_id = request_id
-        self.retry_after_s = retry_after_s
 
 
 class Operation(NamedTuple):
@@ -65,15 +43,6 @@ class _Null:
 
 NULL: Any = _Null()
 """Value of a field that is to be sent as null. A field that is None is left out, and so keeps what it had."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """A server-sent event with its data parsed."""
-
-    event: str
-    data: Any
-    id: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -138,15 +107,15 @@ class BaseClient:
         if by in ("u", "offset"):
             yield from self._each_by_offset(method, fields, by)
             return
+        page = method(**fields)
         while True:
-            page = method(**fields)
             yield from page["items"]
             following = page.get("next", page.get("next_cursor"))
             if following is None and page.get("has_more"):
                 following = page.get("cursor")
             if following is None:
                 return
-            fields = {**fields, by: following}
+            page = self._outlast(method, {**fields, by: following})
 
     def _each_by_offset(self, method: Any, fields: Dict[str, Any], by: str) -> Iterator[Any]:
         """Yields the entries of a list whose pages are counted from its beginning. Entries that are deleted meanwhile
@@ -181,33 +150,57 @@ class BaseClient:
                     return
                 is_sure = first is None or is_stuck
                 place = end if is_sure else end - 1
-            page = method(**{**fields, "l": size, "u": place})
+            page = self._outlast(method, {**fields, "l": size, "u": place})
+
+    def _outlast(self, method: Any, fields: Dict[str, Any]) -> Any:
+        """Asks until there is an answer, for at most a minute if the server is away; once, if `retries` is 0."""
+        away_since: Optional[float] = None
+        while True:
+            try:
+                return method(**fields)
+            except CairnError as error:
+                if fields.get("retries", self._retries) == 0:
+                    raise
+                away_since = away_since or time.monotonic()
+                time.sleep(wait_for_return(error, away_since, 0.5))
 
     def ready(self, reply: Any, *, timeout: float = 600.0) -> Any:
-        """Waits until all work that a reply names is done, and returns the reply.
+        """Waits until all work that a reply names is done, and returns the reply. A server that is away or busy, as in
+        a restart, is asked again for up to a minute.
 
         :raises CairnError: `job_failed` if work ends without success, `timeout`
         """
         until = time.monotonic() + timeout
         results = reply.get("results", [])
         for job_id in [one["job_id"] for one in [reply, *results] if one.get("job_id") is not None]:
-            pause = 0.05
-            while True:
-                try:
-                    job = self.get_job(id=job_id)  # type: ignore[attr-defined]
-                except CairnError as error:
-                    if error.code == "not_found":
-                        break
-                    raise
+            self._wait_for_job(job_id, until, CairnError("timeout", f"job {job_id} took more than {timeout} s"))
+        return reply
+
+    def _wait_for_job(self, job_id: str, until: float, too_long: CairnError) -> None:
+        pause, away_since = 0.05, None
+        while True:
+            ask_again = pause
+            left = until - time.monotonic()
+            try:
+                # It is asked again here, within the time that is left.
+                limits = {"retries": 0, "timeout": min(self._timeout, max(left, 0.05))}
+                job = self.get_job(id=job_id, **limits)  # type: ignore[attr-defined]
                 if job["state"] == "done":
-                    break
+                    return
                 if job["state"] in ("dead", "cancelled"):
                     raise CairnError("job_failed", f"job {job_id} is {job['state']}")
-                if time.monotonic() + pause > until:
-                    raise CairnError("timeout", f"job {job_id} took more than {timeout} s")
-                time.sleep(pause)
-                pause = min(2.0, pause * 1.5)
-        return reply
+                away_since = None
+            except CairnError as error:
+                if error.code == "not_found":
+                    return
+                if error.code == "timeout" and time.monotonic() >= until:
+                    raise too_long from error
+                away_since = away_since or time.monotonic()
+                ask_again = wait_for_return(error, away_since, pause)
+            if time.monotonic() + ask_again > until:
+                raise too_long
+            time.sleep(ask_again)
+            pause = min(2.0, pause * 1.5)
 
     def add_all(self, memories: Iterable[Dict[str, Any]], *, batch_size: int = 100) -> Iterator[Dict[str, Any]]:
         """Adds any number of memories, some in each request, and yields the result of each with its `index`. One that
@@ -236,15 +229,39 @@ class BaseClient:
             raise CairnError("no_cairn", "the reply is no JSON: what answers is no Cairn server") from error
 
     def _watch(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Iterator[Event]:
-        with self._send(operation, fields, options, _events_of) as response:
-            found: Dict[str, str] = {}
-            for line in _lines_of(response):
-                name, _, value = line.decode("utf-8").rstrip("\r\n").partition(":")
-                if name == "" and "data" in found:
-                    yield Event(found.get("event", "message"), json.loads(found["data"]), found.get("id"))
-                    found = {}
-                elif name != "":
-                    found[name] = value.removeprefix(" ")
+        """Yields the events of a stream. One that breaks off, or ends before what it tells of has ended, as in a
+        restart of the server, is opened again for up to a minute, behind the last event if its events have places."""
+        broken_since: Optional[float] = None
+        was_open = has_ended = False
+        if fields.get("cursor") == "latest":
+            # The place that `latest` stands for, so that a stream which is opened again misses nothing.
+            newest = {**fields, "limit": 1, **options}
+            fields = {**fields, "cursor": self.list_events(**newest)["cursor"]}  # type: ignore[attr-defined]
+        is_of_job = operation.path.startswith("/jobs/")
+        while True:
+            open_since = float("inf")
+            try:
+                with self._send(operation, fields, options, events_of) as response:
+                    was_open, open_since = True, time.monotonic()
+                    for event in parse_events(response):
+                        broken_since = None
+                        if event.id is not None:
+                            fields, options = {**fields, "cursor": event.id}, without_place(options)
+                        has_ended = is_last(event, is_of_job)
+                        yield event
+                if has_ended:
+                    return
+                raise CairnError("unreachable", "the stream of events ended too soon")
+            except CairnError as error:
+                if has_ended and is_away(error):
+                    return
+                if not was_open or options.get("retries", self._retries) == 0:
+                    raise
+                # A server whose stream held was back, even if nothing happened that it could tell.
+                if time.monotonic() - open_since > HELD_S:
+                    broken_since = None
+                broken_since = broken_since or time.monotonic()
+                time.sleep(wait_for_return(error, broken_since, 0.5))
 
     def _send(
         self,
@@ -267,10 +284,10 @@ class BaseClient:
             try:
                 return read(_OPENER.open(request, timeout=options.get("timeout", self._timeout)))
             except urllib.error.HTTPError as error:
-                failure = _error_of(error)
+                failure = error_of(error)
             except (OSError, http.client.HTTPException) as error:
                 failure = self._lost(error)
-            wait = _wait_before(failure, may_repeat, attempt)
+            wait = wait_before(failure, may_repeat, attempt)
             if wait is None or attempt == retries:
                 raise failure
             time.sleep(wait)
@@ -344,25 +361,12 @@ def _batches_of(memories: Iterable[Dict[str, Any]], most: int) -> Iterator[List[
 
 def _read_text(response: Any) -> str:
     with response:
-        text = response.read().decode("utf-8")
+        # What is no UTF-8 is no JSON either, which is told by who parses it.
+        text = response.read().decode("utf-8", "replace")
     if response.headers.get_content_type() == EVENT_STREAM:
         # MCP answers with a stream, whose last message is the reply.
         return ([""] + [line[5:] for line in text.splitlines() if line.startswith("data:")])[-1]
     return text
-
-
-def _events_of(response: Any) -> Any:
-    if response.headers.get_content_type() == EVENT_STREAM:
-        return response
-    response.close()
-    raise CairnError("no_cairn", "the reply is no stream of events: what answers is no Cairn server")
-
-
-def _lines_of(response: Any) -> Iterator[bytes]:
-    try:
-        yield from response
-    except (OSError, http.client.HTTPException) as error:
-        raise CairnError("unreachable", "the stream of events broke off") from error
 
 
 def _segment(part: str, fields: Dict[str, Any]) -> str:
@@ -393,33 +397,3 @@ def _form(fields: Dict[str, Any]) -> Tuple[bytes, str]:
     head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{file_name}"\r\n\r\n'
     body = "".join(parts).encode() + head.encode() + file.content + f"\r\n--{boundary}--\r\n".encode()
     return body, f"multipart/form-data; boundary={boundary}"
-
-
-def _error_of(error: urllib.error.HTTPError) -> CairnError:
-    after = error.headers.get("retry-after", "")
-    retry_after_s = float(after) if after.isdigit() else None
-    try:
-        problem = json.loads(error.read())
-        code, detail = problem["code"], problem["detail"]
-    except (ValueError, KeyError, TypeError, OSError):
-        code = "unavailable" if error.code in (429, 502, 503, 504) else "no_cairn"
-        return CairnError(code, f"status {error.code}, without a description", status=error.code)
-    return CairnError(
-        code,
-        detail,
-        status=error.code,
-        errors=problem.get("errors"),
-        request_id=problem.get("request_id"),
-        retry_after_s=retry_after_s,
-    )
-
-
-def _wait_before(error: CairnError, may_repeat: bool, attempt: int) -> Optional[float]:
-    """Seconds until the next attempt; None if the request must not be sent again."""
-    is_busy = error.status in (429, 503)
-    is_lost = error.code == "unreachable" or error.status in (502, 504)
-    if not is_busy and not (is_lost and may_repeat):
-        return None
-    if error.retry_after_s is not None:
-        return error.retry_after_s if error.retry_after_s <= MAX_WAIT_S else None
-    return min(8.0, 0.5 * 2**attempt) * (1 - random.random() / 4)

@@ -1,6 +1,7 @@
 /**
- * The console, as `npm run build` and, in a checkout, `npm ci` built it from src/console: one page, and files with a
- * hash of their content in their names. They are read once and kept, compressed too: some 200 kB in all.
+ * Files of the console, which `npm run build` (and `npm ci` in a checkout) built from src/console: one HTML page, and
+ * files with a hash of their content in their names. They are read once and kept in memory, compressed too: about 200
+ * kB in all.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,7 +10,7 @@ import { gzip } from 'node:zlib';
 import { EngineError } from '../../engine/index.ts';
 import { pageHeaders } from '../page-headers.ts';
 
-/** A file as it is sent. */
+/** A file with its media type, as it is and compressed with gzip. */
 export interface ConsoleFile {
   readonly type: string;
   readonly bytes: Buffer;
@@ -22,15 +23,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
-/** Names that Vite gives: no path, and no dot at the start. */
+/** Matches the file names that Vite makes: without a path, and without a dot at the start. */
 const NAME = /^[\w-][\w.-]{0,127}$/;
 
-/** Folder of the built console, both for the sources and for the compiled package, which lies in `dist` itself. */
+/** Folder of the built console, both for the sources and for the compiled package, whose own files lie in `dist`. */
 const FOLDER = import.meta.filename.endsWith('.ts')
   ? path.resolve(import.meta.dirname, '../../../dist/console')
   : path.resolve(import.meta.dirname, '../../console');
 
-/** Headers of the page. Its pictures are its own files; a graph is laid out by a worker that is a file as well. */
+/**
+ * Headers of the page. It loads scripts, styles, pictures and the worker that lays out graphs as files of this server
+ * alone.
+ */
 export const CONSOLE_HEADERS = pageHeaders({
   'style-src': "'self'",
   'img-src': "'self'",
@@ -41,8 +45,8 @@ export const CONSOLE_HEADERS = pageHeaders({
 const files = new Map<string, Promise<ConsoleFile | undefined>>();
 
 /**
- * Finds the page.
- * @throws EngineError `not_found` where the console was not built
+ * Returns the HTML page of the console.
+ * @throws EngineError `not_found` if the console was not built
  */
 export async function getConsolePage(): Promise<ConsoleFile> {
   const page = await find('index.html');
@@ -50,13 +54,16 @@ export async function getConsolePage(): Promise<ConsoleFile> {
   throw new EngineError('not_found', 'the console comes with a built package, or with `npm ci` (`npm run prepare`)');
 }
 
-/** Reads and compresses what the page is going to ask for, so that no request has to wait for that. */
+/**
+ * Reads and compresses the files that the page loads, so that no request has to wait for that. Does nothing if the
+ * console was not built.
+ */
 export async function readAhead(): Promise<void> {
   const names = await fs.promises.readdir(path.join(FOLDER, 'console')).catch(() => []);
   await Promise.all(names.map((name) => findConsoleFile(name)));
 }
 
-/** Finds a file of the page by its name; undefined for any other name. */
+/** Returns a file of the page by its name; undefined if there is none, or the name is not one that Vite makes. */
 export async function findConsoleFile(name: string): Promise<ConsoleFile | undefined> {
   return NAME.test(name) ? find(path.join('console', name)) : undefined;
 }
@@ -66,7 +73,7 @@ function find(name: string): Promise<ConsoleFile | undefined> {
   if (known !== undefined) return known;
   const reading = read(name);
   files.set(name, reading);
-  // What is not there is not remembered: a checkout may be built while it is served, and names may be made up.
+  // A missing file is not remembered: a checkout may be built while it is served, and clients can make names up.
   void reading.then((file) => file ?? files.delete(name));
   return reading;
 }

@@ -1,7 +1,8 @@
 /**
- * Signing in to the console at an identity provider (`OM_OIDC_CLIENT_ID`). The browser leaves for the provider and
- * comes back with a code. A request that comes from another site does not carry the cookie of a session, which is
- * `SameSite=Strict`, so what is kept in between has a cookie of its own, `SameSite=Lax`, which opens nothing.
+ * Signing in to the console at an identity provider (`OM_OIDC_CLIENT_ID`). The browser goes to the provider and comes
+ * back with a code. A request that comes from another site does not carry the cookie of a session, which is
+ * `SameSite=Strict`. So the secrets of a sign-in in progress have a cookie of their own, `SameSite=Lax`, which gives no
+ * access.
  */
 import type { IncomingMessage } from 'node:http';
 import { type CodeFlow, type CodeFlowSecrets, createCodeFlow, isToken } from '../../engine/adapters/index.ts';
@@ -11,11 +12,14 @@ import type { Call } from '../route.ts';
 import { holderOfToken } from '../token-holder.ts';
 import { cookieNamed } from './session-cookie.ts';
 
-/** Time that somebody may take at the provider (s). */
+/** Time that a person may take at the provider (s). */
 const AWAY_S = 600;
 const flows = new WeakMap<Engine, CodeFlow>();
 
-/** Returns the code flow of an engine. Throws EngineError `not_found` where none is configured. */
+/**
+ * Returns the code flow of an engine, which is made once.
+ * @throws EngineError `not_found` if `OM_OIDC_CLIENT_ID` is not set
+ */
 export function codeFlowOf(engine: Engine): CodeFlow {
   if (engine.config.OM_OIDC_CLIENT_ID === undefined)
     throw new EngineError('not_found', 'no identity provider is configured for signing in (OM_OIDC_CLIENT_ID)');
@@ -24,12 +28,15 @@ export function codeFlowOf(engine: Engine): CodeFlow {
   return flow;
 }
 
-/** Where the provider sends the browser back to; it must be registered there. */
+/** Returns the address to which the provider sends the browser back. It must be registered with the provider. */
 export function callbackUrl(request: IncomingMessage, { config }: Engine): string {
   return `${publicUrl(request, config)}/console/oidc/callback`;
 }
 
-/** Makes the `set-cookie` that keeps what is needed when the browser comes back; without secrets it is taken away. */
+/**
+ * Makes the `set-cookie` that keeps the secrets of a sign-in for ten minutes, while the browser is at the provider.
+ * Without `secrets` it removes the cookie.
+ */
 export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: CodeFlowSecrets): string {
   const value = secrets === undefined ? '' : Buffer.from(JSON.stringify(secrets)).toString('base64url');
   const isSecure = publicUrl(request, engine.config).startsWith('https:');
@@ -38,14 +45,17 @@ export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: C
   return parts.join('; ');
 }
 
-/** Reads that cookie. Throws EngineError `unauthenticated` if it is absent, as after ten minutes, or was made up. */
+/**
+ * Reads the secrets of a sign-in from its cookie.
+ * @throws EngineError `unauthenticated` if the cookie is malformed or missing, as after ten minutes
+ */
 function readAway(request: IncomingMessage): CodeFlowSecrets {
   try {
     const text = Buffer.from(cookieNamed(request, awayName(request)) ?? '', 'base64url').toString();
     const { state, nonce, verifier } = JSON.parse(text) as CodeFlowSecrets;
     if ([state, nonce, verifier].every((word) => typeof word === 'string')) return { state, nonce, verifier };
   } catch {
-    // It is answered as an absent one.
+    // Malformed secrets are answered like missing ones.
   }
   throw new EngineError('unauthenticated', 'this sign-in was not begun here, or took too long');
 }
@@ -53,10 +63,10 @@ function readAway(request: IncomingMessage): CodeFlowSecrets {
 const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.localPort ?? 0}`;
 
 /**
- * Says in whose name somebody works who signed in: by the claims of the access token if that is a token for this API,
- * as `Authorization: Bearer` takes it, and by those of the ID token otherwise. The session is not bound to the end of
- * either token.
- * @throws EngineError `forbidden` as `holderOfToken`, and for somebody who may not read
+ * Finishes a sign-in, and returns the holder in whose name the session acts. It has the rights of the access token if
+ * that is a token for this API, and otherwise those of the ID token. Its session may last longer than either token.
+ * @throws EngineError `unauthenticated` if the sign-in was not begun here or took too long; `forbidden` for a role that
+ *   may not read, and for a claim that is missing, of a wrong type, or names no tenant or role that exists
  */
 export async function admitSignedIn({ api: { engine }, request, admit }: Call): Promise<Holder> {
   const { search } = new URL(request.url ?? '', 'http://localhost');
@@ -70,7 +80,10 @@ export async function admitSignedIn({ api: { engine }, request, admit }: Call): 
   return { ...holder, expiresAt: null };
 }
 
-/** Whether a token names this API; what it says is believed only after its signature was checked. */
+/**
+ * Tells whether a token names this API as its audience. It does not check the token's signature, which the caller does
+ * later.
+ */
 function isForHere(token: string, audience: string): boolean {
   if (!isToken(token)) return false;
   try {

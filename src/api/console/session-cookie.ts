@@ -2,13 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { EngineError } from '../../engine/index.ts';
 import { isOfForeignPage, SAFE_METHODS } from '../middleware/refuse-foreign-pages.ts';
 
-/** Header that the console sends with every write. A form cannot send it, and no other origin's script may. */
+/** Header that the console sends with every write. A form cannot send it, and scripts of other origins may not. */
 const CONSOLE_HEADER = 'x-cairn-console';
 
 /**
- * Returns the secret of the session that a request carries as a cookie; undefined without one, and for a request of
- * another origin's page, which gains nothing from a cookie that the browser added (`OM_CORS_ORIGINS` or not).
- * @throws EngineError `forbidden` for a write without `CONSOLE_HEADER`
+ * Returns the secret of the browser session whose cookie a request carries. It is undefined if there is no cookie, and
+ * for a request of another origin's page, even one that `OM_CORS_ORIGINS` allows: such a page must not profit from a
+ * cookie that the browser added.
+ * @throws EngineError `forbidden` for a write without the header `x-cairn-console`
  */
 export function readSession(request: IncomingMessage): string | undefined {
   const secret = cookieOf(request);
@@ -17,16 +18,19 @@ export function readSession(request: IncomingMessage): string | undefined {
   return secret;
 }
 
-/** Throws EngineError `forbidden` for a request that a page other than the console may have sent. */
+/**
+ * Throws EngineError `forbidden` for a request without the header `x-cairn-console`, or from another origin's page: a
+ * page other than the console may have sent it.
+ */
 export function requireConsoleHeader(request: IncomingMessage): void {
   if (request.headers[CONSOLE_HEADER] === undefined || isOfForeignPage(request))
     throw new EngineError('forbidden', `a session may write from the console alone, which sends ${CONSOLE_HEADER}`);
 }
 
 /**
- * Makes the `set-cookie` of a session. Scripts cannot read it, and no other site's page makes the browser send it. It
- * is `Secure` if the page was loaded by HTTPS, as `Origin` says, which a browser sets itself, or as `isSecure` says.
- * @param secret the secret of the session; '' takes the cookie away
+ * Makes the `set-cookie` of a session. Scripts cannot read the cookie, and a browser does not send it with requests of
+ * other sites' pages. By default it is `Secure` if the request's `Origin` is HTTPS.
+ * @param secret the secret of the session; '' removes the cookie
  * @param expiresAt Unix ms
  */
 export function sessionCookie(
@@ -39,7 +43,10 @@ export function sessionCookie(
   return parts.join('; ');
 }
 
-/** The name holds the port: browsers share the cookies of a host between all its ports, and so between its services. */
+/**
+ * Returns the name of the cookie. It contains the port, since browsers share the cookies of a host between all its
+ * ports, and so between its services.
+ */
 function cookieName(request: IncomingMessage): string {
   return `cairn_session_${request.socket.localPort ?? 0}`;
 }

@@ -1,4 +1,7 @@
-/** What `/mcp` needs before the MCP server itself is loaded: bodies, refusals in its form, and the way to a token. */
+/**
+ * The part of `/mcp` that works before the MCP server is loaded: it reads bodies, words refusals as the protocol
+ * requires, and tells clients where tokens come from.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { boundTenant, type Config, type ErrorCode, isEngineError, requireOwnUser } from '../../engine/index.ts';
@@ -10,9 +13,9 @@ import type { TenantCall } from '../route.ts';
 import { HTTP_STATUS } from '../schemas/problem.ts';
 import type { Extra } from './extras.ts';
 
-/** Matches the paths of MCP: that of the caller's own user, and those of a named user. */
+/** Matches the paths of MCP: `/mcp`, and `/mcp/users/…` for one user. */
 const MCP_PATH = /^\/mcp(?:\/users\/[^/]+)?$/;
-/** Path below which RFC 9728 puts the metadata of a resource, with the path of the resource behind it. */
+/** Path before which RFC 9728 puts the metadata of a resource: the path of the resource follows it. */
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 /** Error codes of JSON-RPC 2.0 for a body that cannot be read. */
@@ -20,10 +23,11 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
 /**
- * Answers the message of the Model Context Protocol in the body of a request, in the caller's name. A body that cannot
- * be read is answered as an error of JSON-RPC. The MCP server is loaded at the first message, as it takes 34 MB.
- * @param wanted extra tools that the address asks for, beside those of OM_MCP_FORGET and OM_MCP_SEARCH_FETCH
- * @param userId user to whom the address `/mcp/users/:user_id` binds the call; undefined for all that the key reaches
+ * Answers a message of the Model Context Protocol, which is the body of a request. A body that cannot be read is
+ * answered with an error of JSON-RPC. The MCP server is loaded at the first message, as it takes 34 MB.
+ * @param wanted extra tools that the request's address asks for, besides those of OM_MCP_FORGET and OM_MCP_SEARCH_FETCH
+ * @param userId user to whom the address `/mcp/users/:user_id` restricts the call; undefined for everything that the
+ *   key may reach
  * @throws EngineError `forbidden` if the key is bound to another user
  */
 export async function answerMcp(call: TenantCall, wanted: readonly Extra[], userId?: string): Promise<void> {
@@ -38,7 +42,10 @@ export async function answerMcp(call: TenantCall, wanted: readonly Extra[], user
   await serveMessage({ call: own, extras }, body);
 }
 
-/** The call of a caller who reaches one user only. */
+/**
+ * Returns the same call, restricted to one user.
+ * @throws EngineError `forbidden` if the key is bound to another user
+ */
 function callOfUser(call: TenantCall, userId: string): TenantCall {
   requireOwnUser(call.principal, userId);
   return {
@@ -48,7 +55,9 @@ function callOfUser(call: TenantCall, userId: string): TenantCall {
   };
 }
 
-/** Reads the JSON of a message. A body that is none is answered as JSON-RPC asks, and undefined is returned. */
+/**
+ * Reads a message as JSON. If the body cannot be read as JSON, answers with an error of JSON-RPC and returns undefined.
+ */
 async function readMessage({ request, response }: TenantCall): Promise<unknown> {
   try {
     return (await readJson(request)).value;
@@ -67,8 +76,8 @@ async function readMessage({ request, response }: TenantCall): Promise<unknown> 
 const OF_BODIES: ReadonlySet<ErrorCode> = new Set(['invalid', 'too_large', 'unsupported']);
 
 /**
- * Middleware for the paths of MCP that tells a caller without a key where tokens come from, if this server takes tokens
- * (RFC 9728).
+ * Makes the middleware that tells a caller without a key on a path of MCP where tokens come from (RFC 9728). Without
+ * `OM_OIDC_ISSUER` it does nothing.
  */
 export function challengeForMcp(config: Config) {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -80,7 +89,10 @@ export function challengeForMcp(config: Config) {
   };
 }
 
-/** The metadata of an MCP endpoint by RFC 9728. @param path path of the endpoint */
+/**
+ * Returns the metadata of an MCP endpoint by RFC 9728. Call it only if `OM_OIDC_ISSUER` is set.
+ * @param path path of the endpoint
+ */
 export function resourceMetadata(request: IncomingMessage, config: Config, path: string) {
   return {
     resource: publicUrl(request, config) + path,
@@ -90,7 +102,10 @@ export function resourceMetadata(request: IncomingMessage, config: Config, path:
   };
 }
 
-/** Middleware for methods that MCP had before 2026-07-28: there are no sessions, so nothing to read or to end. */
+/**
+ * Middleware that answers 405 on the paths of MCP to every method but POST. Revisions of MCP before 2026-07-28 used
+ * other methods for sessions, which this server does not have.
+ */
 export function refuseOtherMethods({ path, method }: Request, response: Response, next: NextFunction): void {
   if (!MCP_PATH.test(path) || method === 'POST') return next();
   response.writeHead(405, { allow: 'POST' }).end();

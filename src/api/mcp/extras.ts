@@ -1,4 +1,4 @@
-/** The tools that are offered only where a setting, or the address that the client was given, asks for them. */
+/** The tools that are offered only if a setting, or the address that the client was given, asks for them. */
 export const EXTRAS = ['forget', 'search_fetch', 'feedback'] as const;
-/** Names an extra tool, or with `search_fetch` the two tools that ChatGPT's connectors ask for. */
+/** Name of an extra tool. `search_fetch` stands for two tools, which ChatGPT's connectors ask for. */
 export type Extra = (typeof EXTRAS)[number];

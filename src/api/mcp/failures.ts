@@ -4,12 +4,12 @@ import { detailOf, logFailure, toEngineError } from '../http-errors.ts';
 import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 
-/** Longest time that a tool, a resource or a prompt may take, ms. Many clients give up after 60 s. */
+/** Longest time that a tool, a resource or a prompt may take (ms). Many clients give up after 60 s. */
 export const DEADLINE_MS = 20_000;
 
 /**
- * Puts a failure into words for the model: what was wrong, what is allowed, and what to do next. The message of a bug
- * stays in the log, under the id of the request.
+ * Returns a failure in words for the model: what was wrong, what is allowed, and what to do next. Failures of the
+ * server are logged. For a bug, the words say only the id of the request, under which the log has it.
  */
 export function wordsFor(thrown: unknown, { api, response }: TenantCall): string {
   const error = isTimeout(thrown)
@@ -21,7 +21,10 @@ export function wordsFor(thrown: unknown, { api, response }: TenantCall): string
   return `${detailOf(error)}${adviceFor(error)}`;
 }
 
-/** Makes an error of the protocol, with the words for a model and never with the message of a bug. */
+/**
+ * Makes an error of the protocol with the words of `wordsFor`. Its code is InvalidParams for `invalid` and `conflict`,
+ * and else InternalError.
+ */
 export function protocolError(thrown: unknown, call: TenantCall): ProtocolError {
   const isOfCaller = isEngineError(thrown) && (thrown.code === 'invalid' || thrown.code === 'conflict');
   const code = isOfCaller ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;

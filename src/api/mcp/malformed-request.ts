@@ -2,7 +2,7 @@ import { isJSONRPCRequest, ProtocolErrorCode, type SpecTypeName, specTypeSchemas
 import type { z } from 'zod';
 import type { rpcReply } from '../schemas/mcp.ts';
 
-/** The requests that are served, by their methods, as the SDK names their schemas. */
+/** The methods that this server answers, each with the name of its schema in the SDK. */
 const REQUESTS: Readonly<Record<string, SpecTypeName>> = {
   initialize: 'InitializeRequest',
   ping: 'PingRequest',
@@ -16,13 +16,14 @@ const REQUESTS: Readonly<Record<string, SpecTypeName>> = {
   'server/discover': 'DiscoverRequest',
   'subscriptions/listen': 'SubscriptionsListenRequest',
 };
-/** Most problems that an answer names. */
+/** Greatest number of problems that an error names; further ones are left out. */
 const MAX_PROBLEMS = 3;
 
 /**
  * Makes the error that answers a request with malformed parameters, which the SDK would call an internal error.
- * @param isModern whether the request says that it is of 2026-07-28, where `initialize` is no method any more
- * @returns undefined for a good request and for what the SDK answers itself: other methods, batches, no JSON-RPC
+ * @param isModern whether the request declares the revision 2026-07-28, which has no method `initialize`
+ * @returns undefined for a well-formed request, and for everything that the SDK answers itself: other methods, batches,
+ *   and bodies that are not JSON-RPC
  */
 export function malformedRequest(body: unknown, isModern: boolean): z.input<typeof rpcReply> | undefined {
   if (!isJSONRPCRequest(body) || !Object.hasOwn(REQUESTS, body.method)) return undefined;

@@ -1,19 +1,22 @@
 import { type Memory, type MemoryFilter, quoteMemories } from '../../engine/index.ts';
 import type { TenantCall } from '../route.ts';
 
-/** Latest memories among which those of a profile are chosen. */
+/** Number of latest memories among which those of a profile are chosen. */
 const CONSIDERED = 200;
-/** Most text that is read for a profile, in characters. */
+/** Greatest length of all texts that are read for a profile, in UTF-16 code units. */
 const MAX_READ_CHARACTERS = 1024 * 1024;
-/** Longest memory of a profile, in characters: parts of documents say little about a person. */
+/**
+ * Greatest length of a memory in a profile, in UTF-16 code units. Longer ones, such as parts of documents, say little
+ * about a person.
+ */
 const MAX_CHARACTERS = 1_000;
 const PROFILE_TOKENS = 1_500;
 
 const LASTING: MemoryFilter = { sectors: ['semantic', 'reflective'] };
 
 /**
- * Quotes what is lasting about a user, at most `PROFILE_TOKENS`: the most salient short memories among the latest in
- * the semantic and the reflective sector.
+ * Returns lasting memories of the caller's user as quoted text of at most 1,500 tokens: the most salient short ones
+ * among the latest 200 in the semantic and reflective sectors. If there are none, a sentence says so.
  */
 export async function describeProfile({ tenant }: TenantCall): Promise<string> {
   const found: Memory[] = [];

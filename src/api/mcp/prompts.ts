@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { TenantCall } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
 import { text } from '../schemas/values.ts';
-import { LIMITS } from '../schemas/limits.ts';
+import { LIMITS } from '../schemas/value-limits.ts';
 import { describeProfile } from './profile.ts';
 import { protocolError } from './failures.ts';
 import type { Run } from './resources.ts';
@@ -12,7 +12,7 @@ import { recall } from './tools/recall.ts';
 import { recentMemories } from './tools/memories.ts';
 import { quoteMemories } from '../../engine/index.ts';
 
-/** Latest memories in the prompt `context`. */
+/** Number of latest memories in the prompt `context`. */
 const LATEST = 10;
 
 const topicSchema = z.strictObject({
@@ -21,7 +21,8 @@ const topicSchema = z.strictObject({
 const topicShown = toolSchema(topicSchema);
 
 /**
- * Registers the prompts of a caller who may read. Recalled text stands in a message of the user, never of the system.
+ * Registers the prompts `recall` and `context`, for a caller who may read. Recalled text stands in a message of the
+ * user, never of the system.
  */
 export function registerPrompts(server: McpServer, call: TenantCall, run: Run, signal: () => AbortSignal): void {
   const about = { title: 'Recall', description: 'What memory holds about a topic.', argsSchema: topicShown };

@@ -6,7 +6,7 @@ import { describeProfile } from './profile.ts';
 import { describeEntity } from './tools/entities.ts';
 import { describeMemory } from './tools/memories.ts';
 
-/** Longest text of a document that is shown, in characters. */
+/** Greatest length of a document's text that is returned, in UTF-16 code units; the rest is cut, and a note says so. */
 const DOCUMENT_CHARACTERS = 200_000;
 
 interface Template {
@@ -45,10 +45,10 @@ const TEMPLATES: readonly Template[] = [
   },
 ];
 
-/** How a caller's request runs: with its limits, its deadline, and its record in the audit log. */
+/** Runs `work` for a caller, within its rate limit and a deadline, and records it in the audit log under `name`. */
 export type Run = (name: string, work: () => Promise<string>) => Promise<string>;
 
-/** Registers the resources of a caller who may read. */
+/** Registers the resources (memories, documents, names, the profile), for a caller who may read. */
 export function registerResources(server: McpServer, call: TenantCall, run: Run): void {
   for (const { name, variable, read, ...shown } of TEMPLATES) {
     const template = new ResourceTemplate(`cairn://${name}/{${variable}}`, { list: undefined });
@@ -79,7 +79,7 @@ async function answer(
   }
 }
 
-/** Decodes a part of a URI; one that is malformed names nothing, and is looked for as it stands. */
+/** Decodes a segment of a URI. A malformed one is returned as it is; nothing has such a name. */
 function decoded(part: string | string[] | undefined): string {
   const text = Array.isArray(part) ? part.join(',') : (part ?? '');
   try {

@@ -5,12 +5,12 @@ import { parse } from '../schemas/parse.ts';
 import { time } from '../schemas/values.ts';
 import type { Extra } from './extras.ts';
 
-/** What a tool does to the world, as hints for a client that asks its user before some tools run. */
+/** Effects of a tool, as hints for a client that asks its user before some tools run. */
 interface Hints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;
-  /** Whether the tool reaches beyond the memories of this server. */
+  /** Whether the tool uses more than the memories of this server, such as web pages. */
   readonly openWorldHint: boolean;
 }
 
@@ -18,38 +18,40 @@ export const READS: Hints = { readOnlyHint: true, destructiveHint: false, idempo
 export const WRITES: Hints = { ...READS, readOnlyHint: false };
 export const DESTROYS: Hints = { ...WRITES, destructiveHint: true };
 
-/** What a tool has beside its arguments while it runs. */
+/** What a running tool gets besides its arguments. */
 export interface ToolRun {
-  /** Aborts at the deadline of a call, and once the client is gone. */
+  /** Aborts at the deadline of the call, and once the client has left. */
   readonly signal: AbortSignal;
-  /** Tells the client how far the work is; for one that wants no progress it does nothing, and asks for no words. */
+  /**
+   * Sends a note about progress to the client. If the client wants none, it does nothing and does not call `describe`.
+   */
   readonly tell: (describe: () => string | Promise<string>) => Promise<void>;
 }
 
 interface ToolParts<Input extends z.ZodType> {
   readonly name: string;
   readonly title: string;
-  /** Description for the model that chooses among the tools; each word of it is paid with each conversation. */
+  /** Description for the model that chooses a tool. It is part of every conversation, and so costs tokens each time. */
   readonly description: string;
-  /** Role that a key needs; the tool is not listed for others. */
+  /** Role that a key needs. The tool is not listed for keys without it. */
   readonly needs: Role;
-  /** Rate limit of the key of which a call takes one; none if left out. */
+  /** Rate limit of the key from which each call takes one token; by default none. */
   readonly limited?: RateClass;
-  /** The tool is only there if this is asked for. */
+  /** Name under which an extra tool must be asked for; if undefined, the tool is always listed. */
   readonly extra?: Extra;
   readonly annotations: Hints;
   readonly input: Input;
-  /** Does the work and returns the text for the model. An `EngineError` is told as a result with `isError`. */
+  /** Does the work and returns a text for the model. Whatever it throws becomes a result with `isError`. */
   readonly run: (call: TenantCall, input: z.output<Input>, run: ToolRun) => Promise<string>;
 }
 
-/** A tool whose arguments are parsed by its own schema. */
+/** A tool that parses its arguments by its own schema. */
 export interface Tool extends Omit<ToolParts<z.ZodType>, 'input' | 'run'> {
   readonly inputSchema: ToolSchema;
   readonly run: (call: TenantCall, input: unknown, run: ToolRun) => Promise<string>;
 }
 
-/** Declares a tool. Its schema is translated once, since each request is served by new objects of the SDK. */
+/** Declares a tool. Its schema is converted once here, since the SDK makes new objects for each request. */
 export function tool<Input extends z.ZodType>({ input, run, ...parts }: ToolParts<Input>): Tool {
   return {
     ...parts,
@@ -70,8 +72,8 @@ export interface ToolSchema {
 }
 
 /**
- * Shows a schema to clients as JSON Schema. It accepts everything: the tool parses its arguments itself, so that a
- * refusal is worded as everywhere in the API.
+ * Makes a schema that describes itself to clients as JSON Schema but accepts every value: the tool parses its arguments
+ * itself, so that its errors are worded as everywhere in the API.
  */
 export function toolSchema(schema: z.ZodType): ToolSchema {
   const shown = shortJsonSchema(schema);
@@ -85,7 +87,9 @@ export function toolSchema(schema: z.ZodType): ToolSchema {
   };
 }
 
-/** Parts of a JSON Schema that a model has no use for, and that it would pay for as tokens; the server checks them. */
+/**
+ * Keywords of JSON Schema that are of no use to a model and would cost it tokens. The server checks them all the same.
+ */
 const UNSHOWN: ReadonlySet<string> = new Set(['$schema', 'pattern', 'maxLength', 'minLength', 'maxItems', 'minItems']);
 
 function shortJsonSchema(schema: z.ZodType): Record<string, unknown> {
@@ -96,7 +100,7 @@ function shortJsonSchema(schema: z.ZodType): Record<string, unknown> {
   >;
 }
 
-/** A time as a model writes it; parsed to Unix milliseconds. */
+/** An ISO 8601 time, parsed to Unix ms. */
 export const isoTime = z
   .string()
   .transform((value): string | number => value)

@@ -10,8 +10,8 @@ import { explainRecall, ratedRecall, rateRecall, recall, search } from './tools/
 import { forget, remember, updateMemory } from './tools/remember.ts';
 
 /**
- * All tools, in the order of every list. `recall` and `remember` are named in prompts and rules of users, so they keep
- * their names.
+ * All tools, in the order in which they are listed. The names `recall` and `remember` occur in prompts and rules of
+ * users, so they must not change.
  */
 const TOOLS: readonly Tool[] = [
   recall,
@@ -29,7 +29,10 @@ const TOOLS: readonly Tool[] = [
   fetchMemory,
 ];
 
-/** The tools that a caller gets: those that its role may use, and of the extra ones those that are asked for. */
+/**
+ * Returns the tools that a caller may use: those that its role allows, extra ones only if they are in `extras`. With
+ * `feedback`, `recall` names the recall in its answer.
+ */
 export function toolsFor({ principal }: TenantCall, extras: ReadonlySet<Extra>): readonly Tool[] {
   return TOOLS.filter(
     ({ needs, extra }) => mayDo(principal.role, needs) && (extra === undefined || extras.has(extra)),

@@ -5,9 +5,9 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 export type ClientAddressOf = (request: IncomingMessage) => string;
 
 /**
- * Makes the function that finds a client's address: the connection's own, or behind trusted proxies the last address in
- * `X-Forwarded-For` that is none of theirs. What a client wrote into that header itself stands further left, and is not
- * believed.
+ * Makes the function that finds a client's address: that of the connection or, if it is a trusted proxy's, the last
+ * address in `X-Forwarded-For` that is not. Addresses further left are not believed, since a client can write them
+ * itself.
  * @param trusted addresses and networks (`10.0.0.0/8`) of proxies, as `OM_TRUSTED_PROXIES` lists them
  */
 export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
@@ -21,7 +21,7 @@ export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
   };
 }
 
-/** Makes the function that says whether an address is that of a trusted proxy. */
+/** Makes the function that tells whether an address is that of a trusted proxy. */
 export function proxyCheck(trusted: readonly string[]): (address: string) => boolean {
   const proxies = new BlockList();
   for (const entry of trusted) {
@@ -36,7 +36,10 @@ export function proxyCheck(trusted: readonly string[]): (address: string) => boo
   };
 }
 
-/** A socket that listens on both families reports an IPv4 address as ::ffff:127.0.0.1. */
+/**
+ * Turns an IPv4 address like `::ffff:127.0.0.1`, as a socket that listens on both families reports it, into
+ * `127.0.0.1`.
+ */
 function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

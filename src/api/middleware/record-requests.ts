@@ -6,19 +6,19 @@ import { localsOf } from '../reply.ts';
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Status in the log for a client that disconnected before its answer was complete; the number is nginx's. */
+/** Status in the log for a client that disconnected before its answer was complete, as nginx writes it. */
 const CLIENT_CLOSED = 499;
 /**
- * Time from the beginning of a request after which a client that still sends, though it was answered, is cut off (ms);
- * `MIN_LINGER_MS` may make it later.
+ * Time from the beginning of a request after which its connection is closed if it was answered and its client still
+ * sends (ms). The connection stays open for at least 5 s after the answer, which may be later.
  */
 const MAX_SENDING_MS = 30_000;
-/** Shortest time from an answer until that cut (ms): an immediate close could destroy the answer on its way. */
+/** Shortest time between the answer and that close (ms): an immediate close could destroy the answer on its way. */
 const MIN_LINGER_MS = 5_000;
 
 /**
- * The first middleware: gives each request its id, and writes one log line and one measurement when it ends. Both hold
- * the route's pattern, and never the path, the query string, a body or a key.
+ * Makes the first middleware. It gives each request its id, and writes one log line and measures the duration when the
+ * request ends. Logs and metrics have the route's pattern, and never the path, the query string, a body or a key.
  */
 export function recordRequests(logger: Logger, metrics: Metrics) {
   function onClose(this: Response): void {
@@ -51,7 +51,7 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
 }
 
 /**
- * Label of a route in the count of requests: its first two segments below /memory, and elsewhere its first, as a label
+ * Returns the label of a route in the count of requests: its first segment, and below `/memory` its first two. A label
  * for each of more than a hundred routes would take a fifth of all series. The log has the whole pattern.
  */
 function countedAs(route: string): string {
@@ -59,8 +59,8 @@ function countedAs(route: string): string {
 }
 
 /**
- * Label of a request in the histogram of durations; one per route would make hundreds of series. undefined for requests
- * whose duration means nothing: event streams, and the requests of monitoring.
+ * Returns the label of a request in the histogram of durations; one for each route would make hundreds of series. It is
+ * undefined for requests that are not measured: event streams, monitoring, the API's documentation and unknown paths.
  */
 function kindOf(method: string, route: string): string | undefined {
   if (route.endsWith('/events')) return undefined;
@@ -72,7 +72,7 @@ function kindOf(method: string, route: string): string | undefined {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
-/** Bounds the time for which Node reads and drops the rest of a request that was answered, ms. */
+/** Closes the connection of a request that was answered but is still being sent, after `maxMs` and at least 5 s. */
 function lingerBriefly(request: Request, maxMs: number): void {
   // Kept, since a request that is destroyed has no socket any more; there may be none already.
   const socket = request.socket as Socket | null;

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { type Engine, EngineError, isLoopback } from '../../engine/index.ts';
 
-/** Methods that change nothing, and whose replies a page of another origin cannot read. */
+/** Methods that change nothing. A page of another origin cannot read their replies. */
 export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * Middleware that refuses requests of other origins' web pages while no key is configured. A browser lets every page
- * send a form, a body of plain text or no body at all to this machine, without asking first; only a key, which such a
- * page does not know, would tell it from the user.
+ * Makes the middleware that refuses requests of other origins' web pages while no key is configured, except GET and
+ * HEAD. A browser lets every page send a form, a body of plain text or no body to this machine without asking first;
+ * only a key, which the page does not know, would tell it from the user.
  * @throws EngineError `forbidden`
  */
 export function refuseForeignPagesWhileOpen(engine: Engine) {
@@ -25,12 +25,12 @@ export function refuseForeignPagesWhileOpen(engine: Engine) {
 }
 
 /**
- * True if a browser says that a page of another origin sent the request. Browsers set `Sec-Fetch-Site` and `Origin`
- * themselves, and no page can change them; clients that are no browsers send neither and are not judged.
- *
- * `Sec-Fetch-Site` must be `same-origin` or `none`, which is what the user did in the browser itself. `Origin` must
- * name the address that was asked. Another loopback origin, such as a development server that passes requests on,
- * counts only together with such a `Sec-Fetch-Site`: on its own it is a page of another program on this machine.
+ * Tells whether a page of another origin sent the request, as far as a browser says so. Browsers set `Sec-Fetch-Site`
+ * and `Origin` themselves, and no page can change them; other clients send neither, and the result is false.
+ * `Sec-Fetch-Site` must be `same-origin`, or `none` for what the user did in the browser itself. `Origin` must be the
+ * address to which the request was sent. Another loopback origin, such as a development server that forwards requests,
+ * is accepted only together with such a `Sec-Fetch-Site`: without it, it may be the page of another program on this
+ * machine.
  */
 export function isOfForeignPage(request: IncomingMessage): boolean {
   const { 'sec-fetch-site': sites = [], origin: origins = [] } = request.headersDistinct;

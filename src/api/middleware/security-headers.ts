@@ -2,9 +2,9 @@ import type { RequestHandler } from 'express';
 
 /**
  * Headers of every reply, for browsers. Replies are data of one caller: no cache keeps them, no page of another origin
- * loads them as a script, picture or frame, and what a browser shows of them runs nothing. A page of this server
- * replaces the content security policy by its own (page-headers.ts). CORS is not affected: it concerns requests by
- * scripts, `cross-origin-resource-policy` those without.
+ * loads them as a script, picture or frame, and the browser runs nothing in them. An HTML page of this server has a
+ * content security policy of its own (page-headers.ts). CORS is not affected: it is about requests of scripts,
+ * `cross-origin-resource-policy` about requests without a script.
  */
 const HEADERS = new Map([
   ['cache-control', 'no-store'],

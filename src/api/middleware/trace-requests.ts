@@ -3,17 +3,18 @@ import type { Tracing } from '../../engine/index.ts';
 import { localsOf } from '../reply.ts';
 import type { Route } from '../route.ts';
 
-/** Paths that monitoring asks every few seconds. Their traces, and those of event streams, would hide all others. */
+/** Paths that monitoring requests every few seconds. Their traces would hide all others. */
 const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics']);
 
-/** True for a route whose requests are traced: all but those of monitoring and event streams. */
+/** Tells whether requests to a route are traced: all are, except those of monitoring and event streams. */
 export function isTraced({ path }: Pick<Route, 'path'>): boolean {
   return !UNTRACED.has(path) && !path.endsWith('/events');
 }
 
 /**
- * Records a request as a span, by OpenTelemetry's conventions for HTTP servers; the span continues the caller's trace
- * (`traceparent`). It holds the route's pattern instead of the path, which may contain names.
+ * Wraps a handler so that each request is recorded as a span, by OpenTelemetry's conventions for HTTP servers. The span
+ * continues the caller's trace (`traceparent`). It has the route's pattern instead of the path, which may contain
+ * names.
  */
 export function traceRequests(tracing: Tracing, { method, path }: Route, handle: RequestHandler): RequestHandler {
   const verb = method.toUpperCase();

@@ -27,13 +27,29 @@ const PROBLEM_TYPE = 'application/problem+json';
 /** Headers that every request may carry. */
 const EVERY_REQUEST: readonly RequestHeader[] = ['x-request-id', 'traceparent'];
 
-/** Describes routes as an OpenAPI 3.1 document, which depends on no settings and no data. */
+/** Describes routes as an OpenAPI 3.1 document. It depends on the routes alone, not on settings or data. */
 export function describeApi(groups: readonly RouteGroup[], version: string): OpenApiDocument {
+  const steps = describeApiInSteps(groups, version);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/**
+ * Describes routes as `describeApi` does, in steps, so that a caller may give others a turn between two of them: one
+ * takes a few milliseconds, and all of them some 100.
+ */
+export function* describeApiInSteps(
+  groups: readonly RouteGroup[],
+  version: string,
+): Generator<undefined, OpenApiDocument> {
   const routes = groups.flatMap((group) => group.routes);
-  const shown = translateAll(routes);
+  const shown = yield* translateAll(routes);
   const paths: Record<string, Record<string, Operation>> = {};
   for (const { name, routes } of groups) {
     for (const route of routes) (paths[openPath(route.path)] ??= {})[route.method] = describeRoute(route, name, shown);
+    yield;
   }
   return {
     openapi: '3.1.1',
@@ -76,14 +92,18 @@ function openPath(path: string): string {
 
 // ── Schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schemas of all routes, translated for OpenAPI. */
+/** Schemas of all routes, converted for OpenAPI. `of` returns a schema, which may refer to the components. */
 interface Shown {
   readonly components: Readonly<Record<string, JsonSchema>>;
   of(schema: z.ZodType): JsonSchema;
 }
 
-/** Translates all schemas together, so that a schema that several routes share stands once in the components. */
-function translateAll(routes: readonly Route[]): Shown {
+/**
+ * Translates all schemas, one in each step. Schemas with an `id` become components; the others are written out at each
+ * use.
+ * @throws Error if one id is used for requests and for replies
+ */
+function* translateAll(routes: readonly Route[]): Generator<undefined, Shown> {
   const sent = new Set<z.ZodType>();
   const answered = new Set<z.ZodType>([problemSchema]);
   const addMedia = (media: readonly Media[] | undefined, set: Set<z.ZodType>) => {
@@ -104,12 +124,17 @@ function translateAll(routes: readonly Route[]): Shown {
   const bySchema = new Map<z.ZodType, JsonSchema>();
   const components: Record<string, JsonSchema> = {};
   for (const [schemas, io] of [
-    [[...sent], 'input'],
-    [[...answered], 'output'],
+    [sent, 'input'],
+    [answered, 'output'],
   ] as const) {
-    const translated = translateSchemas(Object.fromEntries(schemas.entries()), io);
-    for (const [at, schema] of schemas.entries()) bySchema.set(schema, translated.schemas[at]!);
-    for (const [id, schema] of Object.entries(translated.components)) {
+    const own: Record<string, JsonSchema> = {};
+    for (const schema of schemas) {
+      const translated = translateSchemas({ schema }, io);
+      bySchema.set(schema, translated.schemas['schema']!);
+      Object.assign(own, translated.components);
+      yield;
+    }
+    for (const [id, schema] of Object.entries(own)) {
       if (id in components)
         throw new Error(`the schema ${id} is sent and answered: give each of the two an id of its own`);
       components[id] = schema;
@@ -157,7 +182,10 @@ function describeParameters(route: Route, shown: Shown): (Parameter | Reference)
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-/** @param examples examples by parameter name; other parameters get the example of their schema */
+/**
+ * Describes the parameters of a query string.
+ * @param examples examples by name of parameter; other parameters get the example of their schema
+ */
 function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}): Parameter[] {
   return Object.entries(shown.of(query).properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = property as JsonSchema;
@@ -168,8 +196,8 @@ function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}):
 }
 
 /**
- * Adds an example to a parameter's schema. An example of the parameter itself would be filled in by the page at /docs,
- * which would then send an idempotency key that nobody intended.
+ * Adds an example to a parameter's schema. If it were an example of the parameter itself, the page at /docs would fill
+ * it in, and would then send an idempotency key that nobody intended.
  */
 function withExample(schema: JsonSchema, example: unknown): JsonSchema {
   return { ...schema, examples: [example] };
@@ -223,7 +251,7 @@ function replyHeader(name: ReplyHeader, shown: Shown): HeaderObject {
   return { description, schema: shown.of(schema), example };
 }
 
-/** Describes the errors of a route. Errors without a text of the route itself refer to the components. */
+/** Describes the errors of a route. An error without a text of the route's own refers to the components. */
 function describeErrors(route: Route, shown: Shown): Record<string, ResponseObject | Reference> {
   const errors = [...errorsOf(route)].filter(([code]) => !(HTTP_STATUS[code] in route.replies));
   return Object.fromEntries(
@@ -241,7 +269,7 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
   );
 }
 
-/** Errors that stand in no component, because every route that answers with one describes it. */
+/** Errors that are not components, because every route that answers with one describes it itself. */
 const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
 function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {

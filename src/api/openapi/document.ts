@@ -31,12 +31,14 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
-  /** Accepted schemes; the list of a scheme holds the role that a key must have, or nothing if any role will do. */
+  /**
+   * Accepted schemes. The list of a scheme holds the access that the route needs, which is usually the role of the key.
+   */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
-  /** Whether a request may be sent again whose reply got lost; left out for what the method itself says. */
+  /** Whether a request may be sent again if its reply was lost; if left out, the method decides, as HTTP says. */
   readonly 'x-repeatable'?: boolean;
 }
 
@@ -64,7 +66,7 @@ export interface HeaderObject {
 export type Content = Readonly<Record<string, MediaObject>>;
 interface MediaObject {
   readonly schema: JsonSchema;
-  /** Schemas of the data of server-sent events, by the name of the event; OpenAPI 3.1 has no word for them. */
+  /** Schemas of the data of server-sent events, by name of the event. OpenAPI 3.1 has no field for them. */
   readonly 'x-events'?: Readonly<Record<string, JsonSchema>>;
   readonly example: unknown;
 }

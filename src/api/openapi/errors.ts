@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../engine/index.ts';
 import type { Route } from '../route.ts';
 import { HTTP_STATUS, type Problem } from '../schemas/problem.ts';
 
-/** Meaning of each error unless a route describes it itself, and an example of its `detail`. */
+/** For each error, its meaning unless a route describes it itself, and an example of its `detail`. */
 export const COMMON_ERRORS = {
   invalid: {
     description: 'A field, parameter or header is wrong, the body is malformed JSON, or it did not arrive within 25 s.',
@@ -58,7 +58,7 @@ export const COMMON_ERRORS = {
   },
 } as const satisfies Record<ErrorCode, { readonly description: string; readonly detail: string }>;
 
-/** Errors that follow from the kind of route, in addition to those that the route names. */
+/** Returns the errors that follow from a route's access, method and body, besides those that the route declares. */
 function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
   const isWriting = method !== 'get' && (access === 'add' || access === 'write' || access === 'admin');
   return [
@@ -73,7 +73,7 @@ function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
 }
 
 /**
- * Returns every error that a route may answer with, by rising status, and the route's own description of it; undefined
+ * Returns every error that a route may answer with, by rising status, with the route's own description of it; undefined
  * for an error that only `COMMON_ERRORS` describes.
  */
 export function errorsOf(route: Route): ReadonlyMap<ErrorCode, string | undefined> {

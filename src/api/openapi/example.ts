@@ -2,8 +2,8 @@ import type { JsonSchema } from './json-schemas.ts';
 
 /**
  * Makes an example of a schema: the schema's own example if it has one, else its constant, default or first choice,
- * else one built from the examples of its required parts.
- * @param components the schemas that references point to, by the last part of the reference
+ * else one built from the examples of its required fields.
+ * @param components the schemas to which references point, by the last segment of the reference
  */
 export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {
   const partOf = (part: unknown) => exampleOf(part as JsonSchema, components);

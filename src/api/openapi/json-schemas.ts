@@ -8,14 +8,14 @@ export type JsonSchema = z.core.JSONSchema.BaseSchema;
 export interface TranslatedSchemas {
   /** The translated schemas, under the names that were given. */
   readonly schemas: Readonly<Record<string, JsonSchema>>;
-  /** Schemas with an `id` of their own, by that id; other schemas refer to them. */
+  /** Schemas that have an `id`, by that id; other schemas refer to them. */
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
 /**
- * Translates zod schemas into JSON Schemas that share one set of components.
- * @param io `input` for schemas of requests, `output` for schemas of replies. Replies are shown as open to other
- *   fields, so that adding a field to a reply breaks no client; tests check them as closed.
+ * Converts zod schemas to JSON Schemas that share one set of components.
+ * @param io `input` for schemas of requests, `output` for schemas of replies. A reply is described as open to further
+ *   fields, so that adding one breaks no client; tests check that it has no others.
  */
 export function translateSchemas(
   named: Readonly<Record<string, z.ZodType>>,

@@ -1,6 +1,7 @@
 /**
- * One of several API processes (`OM_API_PROCESSES`): it serves HTTP and answers questions, and leaves commits, word of
- * new work and the metrics to the process that started it. It ends when that process says so, or is gone.
+ * Main module of one of several API processes (`OM_API_PROCESSES`). It serves HTTP and runs queries. Its parent process
+ * makes the commits, dispatches new jobs and joins the metrics. It ends when the parent tells it to, or has ended
+ * itself.
  */
 
 import type { Socket } from 'node:net';
@@ -20,7 +21,7 @@ import { serveConnections } from '../server.ts';
 import { prepareApp } from '../start.ts';
 import { type Channel, createChannel, type Handover } from './channel.ts';
 
-type GroupReplies = Awaited<ReturnType<Engine['lead']['transport']['commit']>>;
+type GroupReply = Awaited<ReturnType<Engine['lead']['transport']['commit']>>;
 
 interface RunningProcess {
   accept(socket: Socket): void;
@@ -84,11 +85,11 @@ async function start(config: Config, number: number): Promise<RunningProcess> {
   };
 }
 
-/** Makes the lead of this process's engine out of the channel to the process that started it. */
+/** Makes the part of the engine that commits and dispatches, over the channel to the parent process. */
 function leadOver(channel: Channel): Engine['lead'] {
   return {
     transport: {
-      commit: (groups) => channel.ask<GroupReplies>('commit', groups),
+      commit: (group) => channel.ask<GroupReply>('commit', group),
       evict: (path) => channel.ask<void>('evict', path),
       close: async () => {},
     },

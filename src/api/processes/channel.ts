@@ -1,9 +1,6 @@
-import { reviveError, serialiseError, type SerialisedError } from '../../engine/index.ts';
+import { EngineError, reviveError, serialiseError, type SerialisedError } from '../../engine/index.ts';
 
-/**
- * One end of the pipe between two processes: `process` in a process that was forked, its handle in the one that forked
- * it.
- */
+/** One end of the pipe between two processes: `process` in the child, the child's handle in the parent. */
 export interface Pipe {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   send?(message: object, callback: (error: Error | null) => void): unknown;
@@ -16,35 +13,40 @@ type Message =
   | { readonly kind: 'tell'; readonly name: string; readonly input: unknown }
   | Handover;
 
-/** Hands a connection over to the other process; the socket goes beside the message. */
+/** Message that hands a connection over to the other process. The socket is sent along with it. */
 export interface Handover {
   readonly kind: 'connection';
   readonly id: number;
 }
 
-/** What the other end may ask for, by name; a promise is awaited. */
+/** Functions that answer the questions of the other end, by name. They may return a promise. */
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
-/** The calls that this end makes at the other. */
+/** The calls that this end can make to the other. */
 export interface Channel {
   /**
-   * Asks the other end for something and resolves with its answer.
-   * @throws EngineError with the code and message of the other end's error; `unavailable` once the pipe is closed
+   * Calls the function `name` at the other end, and resolves with its result.
+   * @throws EngineError with the code and message of the error that it throws there; `unavailable` if the question
+   *   could not be sent; the error of `fail`, also for every later call
    */
   ask<Answer>(name: string, input?: unknown): Promise<Answer>;
-  /** Tells the other end something that it need not answer. Lost if the pipe is closed. */
+  /**
+   * Calls the function `name` at the other end without waiting for a result. The message is lost if the pipe is closed.
+   */
   tell(name: string, input?: unknown): void;
-  /** Rejects every question that waits for an answer. Called when the other process has ended. */
+  /** Rejects every present and later `ask` with this error. Call it when the other process has ended. */
   fail(error: Error): void;
 }
 
 /**
- * Makes a channel over a pipe that carries plain data, maps and byte arrays (`serialization: 'advanced'`). Both ends
- * make one, each with its own answers.
+ * Makes one end of a channel over a pipe that carries plain data, maps and byte arrays (`serialization: 'advanced'`).
+ * @param answers the functions that the other end may call
  */
 export function createChannel(pipe: Pipe, answers: Answers): Channel {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let lastId = 0;
+  /** The error of `fail`; undefined until then. */
+  let failure: Error | undefined;
   const send = (message: Message, onError: (error: Error) => void = () => {}) => {
     pipe.send?.(message, (error) => {
       if (error !== null) onError(error);
@@ -72,14 +74,26 @@ export function createChannel(pipe: Pipe, answers: Answers): Channel {
   return {
     ask: <Answer>(name: string, input?: unknown) =>
       new Promise<Answer>((resolve, reject) => {
+        // Node takes messages for a process that has ended, and loses them.
+        if (failure !== undefined) throw failure;
         const id = ++lastId;
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-        send({ kind: 'ask', id, name, input }, (error) => settle(id)?.reject(error));
+        const onError = (error: Error) => settle(id)?.reject(unsent(error));
+        try {
+          send({ kind: 'ask', id, name, input }, onError);
+        } catch (error) {
+          onError(error as Error);
+        }
       }),
     tell: (name, input) => send({ kind: 'tell', name, input }),
     fail(error) {
+      failure = error;
       for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     },
   };
+}
+
+function unsent(cause: Error): EngineError {
+  return new EngineError('unavailable', 'the other process of the service cannot be reached', { cause });
 }

@@ -10,34 +10,34 @@ import { type Channel, createChannel, type Handover } from './channel.ts';
 
 type Lead = Engine['lead'];
 
-/** Pause before a process is started in place of one that lived for less than `SHORT_LIFE_MS`. */
+/** Pause before a new process replaces one that lived for less than 10 s, and between failed starts (ms). */
 const PAUSE_MS = 1_000;
 const SHORT_LIFE_MS = 10_000;
-/** Interval at which the processes are told whether Redis is reached, ms. */
+/** Interval at which the API processes receive whether Redis can be reached (ms). */
 const QUEUE_STATE_EVERY_MS = 1_000;
 
-/** What is one for all processes, and is asked for here. */
+/** Metrics and activity of the whole service, which this process provides for all API processes. */
 type Shared = Omit<StartApiOptions, 'engine'>;
 
-/** One process that serves HTTP. */
+/** One child process that serves HTTP. */
 interface ApiProcess {
   readonly number: number;
   readonly child: ChildProcess;
   readonly channel: Channel;
   readonly metrics: MetricsSource;
-  /** The last answer of `metrics`; an empty list before the first. */
+  /** The last answer of `metrics`; an empty list before the first one. */
   lastMetrics: object;
-  /** Connections that were sent to the process and that it has not taken yet, by the number of their handover. */
+  /** Connections that were sent to the process and that it has not confirmed yet, by the number of their handover. */
   readonly handovers: Map<number, Socket>;
 }
 
 /**
- * Starts `OM_API_PROCESSES` processes that serve HTTP at one address. This process accepts connections and hands them
- * out in turn, commits what the others ask for (see `Lead`), and joins their metrics. A process that ends is replaced;
- * its clients see a closed connection, and what was acknowledged to them is on disk.
- *
- * Node's cluster module is not used: a connection on its way to a process that ends would stay open and unanswered.
- * @throws EngineError the errors of `bind`, and of `openEngine` in a process
+ * Starts `OM_API_PROCESSES` child processes that serve HTTP at one address. This process accepts connections and hands
+ * them out in turn, makes the commits for the children (see `Lead`), and joins their metrics. A process that ends is
+ * replaced; its clients see a closed connection, and what was acknowledged to them is on disk. Node's cluster module is
+ * not used: a connection that is being handed to a process that ends would stay open and unanswered.
+ * @throws EngineError `forbidden` or `unavailable` if the address cannot be bound (`bind`); the error of `openEngine`
+ *   in a child
  */
 export async function startApiProcesses({ engine, ...shared }: StartApiOptions): Promise<RunningApi> {
   const { config, logger, metrics } = engine;
@@ -128,17 +128,20 @@ function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   return one;
 }
 
-/** What an API process may ask of this one. */
+/** Makes the functions of this process that a child may call: commit, evict and dispatch. */
 function answersFor({ transport, dispatcher }: Lead) {
   return {
-    commit: (groups: Parameters<Lead['transport']['commit']>[0]) => transport.commit(groups),
+    commit: (group: Parameters<Lead['transport']['commit']>[0]) => transport.commit(group),
     evict: (path: string) => transport.evict(path),
     dispatch: ({ path, step }: { path: string; step: Parameters<Lead['dispatcher']['dispatch']>[1] }) =>
       dispatcher.dispatch(path, step),
   };
 }
 
-/** Makes the function that hands each new connection to the next process that serves. */
+/**
+ * Makes the function that hands each new connection to the next child in turn. If no child serves, the connection is
+ * closed.
+ */
 function createHandOut(serving: readonly ApiProcess[]): (socket: Socket) => void {
   let count = 0;
   return (socket) => {
@@ -150,12 +153,14 @@ function createHandOut(serving: readonly ApiProcess[]): (socket: Socket) => void
     next.handovers.set(id, socket);
     // Kept open here until it is taken: Node would lose it if the other process ended on the way.
     next.child.send({ kind: 'connection', id } satisfies Handover, socket, { keepOpen: true }, (error) => {
-      if (error !== null) socket.destroy();
+      if (error === null) return;
+      next.handovers.delete(id);
+      socket.destroy();
     });
   };
 }
 
-/** Asks a process to answer what is in flight and end, and waits until it has. */
+/** Tells a child to answer the requests in flight and end, and waits until it has ended. */
 async function stopProcess({ child, channel }: ApiProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -164,8 +169,8 @@ async function stopProcess({ child, channel }: ApiProcess): Promise<void> {
 }
 
 /**
- * Keeps what processes had counted when they ended, as a source of metrics. Without it a counter of the service would
- * fall with each of them.
+ * Sums the last counters of processes that have ended, as a further source of metrics; gauges are left out. Otherwise
+ * the service's counters would fall with each process that ends.
  */
 function createDepartedMetrics(): { add(metrics: object): void; readonly read: MetricsSource } {
   let sum: Promise<object> = Promise.resolve([]);

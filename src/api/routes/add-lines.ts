@@ -1,10 +1,10 @@
 import type { Response } from 'express';
-import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory } from '../../engine/index.ts';
+import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory, takeTurn } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
 import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
-import { MAX_JSON_BYTES, parseJson } from '../read-body.ts';
-import { takeTokens } from '../rate-limits.ts';
+import { MAX_JSON_BYTES, parseJsonInTurns } from '../read-body.ts';
+import { takeTokens } from '../take-tokens.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
@@ -18,17 +18,23 @@ import {
   wantsLines,
 } from './batch-items.ts';
 
-/** Lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between. */
+/**
+ * Number of lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between.
+ */
 const GROUP_LINES = 64;
-/** Most results of a JSON reply, which is held in memory until its end; an NDJSON reply has no such limit. */
+/**
+ * Greatest number of results in a JSON reply, which is held in memory until its end. An NDJSON reply has no such limit.
+ */
 const MAX_JSON_RESULTS = 100_000;
 
 /**
- * Answers `POST /memory/add/batch` with NDJSON: one item per line, until the client has sent all of them. The next
- * group is read only when the previous one is on disk and its results are on their way, so a fast sender is slowed down
- * rather than buffered. A failure of the storage, or a revoked key, ends the stream: the summary then has an `error`,
- * and every line that has a result is stored.
- * @param options.withReceipt whether a receipt is kept; it names the lines that are stored, also of a broken upload
+ * Answers `POST /memory/add/batch` with an NDJSON body: one memory per line, until the client has sent all of them. The
+ * next group of 64 lines is read only when the previous one is on disk and its results are sent, so a fast sender is
+ * slowed down rather than buffered. A failure of the storage, or a revoked key, ends the upload: the summary then has
+ * an `error`, and every line that has a result with an `id` is stored.
+ * @param options.withReceipt whether a receipt is kept. It lists the lines that are stored, also if the upload breaks
+ *   off.
+ * @throws EngineError if it fails before the first result; `invalid` if the request has an idempotency key
  */
 export async function addLines(call: TenantCall, { withReceipt }: { readonly withReceipt: boolean }): Promise<void> {
   const { api, principal, tenant, request, response } = call;
@@ -55,7 +61,11 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
       if (withReceipt && summary.accepted + summary.rejected + group.length > MAX_RECEIPT_ITEMS)
         throw new EngineError('too_large', `a receipt holds ${MAX_RECEIPT_ITEMS} items; send the rest by itself`);
       takeTokens(call, 'batch_items', group.length);
-      const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
+      const items: { readonly number: number; readonly item: ReturnType<typeof parseItem> }[] = [];
+      for (const line of group) {
+        items.push({ number: line.number, item: await parseLine(line) });
+        await takeTurn();
+      }
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
       summary.token = spanningToken(summary.token, reply.token);
@@ -80,11 +90,16 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
   results.end(summary);
 }
 
-function parseLine(line: Line): ReturnType<typeof parseItem> {
+async function parseLine(line: Line): Promise<ReturnType<typeof parseItem>> {
   const { bytes } = line;
   if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${MAX_JSON_BYTES} bytes`));
-  const value = orItemError(() => ({ value: parseJson(bytes) }));
-  return isItemError(value) ? value : parseItem(value.value);
+  try {
+    return parseItem(await parseJsonInTurns(bytes));
+  } catch (error) {
+    return orItemError(() => {
+      throw error;
+    });
+  }
 }
 
 function collectedResults(response: Response): LineResults {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory } from '../../engine/index.ts';
+import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory, takeTurn } from '../../engine/index.ts';
 import { isErrorCode } from '../http-errors.ts';
 import { type JsonBody, mediaTypeOf, readJson } from '../read-body.ts';
-import { takeTokens } from '../rate-limits.ts';
+import { takeTokens } from '../take-tokens.ts';
 import { localsOf } from '../reply.ts';
 import { route, type Route } from '../route.ts';
 import { idempotencyKeySchema } from '../schemas/headers.ts';
@@ -24,7 +24,7 @@ import { addLines } from './add-lines.ts';
 import { isItemError, notedItems, parseItem, wantsLines } from './batch-items.ts';
 import { warningsAbout } from './warnings.ts';
 
-/** Fields that OpenMemory's Python client sends with every add. */
+/** Fields that OpenMemory's Python client sends with every add and that are ignored, each with the warning about it. */
 const MEANINGLESS = {
   salience: 'not read; the initial salience is `importance`',
   decay_lambda: 'not read; the decay follows from the sector, or from OM_DECAY_LAMBDA',
@@ -128,7 +128,11 @@ export const addRoutes: readonly Route[] = [
       const { tenant, request, response, query, send } = call;
       if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call, { withReceipt: query.receipt });
       const body = await readJson(request);
-      const items = parse(batchSchema, body.value).items.map(parseItem);
+      const items: ReturnType<typeof parseItem>[] = [];
+      for (const item of parse(batchSchema, body.value).items) {
+        items.push(parseItem(item));
+        await takeTurn();
+      }
       takeTokens(call, 'batch_items', items.length);
       const good = items.filter((item): item is NewMemory => !isItemError(item));
       const idempotency = claimOf(request, '/memory/add/batch', body);
@@ -154,7 +158,8 @@ export const addRoutes: readonly Route[] = [
 
 /**
  * Declares a route that adds one memory.
- * @param path  `/memory/add`, or OpenMemory's second name of it; an idempotency key counts on both as the same
+ * @param path `/memory/add`, or OpenMemory's second name of it. An idempotency key used on one of them counts on the
+ *   other.
  */
 function addRoute(path: string, { name, summary }: { readonly name: string; readonly summary: string }): Route {
   return route({

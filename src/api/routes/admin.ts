@@ -1,4 +1,4 @@
-import { EngineError, listSettings } from '../../engine/index.ts';
+import { EngineError, listSettings, nextTurn } from '../../engine/index.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -17,7 +17,7 @@ import { activityItem, backupsItem, decayItem } from '../wire/admin.ts';
 
 const DAY = 1795265978965;
 
-/** The routes by which administrators look ahead at decay, see and start backups, and see what is going on. */
+/** The routes by which administrators preview decay, list and start backups, and see settings and activity. */
 export const adminRoutes: readonly Route[] = [
   route({
     method: 'post',
@@ -125,6 +125,7 @@ export const adminRoutes: readonly Route[] = [
       const { tenant: named } = await readBody();
       const tenant = await engine.tenant(named ?? principal.tenantId);
       await tenant.as(principal.keyId).requestBackup();
+      await nextTurn();
       engine.control.audit.append('backup.request', { tenant: tenant.id }, principal.keyId);
       send(202, { tenant: tenant.id, state: 'due' });
     },

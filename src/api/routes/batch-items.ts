@@ -7,7 +7,7 @@ import { parse } from '../schemas/parse.ts';
 import type { Wire } from '../schemas/values.ts';
 import { toNewMemory } from '../wire/memories.ts';
 
-/** Result of an item that was refused, in the reply to a batch. */
+/** Result of an item that was refused, in the reply to a batch: the code and message of its error. */
 export type ItemError = Wire<typeof itemErrorSchema>;
 
 export function isItemError(item: object): item is ItemError {
@@ -19,7 +19,10 @@ export function parseItem(value: unknown): NewMemory | ItemError {
   return orItemError(() => toNewMemory(parse(newMemorySchema, value)));
 }
 
-/** Turns an `EngineError` of `work` into the item's error; throws on everything else, which only a bug can cause. */
+/**
+ * Returns the result of `work`, or the item's error if it throws an `EngineError`. It throws every other error, which
+ * only a bug can cause.
+ */
 export function orItemError<Value>(work: () => Value): Value | ItemError {
   try {
     return work();
@@ -29,13 +32,15 @@ export function orItemError<Value>(work: () => Value): Value | ItemError {
   }
 }
 
-/** Makes the result of an item that failed with `thrown`. The message of a bug is for operators only. */
+/** Makes the result of an item that failed with `thrown`. For a bug, its message is a fixed text. */
 export function itemError(thrown: unknown): ItemError {
   const error = toEngineError(thrown);
   return { error: { code: error.code, message: detailOf(error) } };
 }
 
-/** Makes the error of an item that was not understood without what it holds: the message names a known field alone. */
+/**
+ * Makes an error for a receipt without any text of the item: its message is the name of a known field, or `the item`.
+ */
 function withoutText({ code, message }: ItemError['error']): ItemError['error'] {
   const [field = ''] = message.split(/[.[:]/, 1);
   return { code, message: Object.hasOwn(newMemorySchema.shape, field) ? field : 'the item' };
@@ -43,7 +48,7 @@ function withoutText({ code, message }: ItemError['error']): ItemError['error'] 
 
 /**
  * Makes the entries of a receipt from items and their results, which are in the same order.
- * @param before number of items that the batch had before them
+ * @param before number of items that the batch had before these; entries are counted from it
  */
 export function notedItems(
   items: readonly (NewMemory | ItemError)[],
@@ -61,14 +66,14 @@ export function notedItems(
   });
 }
 
-/** True if the client asks for a reply in NDJSON. */
+/** Tells whether the client asks for a reply in NDJSON. */
 export function wantsLines(request: Request): boolean {
   return request.headers.accept?.includes('application/x-ndjson') ?? false;
 }
 
 /**
- * Makes one write receipt for two writes, the earlier one first; it also covers everything that the tenant wrote in
- * between. null stands for no write, and is returned for two of them.
+ * Makes one receipt (`token`) that covers two writes, the earlier one first; it also covers everything that the tenant
+ * wrote in between. null stands for a write without background work; if one of the two is null, returns the other.
  */
 export function spanningToken(before: string | null, next: string | null): string | null {
   if (before === null || next === null) return before ?? next;

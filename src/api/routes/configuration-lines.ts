@@ -1,4 +1,6 @@
-/** Lines of an export that concern a tenant as a whole: defaults of queries, evaluation sets, standing queries. */
+/**
+ * Lines of an export that concern a tenant as a whole: its defaults for queries, evaluation sets and standing queries.
+ */
 import {
   EngineError,
   type ImportOutcome,
@@ -13,13 +15,13 @@ import { evalSetItem, toEvalSet } from '../wire/evals.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 import { toStandingQuery } from '../wire/standing.ts';
 
-/** A line as it is written. */
+/** A line in the form in which it is written. */
 type WrittenLine = { readonly type: PortableConfiguration['type'] };
 
 /**
- * Reads the lines of an export. Standing queries come before memories, so that an import compares all of its memories
- * with them.
- * @param asked.isWhole whether everything is exported, and not what a filter selects
+ * Yields the configuration lines of an export. Standing queries must stand before memories, so that an import compares
+ * all memories with them.
+ * @param asked.isWhole whether everything is exported; if false, only standing queries are
  * @param asked.userId the only user whose standing queries are exported; undefined for all users
  */
 export async function* configurationOf(
@@ -52,15 +54,17 @@ export async function* configurationOf(
   }
 }
 
-/** Tells whether a line of an import is one of these. */
+/** Tells whether a line of an import is a setting, an evaluation set or a standing query. */
 export function isConfiguration(line: PortableLine): line is PortableConfiguration {
   return line.type === 'setting' || line.type === 'eval_set' || line.type === 'standing_query';
 }
 
 /**
- * Takes over such a line of an import. What is there already stays.
- * @param parsed a line that its schema has read
- * @param dryRun whether nothing is to be stored
+ * Imports a setting, an evaluation set or a standing query. Something of the same name or id that exists already is not
+ * changed.
+ * @param parsed a line that its schema has parsed
+ * @param dryRun true to store nothing and only return what would happen
+ * @returns `stored`, `known` if an equal one exists, `kept` if another one does, or `refused` with the error
  */
 export async function importConfiguration(
   tenant: Tenant,
@@ -85,7 +89,7 @@ export async function importConfiguration(
 
 const REFUSING: ReadonlySet<string> = new Set(['invalid', 'conflict', 'unprocessable']);
 
-/** Takes over defaults of queries where the tenant has none of its own. */
+/** Imports the defaults for queries, if the tenant has none of its own. */
 async function importDefaults(tenant: Tenant, { value }: SettingLine, dryRun: boolean): Promise<ImportOutcome> {
   const wanted = toRetrievalOptions(value);
   const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));

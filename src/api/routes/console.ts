@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { z } from 'zod';
-import { EngineError, type Holder, isEngineError } from '../../engine/index.ts';
+import { EngineError, type Holder, isEngineError, nextTurn } from '../../engine/index.ts';
 import {
   CONSOLE_HEADERS,
   type ConsoleFile,
@@ -15,7 +15,7 @@ import { type Call, openRoute, type Route } from '../route.ts';
 import { type SessionItem, sessionReply, signedOutReply, signInSchema } from '../schemas/console.ts';
 import { noQuery } from '../schemas/values.ts';
 
-/** Routes of the console: its page, the files of the page, and the sessions that it works with. */
+/** Routes of the console: its page, the files of the page, and its sessions. */
 export const consoleRoutes: readonly Route[] = [
   openRoute({
     method: 'get',
@@ -60,7 +60,7 @@ export const consoleRoutes: readonly Route[] = [
     replies: { 200: { description: 'The session; its cookie is in `set-cookie`.', json: sessionReply } },
     errors: {
       unauthenticated: 'The key is not known, has expired or was revoked.',
-      rate_limited: 'Too many wrong keys came from this address.',
+      rate_limited: 'Too many wrong keys came from this address, or the key opened 30 sessions within a minute.',
     },
     async handle(call) {
       const { api, request, response, admit, readBody, send } = call;
@@ -68,6 +68,7 @@ export const consoleRoutes: readonly Route[] = [
       const { key } = await readBody();
       const holder = await admit('read', requireKeyForm(key));
       if (!api.engine.control.isOpen()) {
+        await nextTurn();
         response.setHeader('set-cookie', sessionCookie(request, api.engine.control.sessions.open(holder)));
         api.engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       }
@@ -86,7 +87,10 @@ export const consoleRoutes: readonly Route[] = [
       requireConsoleHeader(request);
       const secret = readSession(request);
       const holder = secret === undefined ? undefined : api.engine.control.sessions.find(secret);
-      if (secret !== undefined) api.engine.control.sessions.close(secret);
+      if (secret !== undefined && holder !== undefined) {
+        await nextTurn();
+        api.engine.control.sessions.close(secret);
+      }
       response.setHeader('set-cookie', sessionCookie(request, { secret: '', expiresAt: 0 }));
       send(200, { ...(await describeSession(call)), sign_out_url: await signOutUrl(call, holder) });
     },
@@ -128,6 +132,7 @@ export const consoleRoutes: readonly Route[] = [
       let view = '';
       try {
         const holder = await admitSignedIn(call);
+        await nextTurn();
         cookies.push(sessionCookie(request, engine.control.sessions.open(holder), base.startsWith('https:')));
         engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       } catch (error) {
@@ -174,8 +179,8 @@ function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): vo
 }
 
 /**
- * Returns the key if it can be one. A key that was pasted with something around it is refused with a reason, which
- * tells a guesser nothing, instead of counting as a wrong key.
+ * Returns the key if it has the form of one. A key that is incomplete or was pasted with blanks is refused with that
+ * reason, which tells a guesser nothing, instead of counting as a wrong key.
  * @throws EngineError `invalid`
  */
 function requireKeyForm(key: string): string {
@@ -187,7 +192,7 @@ function requireKeyForm(key: string): string {
   return key;
 }
 
-/** Why nobody may be signed in, as the page names it. */
+/** Error codes with which a sign-in at the provider may end. The page shows the reason. */
 const NOT_SIGNED_IN = [
   { code: 'unauthenticated' },
   { code: 'forbidden' },
@@ -195,7 +200,10 @@ const NOT_SIGNED_IN = [
   { code: 'unavailable' },
 ] as const;
 
-/** Address at which the provider ends its own session; null for a session that it did not open. */
+/**
+ * Returns the address at which the provider ends its own session. It is null for a session that was not opened with the
+ * provider, and if the provider names no such address or does not answer.
+ */
 async function signOutUrl({ api: { engine }, request }: Call, holder: Holder | undefined): Promise<string | null> {
   if (engine.config.OM_OIDC_CLIENT_ID === undefined || !holder?.keyId.startsWith('oidc:')) return null;
   const url = await codeFlowOf(engine)
@@ -206,12 +214,12 @@ async function signOutUrl({ api: { engine }, request }: Call, holder: Holder | u
 
 const NOT_ADMITTED = ['unauthenticated', 'forbidden', 'rate_limited'] as const;
 
-/** Describes the caller of a request by its session, or by what nobody needs a session for. */
+/** Describes the caller of a request. A caller who is not admitted is described as one without a key. */
 async function describeSession(call: Call): Promise<SessionItem> {
   try {
     return await describe(call, await call.admit('read'));
   } catch (error) {
-    // A key that is not admitted, be it after too many wrong ones, is no caller.
+    // A caller who is not admitted is described like one without a key, also after too many wrong keys.
     if (NOT_ADMITTED.some((code) => isEngineError(error, code))) return describe(call, null);
     throw error;
   }

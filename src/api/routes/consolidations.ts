@@ -14,10 +14,10 @@ import { noQuery, waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 
 const ID = '01a21580-5d1c-7d6a-9a35-0f4a8a0b6f11';
-/** Most proposals of a dry run. */
+/** Greatest number of proposals in the reply to a dry run. */
 const MAX_PROPOSALS = 50;
 
-/** Routes of consolidating: memories that say nearly the same are gathered, and that is undone. */
+/** Routes of consolidations: memories that say nearly the same are gathered into one, and that can be undone. */
 export const consolidationRoutes: readonly Route[] = [
   route({
     method: 'post',

@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { EngineError } from '../../engine/index.ts';
-import { describeApi } from '../openapi/describe.ts';
+import { EngineError, takeTurn } from '../../engine/index.ts';
+import { describeApiInSteps } from '../openapi/describe.ts';
 import { openRoute, type Route, type RouteGroup } from '../route.ts';
 import { anyObject } from '../schemas/values.ts';
 import { findViewerFile, VIEWER_HEADERS, VIEWER_PAGE } from '../viewer/viewer.ts';
 
 /**
- * Routes of the API's description and of the page that shows it. Both need no key: a browser cannot send one with an
- * address, and they tell nothing about this server but its version.
- * @param groups returns the groups of all routes, these included; called when the description is first read
+ * Makes the routes of the API's description and of the page that shows it. They need no key: a browser cannot send one
+ * when it opens an address, and they reveal nothing about this server but its version.
+ * @param groups returns the groups of all routes, these included; called when the description is first requested
  */
 export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly Route[] {
-  let text: string | undefined;
-  // Made on the first request, as it takes some 80 ms of one core and most servers are never asked for it.
-  const describe = (version: string) => (text ??= JSON.stringify(describeApi(groups(), version)));
+  let text: Promise<string> | undefined;
+  // Made on the first request, as it takes some 100 ms of one core and most servers are never asked for it.
+  const describe = (version: string) => (text ??= describeInTurns(groups(), version));
   return [
     openRoute({
       method: 'get',
@@ -28,9 +28,10 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
           example: { openapi: '3.1.1', info: { title: 'Cairn' } },
         },
       },
-      handle({ api, response }) {
+      async handle({ api, response }) {
+        const text = await describe(api.version);
         response.setHeader('content-type', 'application/json; charset=utf-8');
-        response.end(describe(api.version));
+        response.end(text);
       },
     }),
     openRoute({
@@ -77,4 +78,14 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
       },
     }),
   ];
+}
+
+/** Describes the routes a step at a time, so that other requests have their turns. */
+async function describeInTurns(groups: readonly RouteGroup[], version: string): Promise<string> {
+  const steps = describeApiInSteps(groups, version);
+  for (;;) {
+    const { done, value } = steps.next();
+    await takeTurn();
+    if (done) return JSON.stringify(value);
+  }
 }

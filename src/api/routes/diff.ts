@@ -7,7 +7,7 @@ import { diffBytes, diffItem, toDiffOptions } from '../wire/diff.ts';
 
 const NONE = { changed: 0, superseded: 0, contradicted: 0, ended: 0, archived: 0, restored: 0, faded: 0 };
 
-/** The route that tells what changed between two times. */
+/** The route that reports what changed between two times. */
 export const diffRoutes: readonly Route[] = [
   route({
     method: 'get',

@@ -27,7 +27,7 @@ const NO_DOCUMENT = 'No document of this user has this id, or it has expired.';
 const ENDED: ReadonlySet<DocumentState> = new Set(['ready', 'empty', 'failed', 'cancelled']);
 const POLL_MS = 500;
 
-/** Routes of stored documents; the routes that take documents in stand in ingest.ts. */
+/** Routes of stored documents. The routes that receive new documents are in ingest.ts. */
 export const documentRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -270,7 +270,7 @@ export const documentRoutes: readonly Route[] = [
 ];
 
 /**
- * Returns the document, if it belongs to the user that the request names; another user's document counts as absent.
+ * Returns a document. If `userId` is given and the document belongs to another user, it counts as absent.
  * @throws EngineError `not_found`
  */
 async function getOwned(tenant: Tenant, id: string, userId: string | undefined): Promise<Document> {

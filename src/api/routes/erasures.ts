@@ -58,6 +58,7 @@ export const erasureRoutes: readonly Route[] = [
           ids: ['01a1feb9-11f2-7362-8b9d-88949a451b09'],
           word_hashes: ['1f0c2a7e9b31', '9b74c9897bac'],
           phrase_hashes: ['770ffc029102'],
+          salt_hash: '5b1c8e02d7f4',
         },
       },
     },

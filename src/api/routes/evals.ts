@@ -1,3 +1,4 @@
+import { takeTokens } from '../take-tokens.ts';
 import { route, type Route } from '../route.ts';
 import {
   evalDeleted,
@@ -105,14 +106,18 @@ export const evalRoutes: readonly Route[] = [
     summary: 'Asks all questions of a set, and keeps the numbers',
     description:
       'The questions go the way of any query of the tenant, one after the other, and reinforce nothing. The reply ' +
-      'comes when all are answered; a client that leaves ends the run, which is then not kept.',
+      'comes when all are answered; a client that leaves ends the run, which is then not kept. Each ' +
+      'question takes one of the `queries` of the key.',
     params: NAME,
     query: noQuery,
     errors: UNKNOWN,
     replies: {
       200: { description: 'The run, and what came of each item.', json: evalRunReply },
     },
-    async handle({ tenant, params, response, send }) {
+    async handle(call) {
+      const { tenant, params, response, send } = call;
+      // The request has paid for one question.
+      takeTokens(call, 'queries', (await tenant.getEval(params.name)).items.length - 1);
       const { run, outcomes } = await tenant.runEval(params.name, clientGone(response));
       send(200, evalRunReplyItem(run, outcomes));
     },

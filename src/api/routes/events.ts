@@ -6,9 +6,9 @@ import { goneEvent, openStream } from '../event-stream.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
-/** Time between two looks for new events in a stream (ms). */
+/** Time between two checks for new events in a stream (ms). */
 const POLL_MS = 200;
-/** Most events that a stream reads at once. */
+/** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 500;
 
 /** Route of the change feed. */
@@ -67,8 +67,9 @@ async function toEventQuery(
 }
 
 /**
- * Sends events as they are committed. The newest cursor is asked for at an interval, which is one look into the file,
- * and events are read only when it has moved. A client that reads slowly is waited for.
+ * Streams events as they are committed, after the cursor of the request. Every 200 ms it reads the newest cursor, which
+ * takes one read of the file, and it reads events only if that has changed. It waits for a client that reads slowly. If
+ * the cursor is no longer kept or the feed is switched off, the connection is closed.
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
   const { tenant, request, response } = call;

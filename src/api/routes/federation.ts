@@ -1,5 +1,5 @@
-import { createFederationClient, FEDERATED_HEADER } from '../../engine/adapters/index.ts';
-import { EngineError } from '../../engine/index.ts';
+import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
+import { EngineError, nextTurn } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
 import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
@@ -22,10 +22,10 @@ const EXAMPLE = {
   created_at: 1795265978965,
 };
 
-/** Bytes of JSON of the matches from which on an answer is sent in pieces. */
+/** Size of the matches from which on an answer is sent in pieces, in bytes of JSON. */
 const LONG_ANSWER_BYTES = 128 * 1024;
 
-/** Routes of questions to several tenants and servers, and of the servers that they may name. */
+/** Routes of queries to several tenants and servers, and of the registered servers. */
 export const federationRoutes: readonly Route[] = [
   route({
     method: 'post',
@@ -89,7 +89,10 @@ export const federationRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, send }) {
       const { name, url, key = null, tenant = null } = await readBody();
       const { config, control } = api.engine;
+      // Here, so that no question waits for it. Other processes do so at their start, or with their first question.
+      await loadFederation();
       const access = { name, url: createFederationClient(config).check(url), key, remoteTenant: tenant };
+      await nextTurn();
       send(201, serverItem(control.federation.add(principal.tenantId, access, principal.keyId)));
     },
   }),
@@ -118,7 +121,8 @@ export const federationRoutes: readonly Route[] = [
       200: { description: 'The server is forgotten.', json: removedServer, example: { removed: true } },
     },
     errors: { not_found: 'No server of the tenant has this name.' },
-    handle({ api, principal, params: { name }, send }) {
+    async handle({ api, principal, params: { name }, send }) {
+      await nextTurn();
       api.engine.control.federation.remove(principal.tenantId, name, principal.keyId);
       send(200, { removed: true });
     },

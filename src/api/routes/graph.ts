@@ -8,9 +8,10 @@ import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 const BOUNDS =
   'Memories of any status take part, unless they have expired or are not valid now. From one node at most 64 links ' +
   'and 64 mentions are followed in each direction; the reply has at most `limit` nodes, four times as many lines of ' +
-  'each kind, 1 MiB of nodes and 512 KiB of each kind of lines; `truncated` says whether that left something out.';
+  'each kind, 1 MiB of nodes and 512 KiB of each kind of lines. It ends early where the work of one request does ' +
+  '(`OM_QUERY_WORK_MB`). `truncated` says whether any of that left something out.';
 
-/** Routes of graphs, for pictures of what hangs together. */
+/** Routes of graphs for drawing: memories, names and the links between them. */
 export const graphRoutes: readonly Route[] = [
   route({
     method: 'get',

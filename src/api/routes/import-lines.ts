@@ -1,12 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import { EngineError, type ImportOutcome, PORTABLE_VERSION, type PortableLine } from '../../engine/index.ts';
+import { EngineError, type ImportOutcome, PORTABLE_VERSION, type PortableLine, takeTurn } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { IDLE_MS, streamedResults } from '../line-results.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
-import { parseJson } from '../read-body.ts';
-import { takeTokens } from '../rate-limits.ts';
+import { parseJsonInTurns } from '../read-body.ts';
+import { takeTokens } from '../take-tokens.ts';
 import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
@@ -14,33 +14,43 @@ import { endLine, headLine, LINE_SCHEMAS } from '../schemas/portable.ts';
 import { type ItemError, isItemError, itemError, orItemError } from './batch-items.ts';
 import { importConfiguration, isConfiguration } from './configuration-lines.ts';
 
-/** Longest line: a memory with its value and its vectors. */
+/** Longest line of an import in bytes: enough for a memory with its value and its vectors. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** A line holds what came in several bodies, such as metadata, value and text; none that was exported has as many. */
-const LINE_BOUNDS = { values: 1_000_000, names: 500_000 };
-/** Lines stored in one transaction. */
+/**
+ * Greatest numbers of JSON values and field names in a line. They are three times those of a request body, since a line
+ * may contain what came in three bodies (metadata, value and text). One field, which is parsed without letting other
+ * requests run, may contain half as much again as a body, since a replaced version has a value and metadata in one.
+ */
+const LINE_BOUNDS = {
+  ...{ values: 300_000, names: 60_000 },
+  fields: { most: 1_000, values: 150_000, names: 30_000 },
+};
+/** Number of lines stored in one transaction. */
 const GROUP_LINES = 128;
-/** Groups on their way to the disk: while one is stored, two more are parsed, and then share a transaction. */
+/**
+ * Greatest number of groups that are read and not on disk yet: while one is stored, two more are parsed, and these then
+ * share a transaction.
+ */
 const GROUPS_UNDER_WAY = 3;
-/** Most ids that are remembered of memories which stayed as they are; each takes some 100 bytes. */
+/** Greatest number of ids of `kept` memories that are remembered; each takes about 100 bytes. */
 const MAX_KEPT = 200_000;
-/** Most names of unknown fields that are kept, and most characters of each. */
+/** Greatest number of names that are counted separately, and greatest length of each in UTF-16 code units. */
 const MAX_NAMES = 100;
 const NAME_CHARACTERS = 64;
 
-/** How an import treats its lines. */
 export interface ImportRequest {
   readonly dryRun: boolean;
-  /** Lines before this one are passed over; 1 for none. */
+  /** Number of the first line that is imported, 1 for all; lines before it are skipped. */
   readonly fromLine: number;
-  /** Users by the names that they have in the file. */
+  /** New user ids by the user ids in the file. Users that are not in the map keep theirs. */
   readonly users: ReadonlyMap<string, string>;
 }
 
 /**
- * Answers `POST /import` with NDJSON, while the lines of `body` arrive. No more is read while `GROUPS_UNDER_WAY` groups
- * are not on disk, and they get there in the order of the file. A failure of the storage, or a revoked key, ends the
- * import: the summary then has an `error`, and what was answered before is stored.
+ * Answers `POST /import` with NDJSON, while the lines of `body` arrive. Reading pauses while three groups of lines are
+ * not on disk; groups are stored in the order of the file. A failure of the storage, or a revoked key, ends the import:
+ * the summary then has an `error`, and what was answered before is stored.
+ * @throws EngineError if it fails before the first answer
  */
 export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
   const { api, principal, request, response } = call;
@@ -62,7 +72,7 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
       if (!api.engine.control.isHolderValid(principal))
         throw new EngineError('unauthenticated', 'this key has expired or was revoked');
       takeTokens(call, 'batch_items', group.length);
-      const taking = session.take(group);
+      const taking = session.take(await session.read(group));
       taking.catch(() => {}); // It is told when its turn comes.
       if (underWay.push(taking) === mostUnderWay) await answerFirst();
     }
@@ -77,10 +87,19 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   results.end(session.summary(true));
 }
 
-/** A line that was parsed: what is to be imported, or nothing for the first and the last line of a file. */
+/**
+ * A parsed line: what is to be imported; null for a line with nothing to import, such as the first and the last line of
+ * a file.
+ */
 type Parsed = { readonly line: PortableLine } | { readonly line: null };
 
-/** One import under way. */
+/** A line that was parsed or refused, with its number in the upload. */
+interface ReadLine {
+  readonly number: number;
+  readonly read: Parsed | ItemError;
+}
+
+/** State of one import in progress. */
 class ImportSession {
   readonly #call: TenantCall;
   readonly #asked: ImportRequest;
@@ -93,8 +112,16 @@ class ImportSession {
     refused: new Counter(),
     unknown: new Counter(),
   };
-  /** Ids of memories that were kept as they are here, some of which are here no more. */
+  /**
+   * Ids of memories that were not imported (`kept`), because they are stored already or their document was read anew
+   * here.
+   */
   readonly #keptIds = new Set<string>();
+  /**
+   * Outcomes of the settings, evaluation sets and standing queries of the latest group. It resolves after those of all
+   * earlier groups are stored.
+   */
+  #configured: Promise<ReadonlyMap<PortableLine, ImportOutcome>> = Promise.resolve(new Map());
   #isComplete = false;
   #checksum: 'match' | 'differs' | 'absent' = 'absent';
 
@@ -104,14 +131,23 @@ class ImportSession {
     this.#target = asked.dryRun ? call.tenant.rehearseImport() : call.tenant;
   }
 
+  /** Parses a group of lines, and takes turns with other requests. Call it for one group at a time, in their order. */
+  async read(group: readonly Line[]): Promise<readonly ReadLine[]> {
+    const found: ReadLine[] = [];
+    for (const line of group) {
+      const read = await this.#read(line);
+      found.push({ number: line.number, read });
+      await takeTurn();
+    }
+    return found;
+  }
+
   /**
-   * Imports a group of lines. The lines are parsed before this returns its promise, so that groups are parsed in order.
-   * @returns the results of those that were refused, and the progress
+   * Imports a group of lines that were read.
+   * @returns the results of the lines that were refused, and the progress
    */
-  async take(group: readonly Line[]): Promise<readonly object[]> {
-    const parsed = group
-      .map((line) => ({ number: line.number, read: this.#read(line) }))
-      .filter(({ number }) => number >= this.#asked.fromLine);
+  async take(group: readonly ReadLine[]): Promise<readonly object[]> {
+    const parsed = group.filter(({ number }) => number >= this.#asked.fromLine);
     const lines = parsed.flatMap(({ read }) => (isItemError(read) || read.line === null ? [] : [read.line]));
     const outcomes = (await this.#import(lines)).values();
     const refusals: object[] = [];
@@ -145,12 +181,19 @@ class ImportSession {
     };
   }
 
-  #read({ number, bytes }: Line): Parsed | ItemError {
+  async #read({ number, bytes }: Line): Promise<Parsed | ItemError> {
     if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${MAX_LINE_BYTES} bytes`));
     const isLast = isEnd(bytes);
     if (!isLast) this.#hash.update(bytes).update('\n');
     if (number < this.#asked.fromLine && !isLast) return { line: null };
-    return orItemError(() => this.#parse(parseJson(bytes, LINE_BOUNDS)));
+    try {
+      const value = await parseJsonInTurns(bytes, LINE_BOUNDS);
+      return orItemError(() => this.#parse(value));
+    } catch (error) {
+      return orItemError(() => {
+        throw error;
+      });
+    }
   }
 
   #parse(value: unknown): Parsed {
@@ -201,18 +244,33 @@ class ImportSession {
   }
 
   async #import(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
+    this.#configured = this.#configure(lines, this.#configured);
+    const configured = await this.#configured;
     if (lines.length === 0) return [];
     const imported = await this.#target.importLines(lines);
-    const outcomes = imported.map((outcome, at) => this.#kept(lines[at]!, outcome));
-    for (const [at, line] of lines.entries()) {
-      if (isConfiguration(line)) outcomes[at] = await importConfiguration(this.#call.tenant, line, this.#asked.dryRun);
-    }
+    return imported.map((outcome, at) => configured.get(lines[at]!) ?? this.#kept(lines[at]!, outcome));
+  }
+
+  /**
+   * Imports the settings, evaluation sets and standing queries among these lines, after those of earlier groups. They
+   * are stored before the memories of this group and of later ones, since a standing query is only compared with
+   * memories that become ready after it.
+   */
+  async #configure(
+    lines: readonly PortableLine[],
+    earlier: Promise<unknown>,
+  ): Promise<ReadonlyMap<PortableLine, ImportOutcome>> {
+    await earlier;
+    const outcomes = new Map<PortableLine, ImportOutcome>();
+    for (const line of lines)
+      if (isConfiguration(line))
+        outcomes.set(line, await importConfiguration(this.#call.tenant, line, this.#asked.dryRun));
     return outcomes;
   }
 
   /**
-   * Judges a line anew that misses a memory which this import did not bring back, as a new reading of its document took
-   * it away: then the line is kept away, too.
+   * Returns the outcome of a line; `kept` for a link or revision that was refused because its memory is missing, if
+   * that memory itself was not imported since its document was read anew here.
    */
   #kept(line: PortableLine, outcome: ImportOutcome): ImportOutcome {
     if (line.type === 'memory' && outcome.kind === 'kept' && this.#keptIds.size < MAX_KEPT) this.#keptIds.add(line.id);
@@ -223,15 +281,21 @@ class ImportSession {
 }
 
 const END = Buffer.from('{"type":"end"');
-/** Longest last line: counts and a hash. */
+/** Longest last line of an export (bytes); it holds counts and a hash. */
 const MAX_END_BYTES = 4_096;
 
-/** True for bytes that may be the last line of an export: it is not hashed, and read even if lines are passed over. */
+/**
+ * Tells whether bytes may be the last line of an export. That line is not hashed, and it is read even if lines are
+ * skipped.
+ */
 function isEnd(bytes: Buffer): boolean {
   return bytes.length < MAX_END_BYTES && bytes.subarray(0, END.length).equals(END);
 }
 
-/** Counts by name, of at most `MAX_NAMES` names; names with the same first `NAME_CHARACTERS` are counted together. */
+/**
+ * Counts by name. Names with the same first 64 UTF-16 code units are counted together, and all names after the first
+ * 100 as `others`.
+ */
 class Counter {
   readonly #counts = new Map<string, number>();
   total = 0;
@@ -248,7 +312,7 @@ class Counter {
   }
 }
 
-/** The first characters of a name, copied: a slice would keep the whole name in memory. */
+/** Returns the first characters of a name, copied: a slice would keep the whole name in memory. */
 function beginningOf(name: string): string {
   return Buffer.from(`${name.slice(0, NAME_CHARACTERS)}…`).toString();
 }

@@ -1,6 +1,6 @@
 import { type DocumentReply, EngineError } from '../../engine/index.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
-import { takeTokens } from '../rate-limits.ts';
+import { takeTokens } from '../take-tokens.ts';
 import { type LongTexts, receiveJson } from '../receive-upload.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
@@ -25,7 +25,7 @@ export const ACCEPTED_EXAMPLE = {
   token: 'ece1a89d.1.1',
 } as const;
 
-/** Description of the multipart body of an upload, for a route's `body.media`: the document's file and its fields. */
+/** Multipart body of an upload, for a route's `body.media`: the document's file and its fields. */
 export const UPLOAD = {
   type: 'multipart/form-data',
   schema: uploadForm,
@@ -37,6 +37,7 @@ export const FILE_ERRORS = {
   unsupported: 'The body has another media type, or the file has a format that is not read or differs from its name.',
   forbidden: "The key's role is too small, or this server does not fetch pages (`OM_URL_INGEST`).",
   storage_full: 'The document would take disk space that everything else needs.',
+  unprocessable: "The tenant's privacy settings refuse what a label, the title, the file's name or the URL holds.",
 } as const;
 
 const REPLIES = {
@@ -55,7 +56,7 @@ const REPLIES = {
 const TAKEN = 'Another document has this `external_id`.';
 
 /**
- * Routes that take documents in. They need no Idempotency-Key: a repeated document of a user is recognised by its
+ * Routes that receive documents. They need no Idempotency-Key: a document that a user sends again is recognised by its
  * content, its external id or its URL.
  */
 export const ingestRoutes: readonly Route[] = [
@@ -106,7 +107,7 @@ export const ingestRoutes: readonly Route[] = [
     headers: ['prefer'],
     body: { json: ingestUrlSchema, example: { url: 'https://example.com/handbook.html', user_id: 'ana' } },
     replies: REPLIES,
-    errors: { forbidden: FILE_ERRORS.forbidden, conflict: TAKEN },
+    errors: { forbidden: FILE_ERRORS.forbidden, conflict: TAKEN, unprocessable: FILE_ERRORS.unprocessable },
     async handle(call) {
       const waitMs = waitMsOf(call, call.query.wait);
       const page = toPage(call, await call.readBody());
@@ -171,8 +172,8 @@ export const ingestRoutes: readonly Route[] = [
 ];
 
 /**
- * Answers 200 with the document if it was unchanged or is finished within `waitMs`, and 202 with its job otherwise. A
- * `waitMs` of 0 does not wait.
+ * Answers 200 with the document if it was unchanged or is finished within `waitMs`, and 202 with its job otherwise. If
+ * `waitMs` is 0, it does not wait.
  */
 export async function sendDocument(call: TenantCall, reply: DocumentReply, waitMs: number): Promise<void> {
   const { tenant, response } = call;
@@ -186,7 +187,10 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
   sendJson(response, 202, accepted);
 }
 
-/** Adds the items of a batch. An invalid item does not affect the others; a body that is not a list is refused. */
+/**
+ * Adds the documents of a batch, and returns one result for each. An invalid item does not affect the others.
+ * @throws EngineError `invalid` for a body that is not a list
+ */
 async function addItems(call: TenantCall, value: unknown, texts: LongTexts) {
   const results: (DocumentOutcomeItem | ItemError)[] = [];
   let token: string | null = null;

@@ -1,3 +1,4 @@
+import { takeTurn } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
 import { deletedReply } from '../schemas/memory-replies.ts';
@@ -47,16 +48,22 @@ export const itemRoutes: readonly Route[] = [
       200: { description: 'The item was there, and is as it was put now.', json: putReply, headers: ['etag'] },
     },
     errors: {
-      conflict: 'The item is at another version than `If-Match`, or lacks the tags of your key.',
+      conflict:
+        'The item is at another version than `If-Match`, lacks the tags of your key, or was superseded in the middle ' +
+        'of a chain with over 500 memories on either side.',
       too_large: 'The content is over 256 KiB.',
       unprocessable: "The tenant's privacy settings refuse what the item holds.",
     },
     async handle({ tenant, request, response, readBody, send }) {
       const ifVersion = expectedVersion(request.headers['if-match']);
       const item = toNewItem(await readBody());
+      await takeTurn();
       const { memory, created, changed } = await tenant.putItem(item, { ifVersion });
+      await takeTurn();
+      const shown = itemOf(memory);
+      await takeTurn();
       setVersionTag(response, memory);
-      send(created ? 201 : 200, { ...itemOf(memory), created, changed });
+      send(created ? 201 : 200, { ...shown, created, changed });
     },
   }),
   route({

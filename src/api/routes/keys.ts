@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT, EngineError, type KeyRecord, type NewKey } from '../../engine/index.ts';
+import { DEFAULT_TENANT, EngineError, type KeyRecord, type NewKey, nextTurn } from '../../engine/index.ts';
 import { requireOperator, tenantNamed } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { keyExample, keyPage, keyQuery, madeKey, newKey, type NewKeyBody, revokedKey } from '../schemas/keys.ts';
@@ -7,7 +7,10 @@ import { keyItem } from '../wire/keys.ts';
 
 const OTHERS = 'another tenant';
 
-/** The routes by which admins see, make and revoke the keys of their tenant, as `cairn keys` does on the machine. */
+/**
+ * The routes by which admins list, create and revoke the keys of their tenant, as `cairn keys` does on the server's
+ * machine.
+ */
 export const keyRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -16,13 +19,15 @@ export const keyRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Lists the keys of a tenant, the newest first',
     description:
-      'Revoked and expired keys are listed too. No secret is shown, as only hashes are stored. `OM_API_KEY` and the ' +
+      'Revoked keys, the newest 1,000, and expired ones are listed too. ' +
+      'No secret is shown, as only hashes are stored. `OM_API_KEY` and the ' +
       'owners of tokens are not listed.',
     query: keyQuery,
     replies: { 200: { description: 'A page of keys.', json: keyPage } },
     handle({ api, principal, query: { l, u, tenant }, send }) {
-      const keys = api.engine.control.listKeys(tenantNamed(tenant, principal, OTHERS)).reverse();
-      send(200, { items: keys.slice(u, u + l).map(keyItem), total: keys.length });
+      const asked = tenantNamed(tenant, principal, OTHERS);
+      const { items, total } = api.engine.control.pageKeys(asked, { limit: l, offset: u });
+      send(200, { items: items.map(keyItem), total });
     },
   }),
   route({
@@ -46,10 +51,14 @@ export const keyRoutes: readonly Route[] = [
         example: { key: keyExample, secret: 'cairn_5f0c2a9d81e6b374_…' },
       },
     },
-    errors: { not_found: 'No tenant has one of these ids.' },
+    errors: {
+      not_found: 'No tenant has one of these ids.',
+      conflict: 'A tenant has 1,000 keys that are not revoked.',
+    },
     async handle({ api, principal, readBody, response, send }) {
       const body = await readBody();
       for (const tenant of body.tenants ?? []) tenantNamed(tenant, principal, OTHERS);
+      await nextTurn();
       const made = api.engine.control.createKey(newKeyOf(body, principal), principal.keyId);
       response.setHeader('cache-control', 'no-store');
       send(201, { key: keyItem(made.record), secret: made.secret });
@@ -68,8 +77,9 @@ export const keyRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'The key as it is now.', json: revokedKey } },
     errors: { not_found: 'No key that you may revoke has this id.' },
-    handle({ api, principal, params: { id }, send }) {
+    async handle({ api, principal, params: { id }, send }) {
       requireRevocable(findKey(api, id), principal);
+      await nextTurn();
       api.engine.control.revokeKey(id, principal.keyId);
       send(200, keyItem(findKey(api, id)!));
     },
@@ -93,10 +103,13 @@ function newKeyOf({ tenants, ...body }: NewKeyBody, { tenantId: own }: Principal
 }
 
 function findKey({ engine }: Api, id: string): KeyRecord | undefined {
-  return engine.control.listKeys().find((key) => key.id === id);
+  return engine.control.findKey(id);
 }
 
-/** Throws unless there is such a key and the caller may revoke it; a key of other tenants alone is as if absent. */
+/**
+ * Throws EngineError `not_found` if there is no such key, or it has no access to the caller's tenant; `forbidden` if it
+ * also has access to other tenants and the caller is not an operator. Operators may revoke every key.
+ */
 function requireRevocable(key: KeyRecord | undefined, principal: Principal): void {
   const isOperator = principal.tenantId === DEFAULT_TENANT;
   if (key === undefined || !(isOperator || key.tenantIds.includes(principal.tenantId)))

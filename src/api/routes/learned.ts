@@ -9,7 +9,7 @@ const params = {
 } as const;
 const NOT_FOUND = 'Nothing learned has this id.';
 
-/** Routes of weights that are learned from the feedback on recalls. */
+/** Routes of weights for ranking that are learned from the feedback on recalls. */
 export const learnedRoutes: readonly Route[] = [
   route({
     method: 'post',

@@ -8,7 +8,6 @@ import {
   type Tenant,
 } from '../../engine/index.ts';
 import { mayDo } from '../doorkeeper.ts';
-import { isErrorCode } from '../http-errors.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   lgmConfig,
@@ -36,19 +35,19 @@ import { getOwnedMemory } from './owned-memory.ts';
 import { isPublicRead } from './public-reads.ts';
 import { warningsAbout } from './warnings.ts';
 
-/** Most text of the memories in a reply that lists them, in UTF-16 code units. */
+/** Greatest length of all memories' texts in a reply that lists them, in UTF-16 code units. */
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
-/** Most of a stored text that the reflection on it repeats, in UTF-16 code units. */
+/** Greatest length of the part of a stored text that the reflection on it repeats, in UTF-16 code units. */
 const MAX_EXCERPT = 480;
-/** Most memories that a reflection without a text of its own is made of. */
+/** Greatest number of memories from which a reflection is made that comes without a text of its own. */
 const REFLECTED = 12;
 
 const IS_OFF = 'The server does not run with `OM_MODE=langgraph`.';
 const NODE_MEANS_NOTHING = 'the context of a graph holds all of its nodes; for one of them ask /lgm/retrieve';
 
 /**
- * OpenMemory's routes for LangGraph, on its paths. They answer only with `OM_MODE=langgraph`, as a program that relies
- * on them should learn at its first call that the server was set up for something else.
+ * OpenMemory's routes for LangGraph, on its paths. Without `OM_MODE=langgraph` they answer `not_found`, since a program
+ * that relies on them should learn at its first call that the server was set up for something else.
  */
 export const lgmRoutes: readonly Route[] = [
   route({
@@ -82,7 +81,7 @@ export const lgmRoutes: readonly Route[] = [
     description:
       'It is a memory as any other, in the sector of its node, with the tags `lgm:node:…` and `lgm:namespace:…`, and ' +
       'with `graph_id` as its `session_id`. Equal texts stay apart. The reflection repeats the beginning of the text ' +
-      'and is erased together with it.',
+      'and is erased together with it. If one of the two is refused, neither is stored.',
     query: noQuery,
     body: {
       json: lgmStoreSchema,
@@ -94,7 +93,10 @@ export const lgmRoutes: readonly Route[] = [
         json: lgmStored,
       },
     },
-    errors: { not_found: IS_OFF },
+    errors: {
+      not_found: IS_OFF,
+      unprocessable: 'The privacy settings of the tenant refuse the text, or the reflection on it; nothing is stored.',
+    },
     async handle(call) {
       const config = requireMode(call);
       const body = await call.readBody();
@@ -239,7 +241,10 @@ export const lgmRoutes: readonly Route[] = [
   }),
 ];
 
-/** Returns the settings. @throws EngineError `not_found`, which says how to switch the routes on */
+/**
+ * Returns the settings if `OM_MODE` is `langgraph`.
+ * @throws EngineError `not_found` otherwise; its message says how to switch the routes on
+ */
 function requireMode({ api }: TenantCall) {
   const { config } = api.engine;
   if (config.OM_MODE === 'langgraph') return config;
@@ -269,12 +274,15 @@ const shownPlace = ({ namespace, graphId }: GraphPlace) => ({
   graph_id: graphId === '' ? null : graphId,
 });
 
-/** Returns the node that a body names, which its schema requires, in lower case. */
+/** Returns the node that a body names in `node` or `node_id`, in lower case; the schema requires one of them. */
 function nodeOf({ node, node_id: nodeId }: { node?: string | null | undefined; node_id?: string | null | undefined }) {
   return (node ?? nodeId ?? '').toLowerCase();
 }
 
-/** Makes the filter of the memories of a graph, or of one of its nodes. */
+/**
+ * Makes the filter for the memories of a graph, or of one of its nodes. Without a user or a graph, it selects those of
+ * all.
+ */
 function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
   return {
     tags: tagsOf(namespace, node),
@@ -283,7 +291,10 @@ function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
   };
 }
 
-/** Lists the newest memories of a filter, as far as their texts fit into `room`. */
+/**
+ * Returns the newest memories that a filter selects, at most `limit`, as long as their texts fit into `room` (UTF-16
+ * code units); the first always does. `isCut` is true if one did not fit.
+ */
 async function newest(
   tenant: Tenant,
   filter: ReturnType<typeof filterOf>,
@@ -304,19 +315,18 @@ async function newest(
 const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});
 
 /**
- * Stores memories, and what they rest on, in one commit, and says what a reply says of them.
- * @throws EngineError for one that was refused
+ * Stores memories, and links to the memories that they are derived from, in one commit. Returns them in the form of the
+ * reply.
+ * @throws EngineError if one is refused; none of them is stored then
  */
 async function store(tenant: Tenant, memories: readonly NewMemory[], derived: readonly DerivedItem[]) {
-  const { outcomes } = await tenant.addMemories(memories, { derived });
+  const { outcomes } = await tenant.addMemories(memories, { derived, allOrNothing: true });
   return outcomes.map((outcome, index) => storedNodeItem(memories[index]!, acceptedOf(outcome)));
 }
 
 function acceptedOf(outcome: AddOutcome): Extract<AddOutcome, { kind: 'accepted' }> {
   if (outcome.kind === 'accepted') return outcome;
-  if (outcome.kind === 'duplicate') throw new EngineError('internal', 'a memory with a new external id is none');
-  const { code, message } = outcome.error;
-  throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
+  throw new EngineError('internal', 'a memory with a new external id is no duplicate, and a refusal is thrown');
 }
 
 const newExternalId = () => `lgm:${randomUUID()}`;

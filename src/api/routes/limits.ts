@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT } from '../../engine/index.ts';
+import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT, nextTurn } from '../../engine/index.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 
@@ -85,7 +85,9 @@ export const limitRoutes: readonly Route[] = [
     async handle({ api, principal, query, readBody, send }) {
       requireOperator(principal, 'limits are set by the operator: this');
       const scope = scopeOf(query, principal);
-      api.engine.control.limits.change(scope, await readBody(), principal.keyId);
+      const changes = await readBody();
+      await nextTurn();
+      api.engine.control.limits.change(scope, changes, principal.keyId);
       send(200, limitsItem(api.engine.control.limits, scope));
     },
   }),

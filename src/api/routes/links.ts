@@ -37,8 +37,9 @@ const [OLDER, NEWER, OTHER] = [
 const [STATED_AT, SUPERSEDED_AT] = [1795274904257, 1795274904199];
 const NO_MEMORY = 'A field names no memory, or one of another user than `user_id`.';
 const OF_CONSOLIDATION = '`src` was gathered from `dst`, so that undoing the consolidation alone removes the link.';
+const IN_LONG_CHAIN = 'over 500 memories superseded each other on either side of the link';
 
-/** Routes of links. They stand before `/memory/:id`, which would take `link` for an id. */
+/** Routes of links. They must stand before `/memory/:id`, which would take `link` for an id. */
 export const linkRoutes: readonly Route[] = [
   route({
     method: 'post',
@@ -100,7 +101,10 @@ export const linkRoutes: readonly Route[] = [
         example: { ok: true, src: OTHER, dst: OLDER, type: 'supports' },
       },
     },
-    errors: { not_found: `${NO_MEMORY} Or the link does not exist.`, conflict: OF_CONSOLIDATION },
+    errors: {
+      not_found: `${NO_MEMORY} Or the link does not exist.`,
+      conflict: `${OF_CONSOLIDATION} Or ${IN_LONG_CHAIN}.`,
+    },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type } = await readBody();
       await requireOwned(tenant, user_id, { src, dst });
@@ -138,7 +142,9 @@ export const linkRoutes: readonly Route[] = [
       },
     },
     errors: {
-      conflict: 'The old memory already has another successor, or the new memory leads back to the old one.',
+      conflict:
+        'The old memory already has another successor, the new memory leads back to the old one, ' +
+        `or ${IN_LONG_CHAIN}.`,
       not_found: NO_MEMORY,
     },
     async handle({ tenant, readBody, send }) {
@@ -318,8 +324,8 @@ function proposalItem({ earlier, later, by, similarity, createdAt }: Proposal): 
 }
 
 /**
- * Checks that the memories belong to a user, if the request names one. Another user's memory counts as absent.
- * @param ids memory ids by the name of their field
+ * Checks that memories belong to a user, if the request names one. Another user's memory counts as absent.
+ * @param ids memory ids by the name of the field that holds them
  * @throws EngineError `not_found`, naming the field
  */
 async function requireOwned(

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { EngineError } from '../../engine/index.ts';
 import { answerMcp, resourceMetadata } from '../mcp/endpoint.ts';
 import { type Call, openRoute, route, type Route } from '../route.ts';
+import { userIdSchema } from '../schemas/memories.ts';
 import { mcpQuery, resourceMetadataReply, rpcMessage, rpcReply } from '../schemas/mcp.ts';
+import { parse } from '../schemas/parse.ts';
 
 const BODY = {
   json: rpcMessage,
@@ -97,7 +99,7 @@ export const mcpRoutes: readonly Route[] = [
     query: mcpQuery,
     body: BODY,
     replies: REPLIES,
-    handle: (call) => answerMcp(call, call.query.tools, call.params.user_id),
+    handle: (call) => answerMcp(call, call.query.tools, parse(userIdSchema, call.params.user_id)),
   }),
   ...metadataRoutes(),
 ];

@@ -24,15 +24,17 @@ import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';
 
-/** Salience that a reinforcement adds if the request names no `boost`. */
+/** Salience (0 to 1) that a reinforcement adds if the request has no `boost`. */
 const DEFAULT_BOOST = 0.1;
-/** Most memory that a timeline takes: two sides and the memory between them. */
+/**
+ * Greatest memory that the reply with a timeline takes (bytes): the memories before, the memory itself and those after.
+ */
 const TIMELINE_BYTES = 7 * 1024 * 1024;
 const NO_MEMORY = 'No memory of this user has this id, or it has expired.';
 
 /**
- * Routes of memories. `/memory/all` stands before `/memory/:id`, which would take `all` for an id. Deleting by filter
- * needs the same role as deleting one by one, as it only saves requests.
+ * Routes of memories. `/memory/all` must stand before `/memory/:id`, which would take `all` for an id. Deleting by
+ * filter needs the same role as deleting one by one, as it only saves requests.
  */
 export const memoryRoutes: readonly Route[] = [
   route({
@@ -111,7 +113,9 @@ export const memoryRoutes: readonly Route[] = [
     replies: { 200: { description: 'The memory as it is now.', json: patchedMemory, headers: ['etag'] } },
     errors: {
       not_found: NO_MEMORY,
-      conflict: 'The memory is at another version than `If-Match`, or another memory has the same text.',
+      conflict:
+        'The memory is at another version than `If-Match`, another memory has the same text, or the memory ' +
+        'supersedes over 200 others, whose ends another start would move.',
       too_large: 'The content is over 256 KiB.',
       unprocessable: "The tenant's privacy settings refuse what the text holds.",
     },
@@ -238,7 +242,7 @@ export const memoryRoutes: readonly Route[] = [
   }),
 ];
 
-/** Answers with the memories around another: those before it, the memory itself, those after it. */
+/** Answers with a memory and its neighbours in time: those before it, the memory itself, those after it. */
 async function sendTimeline(call: TenantCall, { before, anchor, after, isCut }: Timeline): Promise<void> {
   await sendInPieces(
     call,

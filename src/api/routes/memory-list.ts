@@ -8,9 +8,11 @@ export const PAGE_END =
   'A page ends early after 8 MiB: `truncated` then says so. `next` is the `u` of the next page, if there is one.';
 
 /**
- * Answers with a page of memories. Deriving gist and entities takes 20 µs for a short text and more for a chunk, so the
- * page is made and sent a slice at a time.
+ * Answers with a page of memories, and `next` if there are more. Deriving gist and entities takes 20 µs for a short
+ * text and more for a chunk, so the page is made and sent in slices.
  * @param head fields of the reply before its `items`
+ * @param page.l greatest number of memories
+ * @param page.u number of memories to skip
  */
 export async function sendMemories(
   call: TenantCall,
@@ -27,8 +29,9 @@ export async function sendMemories(
 }
 
 /**
- * Ends the JSON object of a page.
- * @param next where the next page begins; undefined if there is none
+ * Returns the end of the JSON object of a page, from the comma after its list.
+ * @param next where the next page begins; undefined on the last page
+ * @param isCut whether the page ended early because the reply was too long
  */
 export function pageEnd(next: number | undefined, isCut: boolean): string {
   return `${isCut ? ',"truncated":true' : ''}${next === undefined ? '' : `,"next":${next}`}}`;

@@ -74,14 +74,18 @@ export const namespaceRoutes: readonly Route[] = [
     forBoundKeys: true,
     summary: 'Gives a namespace, and everything below it, another path',
     description:
-      'A namespace that is there already takes the items in. Items keep their ids, versions and histories. All of ' +
-      `them move at once, or none. ${WITHOUT_ONE}`,
+      'A namespace that is there already takes the items in. Items keep their ids, versions and histories. All keys ' +
+      'are checked before anything moves. Up to 1,000 items and namespaces move at once, or none of them; more move ' +
+      `1,000 at a time, and after a failure the same request moves the rest. ${WITHOUT_ONE}`,
     params: { name: NAMESPACE },
     body: { json: moveSchema, example: { user_id: 'ana', to: 'preferences.editor' } },
     replies: {
       200: { description: 'What was moved.', json: moveReply, example: { items: 2, namespaces: 1 } },
     },
-    errors: { conflict: 'The target holds an item with one of the keys; nothing was moved.' },
+    errors: {
+      conflict:
+        'The target holds an item with one of the keys; nothing was moved, unless it was put there during the move.',
+    },
     async handle({ tenant, params, readBody, send }) {
       const { user_id, to } = await readBody();
       const namespace = parse(namespaceSchema, params.name);

@@ -10,9 +10,9 @@ import { answerBytes, matchItem, toQuery } from '../wire/query.ts';
 import { summaryOf } from '../wire/user-summary.ts';
 import { isPublicRead } from './public-reads.ts';
 
-/** Most memories that a summary rests on, the newest of the user. */
+/** Greatest number of memories on which a summary is based; they are the user's newest. */
 const SUMMED_UP = 200;
-/** Most text of these memories, in UTF-16 code units. */
+/** Greatest length of the texts that are read for a summary, in UTF-16 code units. */
 const MAX_SUMMED_TEXT = 4 * 1024 * 1024;
 
 const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ana' } as const;
@@ -21,7 +21,7 @@ const HOW =
   `It is made of excerpts from the newest ${SUMMED_UP} memories of the user, without a language model, each time it ` +
   'is asked for. Reflections that a language model wrote are memories, and stand first.';
 
-/** Second names of routes, and summaries of users, as OpenMemory's clients ask for them. */
+/** OpenMemory's second names of routes, and its routes of summaries of users, for its clients. */
 export const openMemoryRoutes: readonly Route[] = [
   route({
     method: 'post',

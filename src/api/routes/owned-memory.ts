@@ -4,8 +4,8 @@ import { EngineError, type Memory, type Tenant } from '../../engine/index.ts';
 export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' } as const;
 
 /**
- * Returns the memory, if it belongs to every user that the request names; another user's memory counts as absent.
- * @param users the named users; undefined and null name nobody
+ * Returns a memory. If it does not belong to every user that the request names, it counts as absent.
+ * @param users the named users; undefined and null name none
  * @throws EngineError `not_found`
  */
 export async function getOwnedMemory(

@@ -23,7 +23,7 @@ const EXAMPLE_LINES = [
 ];
 const EXAMPLE = EXAMPLE_LINES[1];
 
-/** Routes of a tenant's data as a whole. */
+/** Routes of the export and import of a tenant's data. */
 export const portableRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -123,7 +123,10 @@ function exportOptions({ tenant, query }: { tenant: TenantCall['tenant']; query:
   return { filter, vectors, asked: shown, configuration } satisfies ExportOptions;
 }
 
-/** Sends lines as they are made, compressed if the client takes that. A client that stops reading is cut off. */
+/**
+ * Sends lines while they are made, compressed if the client accepts gzip. If the client stops reading, its connection
+ * is closed.
+ */
 async function sendLines({ api, request, response }: TenantCall, lines: AsyncIterable<string>): Promise<void> {
   const pieces = lines[Symbol.asyncIterator]();
   // The first piece is read before the status is sent, as a malformed filter fails here.

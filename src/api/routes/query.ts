@@ -7,7 +7,7 @@ import { clientGone, TOKEN_WAIT_MS, waitForWrites } from '../wait-for-writes.ts'
 import { answerBytes, explanationItem, queryItem, toQuery } from '../wire/query.ts';
 import { isPublicRead } from './public-reads.ts';
 
-/** Memory of an answer from which on it is sent in pieces, in bytes. */
+/** Size in memory from which on an answer is sent in pieces, in bytes. */
 const LONG_ANSWER_BYTES = 128 * 1024;
 
 export const queryRoutes: readonly Route[] = [
@@ -25,8 +25,9 @@ export const queryRoutes: readonly Route[] = [
       'returns its successor. Memories that are expired or not valid now are always left out.\n\nMatches are ' +
       'reinforced about 0.2 s after the answer, unless `reinforce` is false: the salience of each match rises by ' +
       '0.1, its `access_count` by one, and `last_seen_at` is set; the weight of each waypoint that the query ' +
-      'followed rises by 0.05.\n\nThe texts of all matches have at most 6 MiB, and the reply at most 8 MiB: matches ' +
-      'that do not fit are left out from the end, and `truncated` says so.',
+      'followed rises by 0.05.\n\nThe texts of all matches, with their values and metadata, count for at most ' +
+      '6 MiB, and the reply has at most 8 MiB: matches that do not fit are left out from the end, and `truncated` ' +
+      'says so. Each list, object and comma of JSON counts for 16 bytes more, as it takes more memory than its text.',
     query: noQuery,
     body: {
       json: querySchema,

@@ -115,7 +115,10 @@ export const recallRoutes: readonly Route[] = [
   }),
 ];
 
-/** Answers without a key (`OM_PUBLIC_READS`) are not logged, and nobody without one looks into the log. */
+/**
+ * Throws EngineError `not_found` for callers without a key (`OM_PUBLIC_READS`): their recalls are not logged, and they
+ * may not read the log.
+ */
 function requireKey(principal: TenantCall['principal']): void {
   if (isPublicRead(principal)) throw new EngineError('not_found', 'no recall with this id is kept');
 }

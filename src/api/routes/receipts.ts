@@ -4,7 +4,7 @@ import { batchReceipt } from '../schemas/receipts.ts';
 import { pageQuery } from '../schemas/values.ts';
 import { batchReceiptItem } from '../wire/receipts.ts';
 
-/** Routes of the receipts of batches. */
+/** Route of the receipts of batches. A key that is bound, or has the role `add`, sees only what it wrote itself. */
 export const receiptRoutes: readonly Route[] = [
   route({
     method: 'get',

@@ -6,11 +6,12 @@ import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { memoryItem } from '../wire/memories.ts';
 
 /**
- * Latest reflections that are searched for those of one job: a job writes a few, and other jobs may have added more.
+ * Number of latest reflections among which those of one job are searched: a job writes a few, and other jobs may have
+ * added more since.
  */
 const SEARCHED_REFLECTIONS = 20;
 
-/** The route of reflections. It stands before `/memory/:id`, which would take `reflect` for an id. */
+/** The route that starts a reflection. It must stand before `/memory/:id`, which would take `reflect` for an id. */
 export const reflectRoutes: readonly Route[] = [
   route({
     method: 'post',

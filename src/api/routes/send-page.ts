@@ -2,12 +2,16 @@ import type { ListedMemory, Memory, MemorySlices } from '../../engine/index.ts';
 import { sendInPieces } from '../json-reply.ts';
 import type { TenantCall } from '../route.ts';
 
-/** What every list with a cursor does, for the description of its route. */
+/** Sentences about the pages of a list with a cursor, for the description of its route. */
 export const CURSOR_END =
   'A page begins behind the last entry of the page before, so what comes and goes between two pages neither repeats ' +
   'nor hides anything else. `next_cursor` is null at the end.';
 
-/** Answers with a page of memories, made and sent a slice at a time. */
+/**
+ * Answers with a page of memories, made and sent in slices, and the cursor of the next page. If the page ends early
+ * because the reply is too long, the cursor continues there.
+ * @param toJson makes the item of the page for a memory
+ */
 export async function sendPage(
   call: TenantCall,
   { slices, next }: MemorySlices,

@@ -74,12 +74,13 @@ export const serviceRoutes: readonly Route[] = [
     },
     async handle({ api, admit, send }) {
       const { ready, reasons } = api.ready();
-      const ledger = await readLedger(api.engine);
+      const isShown = await mayReadDefaultTenant(admit);
+      const ledger = await readLedger(api.engine, { isShown });
       const isReady = ready && ledger !== undefined;
       send(isReady ? 200 : 503, {
         ready: isReady,
         reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
-        ...((await mayReadDefaultTenant(admit))
+        ...(isShown
           ? {
               ...(ledger === undefined ? {} : { jobs: ledger }),
               queues: queuesOf(api.engine),
@@ -182,8 +183,8 @@ export const serviceRoutes: readonly Route[] = [
 ];
 
 /**
- * The model that answers the default tenant's queries, and whether its queries are degraded. A degraded tenant is
- * ready: its queries still find memories by words.
+ * Returns the model that answers the default tenant's queries, and whether these are degraded; nothing if its file
+ * cannot be read. A server whose queries are degraded is ready all the same, since they still find memories by words.
  */
 async function modelsOf(engine: Engine) {
   try {
@@ -197,8 +198,8 @@ async function modelsOf(engine: Engine) {
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
 
 /**
- * True for a caller who may read all of the default tenant. A load balancer that sends a wrong key still gets its
- * answer.
+ * Tells whether the caller may read the whole default tenant. A caller whose key is wrong may not, and is not refused:
+ * a load balancer that sends a wrong key still gets its answer.
  */
 async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
   try {
@@ -210,7 +211,10 @@ async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
   }
 }
 
-/** State of the queues. A Redis that is down does not affect readiness: adds are accepted and wait in the ledger. */
+/**
+ * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. A Redis that is down does not make
+ * the server unready: adds are accepted and wait in the ledger.
+ */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();
   return state.mode === 'embedded'
@@ -219,16 +223,18 @@ function queuesOf(engine: Engine) {
 }
 
 /**
- * Counts the unfinished jobs of the default tenant; undefined if its ledger cannot be read. Anyone may call this route,
- * so finished jobs are not counted: there may be millions.
+ * Counts the unfinished jobs of the default tenant; undefined if its ledger cannot be read. For a caller to whom it is
+ * not shown only the active jobs are counted, which are few: anyone may call this route, and a million jobs may wait.
  */
-async function readLedger(engine: Engine) {
+async function readLedger(engine: Engine, { isShown }: { readonly isShown: boolean }) {
   try {
     const ledger = await engine.tenant(DEFAULT_TENANT);
+    const active = await ledger.countActiveJobs();
+    if (!isShown) return { waiting: 0, active, oldest_age_ms: null };
     const oldest = await ledger.oldestWaitingJobAt();
     return {
       waiting: await ledger.countWaitingJobs(),
-      active: await ledger.countActiveJobs(),
+      active,
       oldest_age_ms: oldest === null ? null : Math.max(0, engine.clock.now() - oldest),
     };
   } catch (error) {

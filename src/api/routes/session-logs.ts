@@ -19,7 +19,7 @@ const OTHER_TOTAL = 'The log has another number of items than `expected_total`.'
 const CHANGED = { 200: { description: 'What the log is now.', json: changedLogReply } } as const;
 const REFUSED = "The tenant's privacy settings refuse what an item holds.";
 
-/** Routes of session logs: what agents keep of a conversation, word for word and in order. */
+/** Routes of session logs, in which agents keep the items of a conversation word for word and in order. */
 export const sessionLogRoutes: readonly Route[] = [
   route({
     method: 'get',

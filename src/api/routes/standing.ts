@@ -29,7 +29,7 @@ const EXAMPLE = {
   answers: 0,
 };
 
-/** Routes of standing queries: questions whose later answers are told of. */
+/** Routes of standing queries: each memory that answers one from now on is reported by the feed and webhooks, once. */
 export const standingRoutes: readonly Route[] = [
   route({
     method: 'post',

@@ -18,14 +18,14 @@ import { clientGone } from '../wait-for-writes.ts';
 import { storeItemOf, toStoredItem, toValueConditions } from '../wire/store.ts';
 import { isPublicRead } from './public-reads.ts';
 
-/** Most items that a query of a store ranks. */
-const MOST_RANKED = 200;
-/** Most values in a reply, in UTF-16 code units of their JSON. */
+/** Greatest number of items that a query of a store ranks. */
+const MAX_RANKED = 200;
+/** Greatest length of the values in a reply, in UTF-16 code units of their JSON. */
 const MAX_REPLY_TEXT = 4 * 1024 * 1024;
 
 /**
  * The routes that LangGraph's own clients call for a store, so that they work with Cairn unchanged. A store's item is
- * an item of Cairn in a namespace: equal values under two keys stay two.
+ * an item of Cairn in a namespace; equal values under two keys are two items.
  */
 export const storeRoutes: readonly Route[] = [
   route({
@@ -150,7 +150,7 @@ export const storeRoutes: readonly Route[] = [
   }),
 ];
 
-/** Renews the lives of items with a `ttl`, unless a caller without a key reads what is public. */
+/** Restarts the `ttl` of items that have one. It does nothing if the caller has no key (`OM_PUBLIC_READS`). */
 async function renew({ tenant, principal }: TenantCall, memories: readonly Memory[]): Promise<void> {
   if (isPublicRead(principal)) return;
   await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
@@ -158,11 +158,14 @@ async function renew({ tenant, principal }: TenantCall, memories: readonly Memor
 
 interface Found {
   readonly memory: Memory;
-  /** Score of the query; undefined if it does not rank the item. */
+  /** Score of the item for the query, 0 to 1; undefined if the query does not rank it. */
   readonly score?: number;
 }
 
-/** Finds the items of a page, those that a query ranks first; as many as fit into `MAX_REPLY_TEXT`, at least one. */
+/**
+ * Finds the items of a page, those that the query ranks first: as many as fit into 4 Mi characters, but at least one if
+ * any matches. `isCut` is true if one did not fit; `size` is their length.
+ */
 async function search(
   call: TenantCall,
   body: StoreSearchBody,
@@ -182,7 +185,10 @@ async function search(
   return { found, isCut: false, size };
 }
 
-/** All items that match, in order: those that the query ranks, then the others by namespace and key. */
+/**
+ * Yields all items that match: first those that the query ranks, then the others by namespace and key.
+ * @param wanted number of items that the caller is going to take
+ */
 async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number): AsyncGenerator<Found> {
   const { tenant } = call;
   const userId = call.principal.userId ?? body.user_id ?? '';
@@ -208,15 +214,16 @@ interface Ranking {
 }
 
 /**
- * Ranks items by a query; every item counts by itself, whatever it shares with others. None without a query. Equally
- * many are ranked for every page, since further candidates may change the order of those before them.
+ * Returns the items that a query ranks, best first, at most 200; none for an empty query. No item is dropped for being
+ * similar to another. It ranks the same number of items for every page, since further candidates could change the order
+ * of those before them.
  */
 async function rank(call: TenantCall, { query, userId, namespace, value }: Ranking): Promise<Found[]> {
   if (query === '') return [];
   const { tenant, principal, response } = call;
   const asked = {
     query,
-    k: MOST_RANKED,
+    k: MAX_RANKED,
     filter: { userIds: [userId], namespace, value },
     minScore: 0,
     perDocument: 0,
@@ -228,7 +235,7 @@ async function rank(call: TenantCall, { query, userId, namespace, value }: Ranki
   return hits.map(({ memory, score }) => ({ memory, score }));
 }
 
-/** Returns what `read` finds; undefined if it finds nothing. */
+/** Returns the result of `read`; undefined if it throws EngineError `not_found`. */
 async function orUndefined<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await read();

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { DEFAULT_TENANT, EngineError } from '../../engine/index.ts';
+import { DEFAULT_TENANT, EngineError, nextTurn } from '../../engine/index.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import { newTenant, tenantGone, tenantPage, tenantReply } from '../schemas/admin.ts';
@@ -7,7 +7,10 @@ import { noQuery, pageQuery } from '../schemas/values.ts';
 
 const WHAT = 'the list of tenants';
 
-/** The routes by which operators see and create the tenants of the service. */
+/**
+ * The routes by which operators list and create the tenants of the service. Erasing one is refused: only the command
+ * line does that.
+ */
 export const tenantRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -22,11 +25,11 @@ export const tenantRoutes: readonly Route[] = [
       requireOperator(principal, WHAT);
       const { control } = engine;
       const tenants = control.listTenants();
-      const keys = control.listKeys().filter(({ revokedAt }) => revokedAt === null);
+      const keys = control.countKeys();
       const items = tenants.slice(u, u + l).map(({ id, createdAt }) => ({
         id,
         created_at: createdAt,
-        keys: keys.filter(({ tenantIds }) => tenantIds.includes(id)).length,
+        keys: keys.get(id) ?? 0,
         bytes: sizeOf(control.findTenantPath(id)),
       }));
       send(200, { items, total: tenants.length });
@@ -47,7 +50,9 @@ export const tenantRoutes: readonly Route[] = [
     errors: { conflict: 'The tenant, or a file of its name, exists.' },
     async handle({ api, principal, readBody, send }) {
       requireOperator(principal, 'a new tenant');
-      const { id, createdAt } = api.engine.control.createTenant((await readBody()).id, principal.keyId);
+      const wanted = await readBody();
+      await nextTurn();
+      const { id, createdAt } = api.engine.control.createTenant(wanted.id, principal.keyId);
       send(201, { id, created_at: createdAt });
     },
   }),

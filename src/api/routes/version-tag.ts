@@ -7,8 +7,8 @@ export function setVersionTag(response: Response, memory: Memory): void {
 }
 
 /**
- * Reads `If-Match`.
- * @returns the expected version; undefined if any version will do
+ * Reads the header `If-Match`.
+ * @returns the expected version; undefined if the header is absent or `*`, so that any version will do
  * @throws EngineError `invalid` for a value that cannot be an ETag of this API
  */
 export function expectedVersion(header: string | undefined): number | undefined {

@@ -1,7 +1,7 @@
 /**
- * Names the fields of a body that clients of OpenMemory send and that mean nothing here.
+ * Makes warnings about the fields of a body that clients of OpenMemory send and that are ignored here.
  * @param why what a client should know about each field, by its name
- * @returns the field `warnings` of the reply; empty if the body has none of the fields, or has null in them
+ * @returns the field `warnings` of the reply; an empty object if the body has none of the fields, or null in them
  */
 export function warningsAbout(
   body: Readonly<Record<string, unknown>>,

@@ -27,7 +27,7 @@ const EXAMPLE = {
   deliveries: { pending: 0, delivered: 12, dead: 0 },
 };
 
-/** Routes of webhooks: addresses that are told of the events of the change feed. */
+/** Routes of webhooks: addresses to which the events of the change feed are sent. */
 export const webhookRoutes: readonly Route[] = [
   route({
     method: 'post',

@@ -4,7 +4,7 @@ import { SECTORS } from '../../engine/index.ts';
 import { count, timestamp, unit, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, expected, fraction, givenId, numberUpTo, page, time, type Wire } from './values.ts';
 
-/** A tenant of the service, named by operators. */
+/** Schema of a tenant's id in a request of an operator. */
 export const namedTenant = z
   .string(expected('a string'))
   .min(1, 'must not be empty')
@@ -25,8 +25,8 @@ export const tenantReply = z
   .meta({ id: 'Tenant', examples: [{ id: 'acme', created_at: 1795265978965 }] });
 
 /**
- * Schema of the reply 200 to `DELETE /tenants/:id`, which says how to erase a tenant, which only the command line can
- * do.
+ * Schema of the reply 200 to `DELETE /tenants/:id`, if there is no such tenant. For an existing one the route says how
+ * the command line erases it.
  */
 export const tenantGone = z.strictObject({ exists: z.literal(false) });
 

@@ -1,7 +1,7 @@
 /** Schemas of differences between two times. */
 import { z } from 'zod';
 import { DIFF_AXES } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, storedMemory, timestamp, unit, uuid } from './memory-replies.ts';
 import { choice, decimal, digits, givenId, id, label, queryTime, text, type Wire } from './values.ts';
 

@@ -145,10 +145,16 @@ const documentOutcome = z
   .meta({ id: 'DocumentOutcome' });
 export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
 
-/** Answer to a caller that does not wait for the document. */
+/**
+ * Schema of the reply 202 to `POST /memory/ingest` and other routes that store a document, if its reading has not
+ * ended.
+ */
 export const acceptedDocument = documentOutcome.extend({ token }).meta({ id: 'AcceptedDocument' });
 
-/** A document with the additional fields that OpenMemory's clients expect. */
+/**
+ * Schema of the reply 200 to `POST /memory/ingest` and other routes that store a document: the document, with the
+ * additional fields that OpenMemory's clients expect.
+ */
 export const ingestedDocument = z
   .strictObject({
     ...fields,
@@ -205,7 +211,7 @@ export const documentPage = z.strictObject({ items: z.array(documentSchema), tot
 
 // ── Position of a chunk in its document ──────────────────────────────────────────────────────────────────────────────
 
-/** Position of a chunk in the extracted text of its document. */
+/** Fields for the position of a chunk in the extracted text of its document. */
 const positionFields = {
   chunk: count
     .nullable()
@@ -217,7 +223,7 @@ const positionFields = {
   heading_path: z.array(z.string()).describe('Headings above the chunk, outermost first.'),
 };
 
-/** Schema of where a chunk comes from: its document, and its place in it. */
+/** Schema of the source of a chunk: its document, and its position in that. */
 export const provenance = z
   .strictObject({
     document_id: uuid,
@@ -284,7 +290,7 @@ export const receiptReply = z
     held_sha256: z.string().describe('SHA-256 of what the memories hold now, which `/content` sends.'),
     complete: z
       .boolean()
-      .describe('Whether every character is held or named in `omissions`, and what is held is what was read.'),
+      .describe('Whether every character is held (or is a blank of `no_text`), and what is held is what was read.'),
     stored: count.describe('Chunks that are new.'),
     kept: count.describe('Chunks that were kept from the reading before.'),
     removed: count.describe('Chunks of the reading before that are gone.'),

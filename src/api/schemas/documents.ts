@@ -1,7 +1,7 @@
 /** Schemas of requests about documents, for every way in which a file can arrive. */
 import { z } from 'zod';
 import { DOCUMENT_STATES } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import {
   BODY_EXPECTED,
   choice,
@@ -22,7 +22,10 @@ import {
   waitQuery,
 } from './values.ts';
 
-/** Fields of every new document. null and '' mean "none". */
+/**
+ * Fields of every new document. null means the same as leaving a field out; so does '' in `user_id`, `session_id` and
+ * `title`.
+ */
 const documentFields = {
   user_id: id.nullish().describe('The user who owns the document; `""`, the default, means no particular user.'),
   session_id: id.nullish().describe('The conversation or task that the document belongs to.'),
@@ -121,7 +124,10 @@ export const ingestUrlSchema = z
   .meta({ id: 'NewPage' });
 export type IngestUrlBody = z.output<typeof ingestUrlSchema>;
 
-/** The replacement of a document; the field `url` tells a page from a file. */
+/**
+ * Schema of the JSON body of `PUT /documents/:id`, which replaces a document by a file, or by a page if it has the
+ * field `url`.
+ */
 export const replacementSchema = z.union([ingestSchema, ingestUrlSchema]);
 
 /** Schema of the JSON body of `POST /documents/batch`, which stores several documents and pages. */
@@ -154,7 +160,7 @@ const jsonText = (value: unknown, context: z.RefinementCtx): unknown => {
     return z.NEVER;
   }
 };
-/** A time in a form: an empty string counts as left out, digits are Unix ms. */
+/** Schema of a time in a form: digits are Unix ms, other text is ISO 8601, and an empty string counts as left out. */
 const formTime = z
   .string()
   .transform((value) => (value === '' ? null : /^-?\d{1,15}$/.test(value) ? Number(value) : value))
@@ -162,7 +168,7 @@ const formTime = z
   .register(SHOWN_AS, { type: 'string', description: 'Digits are Unix milliseconds; else ISO 8601.' });
 const isJsonList = (value: unknown) => typeof value === 'string' && value.startsWith('[');
 
-/** The fields of a form that comes with a file; a field given several times is a list of its values. */
+/** Schema of the fields of a form, without its file. A field that is given several times is a list of its values. */
 export const formSchema = z.strictObject({
   ...fileFields,
   ...documentFields,
@@ -186,7 +192,7 @@ export const formSchema = z.strictObject({
   expires_at: formTime.optional(),
 });
 
-/** The form with its file, as the API description shows it. */
+/** Schema of the form with its file, for the API description only. */
 export const uploadForm = formSchema
   .extend({
     file: z

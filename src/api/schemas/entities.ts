@@ -1,6 +1,6 @@
 /** Schemas of the names that memories mention and of the relations between them. */
 import { z } from 'zod';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, uuid } from './memory-replies.ts';
 import { page, userId } from './values.ts';
 

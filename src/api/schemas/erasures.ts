@@ -29,5 +29,9 @@ export const erasureReply = z.strictObject({
   ids: z.array(z.string()).describe('Ids of erased memories, at most 1,000.'),
   word_hashes: z.array(z.string()).describe('Salted hashes of words, 12 hex digits each, at most 1,024.'),
   phrase_hashes: z.array(z.string()).describe('Salted hashes of phrases of four words, at most 1,024.'),
+  salt_hash: z
+    .string()
+    .nullable()
+    .describe('Hash of the id under the salt, by which a wrong salt is known; null while the delete runs.'),
 });
 export type ErasureReply = Wire<typeof erasureReply>;

@@ -1,7 +1,7 @@
 /** Schemas of evaluation sets and their runs. */
 import { z } from 'zod';
 import { EVAL_CHANGES, EVAL_LIMITS } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, timestamp, unit } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, expected, flag, givenId, id, integer, text, type Wire } from './values.ts';
 

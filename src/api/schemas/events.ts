@@ -1,11 +1,11 @@
 /** Schemas of the change feed. */
 import { z } from 'zod';
 import { EVENT_KINDS } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { timestamp } from './memory-replies.ts';
 import { digits, expected, SHOWN_AS, userId } from './values.ts';
 
-/** Word that stands for the cursor behind the newest event. */
+/** Value of the field `cursor` that stands for the cursor after the newest event. */
 export const LATEST = 'latest';
 
 const kinds = z
@@ -54,7 +54,7 @@ export const eventSchema = z
   })
   .meta({ id: 'FeedEvent' });
 
-/** An event, as the examples of the reference show it. */
+/** Example of an event for the API description and the reference. */
 export const EVENT_EXAMPLE = {
   cursor: '5f0c1a7e.2s',
   kind: 'memory.ready',

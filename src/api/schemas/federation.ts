@@ -1,7 +1,7 @@
-/** Schemas of federated questions and of the servers that they are sent to. */
+/** Schemas of federated queries and of the servers to which they are sent. */
 import { z } from 'zod';
 import { FEDERATION_LIMITS, MEMBER_OUTCOMES } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, timestamp, uuid } from './memory-replies.ts';
 import { match, matchExample, type MatchItem } from './query-replies.ts';
 import { querySchema } from './query.ts';
@@ -64,8 +64,8 @@ export const removedServer = z.strictObject({ removed: z.literal(true) });
 // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * A question takes the fields of a query that mean the same on every server. Weights and profiles are left to each
- * member: the scores that are compared are calibrated for them.
+ * Schema of the JSON body of `POST /federation/query`. It has the fields of a query that mean the same on every server.
+ * Weights and profiles are left to each member, since the scores that are compared are calibrated for them.
  */
 export const federatedQuery = z
   .strictObject(
@@ -96,7 +96,7 @@ export const federatedQuery = z
   .meta({ id: 'FederatedQuery' });
 export type FederatedQueryBody = z.output<typeof federatedQuery>;
 
-/** The fields of a match that members have in common, whatever their versions. */
+/** The fields of a match that all members send, whatever their versions. */
 const FIELDS = {
   id: true,
   user_id: true,
@@ -116,22 +116,22 @@ const memberMatch = match.pick(FIELDS);
 
 export type MemberMatch = Wire<typeof memberMatch>;
 /**
- * Matches as another server sends them, within the bounds of what is stored here; fields that are not read are passed
+ * A match as another server sends it, within the bounds of what is stored here; fields that are not read are passed
  * over.
  */
-export const foreignMatches = z.array(
-  z.object({
-    ...memberMatch.shape,
-    content: text(LIMITS.contentBytes),
-    title: text(LIMITS.titleCharacters),
-    tags,
-    metadata: jsonObject,
-  }),
-);
+export const foreignMatch = z.object({
+  ...memberMatch.shape,
+  content: text(LIMITS.contentBytes),
+  title: text(LIMITS.titleCharacters),
+  tags,
+  metadata: jsonObject,
+});
 /** Returns the fields of a match that all members have. */
 export const memberMatchOf = (match: MatchItem): MemberMatch =>
   Object.fromEntries(Object.entries(match).filter(([name]) => name in FIELDS)) as MemberMatch;
-/** What is read of another server's answer. Its matches may be anything, and any number of them. */
+/**
+ * Schema of the fields that are used of another server's answer. Its matches are not checked here, in form or number.
+ */
 export const foreignAnswer = z.object({
   matches: z.custom<readonly unknown[]>(Array.isArray),
   degraded: z.boolean(),

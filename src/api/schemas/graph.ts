@@ -1,4 +1,4 @@
-/** Schemas of graphs: memories, names and what joins them. */
+/** Schemas of graphs: memories, names and the links between them. */
 import { z } from 'zod';
 import { EDGE_TYPES, MAX_GRAPH_NODES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { count, timestamp, unit, uuid } from './memory-replies.ts';

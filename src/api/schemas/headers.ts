@@ -12,7 +12,7 @@ interface Header {
   readonly example: string | number;
 }
 
-/** Headers that routes can read; every route reads `x-request-id` and `traceparent`. */
+/** Headers that a route may declare as read. Every route reads `x-request-id` and `traceparent`. */
 export const REQUEST_HEADERS = {
   'idempotency-key': {
     description:

@@ -1,6 +1,6 @@
-/** Schemas of items: memories under keys of their callers. */
+/** Schemas of items: memories that callers store under keys of their own. */
 import { z } from 'zod';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { content, endsAfterStart, endsBeforeStart } from './memories.ts';
 import { SKIMMED_EXAMPLE, shown, storedExample } from './memory-replies.ts';
 import {
@@ -30,7 +30,7 @@ const place = {
   user_id: userId.nullish().describe('The user who owns the item; `""`, the default, means no particular user.'),
 };
 
-/** The name of an item in a query string. */
+/** Schema of the query string of `GET /items` and `DELETE /items`, which names an item by user, namespace and key. */
 export const itemPlaceQuery = z.strictObject(place);
 export type ItemPlaceBody = z.output<typeof itemPlaceQuery>;
 
@@ -92,11 +92,11 @@ const EXAMPLE = {
   value: { theme: 'dark' },
 };
 
-/** An item as it is read. */
+/** Schema of an item in a reply, as `GET /items` sends it. */
 export const itemReply = z.strictObject(item).meta({ id: 'Item', examples: [EXAMPLE] });
 export type ItemReply = Wire<typeof itemReply>;
 
-/** An item after a put. */
+/** Schema of the reply 200 or 201 to `PUT /items`: the item as it is now, and whether it was created or changed. */
 export const putReply = z
   .strictObject({
     ...item,

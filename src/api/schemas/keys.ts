@@ -5,7 +5,7 @@ import { namedTenant } from './admin.ts';
 import { count, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, expected, givenId, label, labels, page, time, type Wire } from './values.ts';
 
-/** A key, as the examples of the reference show it. */
+/** Example of a key for the API description and the reference. */
 export const keyExample = {
   id: '5f0c2a9d81e6b374',
   role: 'write',

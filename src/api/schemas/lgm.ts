@@ -1,7 +1,7 @@
 /** Schemas of OpenMemory's routes for LangGraph. */
 import { z } from 'zod';
 import { MEMORY_STATES, SECTORS } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { content } from './memories.ts';
 import { timestamp, unit, uuid, warnings } from './memory-replies.ts';
 import {
@@ -19,9 +19,9 @@ import {
   type Wire,
 } from './values.ts';
 
-/** Most memories that a reflection may name as its sources. */
+/** Greatest number of memories that a reflection may name as its sources. */
 const MAX_CONTEXT_IDS = 64;
-/** Longest name of a node or namespace, in UTF-16 code units: tags hold both. */
+/** Longest name of a node or namespace, in UTF-16 code units; a tag is made of each. */
 const NAME_CHARACTERS = 100;
 
 const nodeName = label(NAME_CHARACTERS).min(1, 'must not be empty');

@@ -1,6 +1,6 @@
 /** Schemas of lists that are read page by page, with a cursor. */
 import { z } from 'zod';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, memorySchema, timestamp } from './memory-replies.ts';
 import { itemReply } from './items.ts';
 import { asOf, filtersSchema } from './query.ts';

@@ -1,11 +1,16 @@
-/** Schemas of the Model Context Protocol as far as every message has them; the protocol's own schema has the rest. */
+/**
+ * Schemas of the fields that every message of the Model Context Protocol has; the protocol's own schemas have the rest.
+ */
 import { z } from 'zod';
 import { EXTRAS } from '../mcp/extras.ts';
 import { anyObject, anyValue, expected } from './values.ts';
 
 const rpcId = z.union([z.string(), z.number(), z.null()]).describe('Id of the request that this belongs to.');
 
-/** A message as the API description shows it. Bodies are not parsed with it: the protocol has errors of its own. */
+/**
+ * Schema of a message for the API description. Request bodies are not parsed with it, since the protocol has errors of
+ * its own.
+ */
 export const rpcMessage = z.looseObject({
   jsonrpc: z.literal('2.0').describe('Version of JSON-RPC.'),
   id: rpcId.optional().describe('Id of the request; left out in notifications, which get no reply.'),
@@ -13,13 +18,7 @@ export const rpcMessage = z.looseObject({
   params: anyObject.optional().describe('Parameters of the method.'),
 });
 
-/**
- * Schema of the reply 200 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 400 to `POST /mcp` and
- * `POST /mcp/users/:user_id`, and of the reply 404 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 406
- * to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 413 to `POST /mcp` and `POST /mcp/users/:user_id`,
- * and of the reply 415 to `POST /mcp` and `POST /mcp/users/:user_id`, and of the reply 500 to `POST /mcp` and
- * `POST /mcp/users/:user_id`.
- */
+/** Schema of all replies to `POST /mcp` and `POST /mcp/users/:user_id`: 200, 400, 404, 406, 413, 415 and 500. */
 export const rpcReply = z.union([
   z.strictObject({ jsonrpc: z.literal('2.0'), id: rpcId, result: anyObject.describe('Result of the method.') }),
   z.strictObject({

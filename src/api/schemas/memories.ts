@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DUPLICATE_WAYS } from '../../engine/index.ts';
 import { LONE_SURROGATE } from '../json-problem.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import {
   BODY_EXPECTED,
   choice,
@@ -25,7 +25,7 @@ import {
   userId,
 } from './values.ts';
 
-/** Schema of the text of a memory: not empty, well-formed, at most `LIMITS.contentBytes` bytes of UTF-8. */
+/** Schema of the text of a memory: not empty, well-formed Unicode, and at most 256 KiB in UTF-8. */
 export const content = z
   .string(expected('a string'))
   .superRefine((value, context) => {
@@ -46,15 +46,15 @@ interface Validity {
   readonly valid_from?: number | null | undefined;
   readonly valid_to?: number | null | undefined;
 }
-/** Tells whether a validity is not empty: its end, if given, is later than its start. For zod's `refine`. */
+/** Tells whether the end of a validity is later than its start; also true if either is missing. For zod's `refine`. */
 export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
-/** Error that `refine` reports where `endsAfterStart` is false. */
+/** Error that zod's `refine` reports if `endsAfterStart` returns false. */
 export const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
 /**
- * A memory to add. In every field but `content`, null means the same as leaving it out, for clients without optional
- * fields. So does '' in `user_id`, `session_id`, `title` and `gist`.
+ * Schema of a memory to add. In every field but `content`, null means the same as leaving it out, for clients without
+ * optional fields. So does '' in `user_id`, `session_id`, `title` and `gist`.
  */
 export const newMemorySchema = z
   .strictObject(
@@ -112,7 +112,10 @@ export type NewMemoryBody = z.output<typeof newMemorySchema>;
 const setByCairn = (name: string) =>
   z.unknown().optional().describe(`Sent by OpenMemory's Python client; it changes nothing. ${name}`);
 
-/** A memory to add by itself, also as OpenMemory's clients send it. */
+/**
+ * Schema of the JSON body of `POST /memory/add`: a memory, which may have two fields of OpenMemory's clients that are
+ * ignored.
+ */
 export const addSchema = newMemorySchema
   .safeExtend({
     salience: setByCairn('Use `importance`.'),
@@ -209,7 +212,10 @@ export const reflectSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
-/** A filter of memories to erase. It refuses an empty id, which is probably an empty variable of the client. */
+/**
+ * Schema of a filter of memories to erase. It refuses an empty id, which is probably an empty variable of the client.
+ * Its fields are optional; the handler refuses a filter without any.
+ */
 export const deleteSchema = z.strictObject(
   {
     user_id: givenId.optional().describe('Memories of this user.'),

@@ -1,4 +1,4 @@
-/** Schemas of replies about memories. Each schema is strict, so that a test finds a field without a description. */
+/** Schemas of replies about memories. Each schema is strict, so that a test finds a field that it does not describe. */
 import { z } from 'zod';
 import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { screenedFields } from './privacy.ts';
@@ -20,19 +20,22 @@ export const unit = z.number().min(0).max(1);
 export const count = z.int().min(0);
 const sectorOf = z.enum(SECTORS);
 
-/** Schema of a write receipt in a reply; null if the write left no work. */
+/** Schema of a write receipt in a reply; null if the write has no background work. */
 export const token = z
   .string()
   .nullable()
   .describe('Write receipt: a query that sends it waits for these writes. null if nothing is left to do.')
   .meta({ examples: ['e12327b4.1.1'] });
 
-/** Error of an item, document or job that failed. `code` is an error code, a code of a document, or `crash`. */
+/**
+ * Schema of the error of an item, document or job that failed. `code` is an error code of the API or of documents, or
+ * `crash`.
+ */
 export const failure = z
   .strictObject({ code: z.string(), message: z.string() })
   .meta({ id: 'Failure', examples: [{ code: 'invalid', message: 'content: must not be empty' }] });
 
-/** Result of an item that was refused, in the reply to a batch. */
+/** Schema of the result of an item that was refused, in the reply to a batch. */
 export const itemError = z
   .strictObject({ error: failure })
   .meta({ id: 'ItemError', examples: [{ error: { code: 'invalid', message: 'content: must not be empty' } }] });
@@ -41,7 +44,7 @@ const sectors = z
   .array(sectorOf)
   .describe('Sectors, the primary one first; `["semantic"]` until the memory is classified.');
 
-/** Schema of the public id of the key that wrote something; null if nobody is known. */
+/** Schema of the public id of the key that wrote something; null if it is not known. */
 export const writer = z
   .string()
   .nullable()
@@ -129,15 +132,19 @@ const STORED_EXAMPLE = {
 };
 export const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
 
-/** A memory in the answer of a query, without the gist and entities that are derived when a memory is shown alone. */
+/**
+ * Schema of a memory in the answer to a query, without the gist and entities that are derived when a memory is
+ * requested by itself.
+ */
 export const storedMemory = z.strictObject(stored).meta({ id: 'StoredMemory', examples: [STORED_EXAMPLE] });
 export type StoredMemory = Wire<typeof storedMemory>;
-/** Fields of a memory as it was stored, for schemas that add to them. */
+/** Fields of a memory as it was stored, for schemas that extend them. */
 export const storedFields = stored;
 export const storedExample = STORED_EXAMPLE;
 
 /**
- * Fields of a memory as it is shown: the stored ones, with gist and names derived from the text where none were stated.
+ * Fields of a memory that is requested by itself: the stored ones, and gist and names, which are derived from the text
+ * if none were stated.
  */
 export const shown = {
   ...stored,
@@ -145,7 +152,7 @@ export const shown = {
   entities: z.array(z.string()).describe('Names in the text, as stated, else derived from the text.'),
 };
 
-/** A memory that is shown alone. */
+/** Schema of a memory that is requested by itself, or in a list of memories. */
 export const memorySchema = z
   .strictObject(shown)
   .meta({ id: 'Memory', examples: [{ ...STORED_EXAMPLE, ...SKIMMED_EXAMPLE }] });
@@ -165,7 +172,10 @@ export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true)
   ],
 });
 
-/** Fields of a request that were accepted for the sake of OpenMemory's clients. */
+/**
+ * Schema of warnings about fields of a request that are accepted for OpenMemory's clients and ignored; absent if there
+ * are none.
+ */
 export const warnings = z
   .array(z.string())
   .exactOptional()
@@ -177,7 +187,7 @@ export const acceptedMemory = z
   .meta({ id: 'AcceptedMemory' });
 export type AcceptedItem = Wire<typeof acceptedMemory>;
 
-/** Schema of the result of an add whose text was there already: the existing memory. */
+/** Schema of the result of an add whose text is stored already: the existing memory. */
 export const duplicateMemory = z
   .strictObject({
     id: uuid.describe('The existing memory.'),
@@ -209,7 +219,7 @@ export type FinishedItem = Wire<typeof finishedMemory>;
 const acceptedOutcome = z
   .strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid, ...screenedFields })
   .meta({ id: 'AcceptedItem' });
-/** Result of one item of a batch. */
+/** Schema of the result of one item of a batch. */
 const batchOutcome = z.union([acceptedOutcome, duplicateMemory, itemError]);
 export type BatchOutcome = Wire<typeof batchOutcome>;
 
@@ -229,7 +239,7 @@ const endedEarly = itemError.shape.error
   .exactOptional()
   .describe('Why the upload ended early; every item with a result is stored.');
 
-/** Reply to a batch. Results name their line only if the batch was sent as NDJSON. */
+/** Schema of the reply to a batch. Its results have line numbers only if the batch was sent as NDJSON. */
 export const batchReply = z
   .strictObject({
     results: z.array(z.union([batchOutcome, lineOutcome])).describe('In the order of the items.'),
@@ -237,7 +247,7 @@ export const batchReply = z
     error: endedEarly,
   })
   .meta({ id: 'BatchReply' });
-/** One line of the NDJSON reply to a batch: one result per item, and the summary at the end. */
+/** Schema of one line of the NDJSON reply to a batch: the result of an item, or the summary, which comes last. */
 export const batchReplyLine = z.union([
   batchOutcome,
   lineOutcome,
@@ -297,12 +307,14 @@ export const deletedReply = z
   });
 export type DeletedItem = Wire<typeof deletedReply>;
 
-/** Tells of a reply that was cut after its greatest size. */
+/** Schema of the mark of a reply that was cut at its greatest size; absent if it is whole. */
 const truncated = z
   .literal(true)
   .exactOptional()
   .describe('The reply has 8 MiB, so further items were left out; absent otherwise.');
-/** Fields of a page that tell how it ends. */
+/**
+ * Fields of a page that say how it ends: whether it was cut, and where the next page begins (absent on the last one).
+ */
 export const pageEnd = {
   truncated,
   next: count.exactOptional().describe('Offset `u` of the next page; absent on the last page.'),
@@ -312,7 +324,10 @@ export const pageEnd = {
  * first.
  */
 export const memoryPage = z.strictObject({ items: z.array(memorySchema), ...pageEnd });
-/** Schema of the reply 200 to `GET /users/:id/memories`, which lists one user's memories, the newest first. */
+/**
+ * Schema of the reply 200 to `GET /users/:id/memories`, which lists one user's memories that are active, valid and not
+ * expired, the newest first.
+ */
 export const userMemoryPage = z.strictObject({ user_id: z.string(), items: z.array(memorySchema), ...pageEnd });
 
 /** Schema of the reply 200 to `POST /memory/reinforce`, which raises a memory's salience, and its strength by 0.1. */
@@ -364,7 +379,7 @@ export const reflectionReply = z.strictObject({
  */
 export const reflectionQueued = z.strictObject({ job_id: uuid, state: z.literal('queued'), token });
 
-/** Schema of a link as it looks from one of its two memories. */
+/** Schema of a link as seen from one of its two memories; `id` is the other one. */
 export const link = z
   .strictObject({
     id: uuid.describe('The memory at the other end of the link.'),

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { EngineError } from '../../engine/index.ts';
 
-/** Most wrong fields that a refusal lists. */
+/** Greatest number of wrong fields that a refusal lists. */
 const MAX_DETAILS = 20;
-/** Most wrong fields in the one-line summary of a refusal. */
+/** Greatest number of wrong fields in the one-line summary of a refusal. */
 const MAX_SUMMARY = 3;
 
 /**
- * Parses a value from outside; the result is trusted afterwards.
- * @throws EngineError `invalid`, or `too_large` for content over its limit, with a line for each of the first
- *   `MAX_DETAILS` wrong fields. No line quotes a value, as it may be a user's memory.
+ * Parses a value from outside by a schema; the result is trusted afterwards.
+ * @throws EngineError `invalid`, or `too_large` for content over its limit, with one line for each of the first 20
+ *   wrong fields. No line quotes a value, as it may be a user's memory.
  */
 export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output {
   const parsed = schema.safeParse(value);
@@ -29,7 +29,10 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   return `${at}unknown field ${unknown.join(', ')}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
 }
 
-/** Names of the fields of the object schema at a path inside `schema`; undefined if no object is there. */
+/**
+ * Returns the names of the fields of the object schema at a path inside `schema`; undefined if there is no object
+ * schema.
+ */
 function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] | undefined {
   let current = schema;
   for (const part of ['', ...path]) {

@@ -1,6 +1,6 @@
-/** Schemas of what an export and an import are asked for. */
+/** Schemas of the query strings of an export and an import. */
 import { z } from 'zod';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { expected, givenId, id, labels, SHOWN_AS, tags, text, time, userId } from './values.ts';
 
 const several = <Schema extends z.ZodType>(schema: Schema) =>
@@ -30,7 +30,7 @@ export const exportQuery = z.strictObject({
 });
 export type ExportQuery = z.output<typeof exportQuery>;
 
-/** The two users of `old=new`; the name in the file ends at the first `=`. */
+/** Splits `old=new` into two users. The user in the file ends at the first `=`. */
 export function namesOf(pair: string): readonly [old: string, wanted: string] {
   const at = pair.indexOf('=');
   return [pair.slice(0, at), pair.slice(at + 1)];

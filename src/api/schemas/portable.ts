@@ -11,7 +11,7 @@ import {
   SECTORS,
 } from '../../engine/index.ts';
 import { evalSet } from './evals.ts';
-import { LIMITS, MAX_TIME, MIN_TIME } from './limits.ts';
+import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 import { uuid } from './memory-replies.ts';
 import { retrievalSchema } from './query.ts';
 import { newStanding } from './standing.ts';
@@ -37,13 +37,13 @@ import {
   type Wire,
 } from './values.ts';
 
-/** Longest title or other line of a document, which its file gave, in UTF-16 code units. */
+/** Greatest length of a document's title, author or similar text that came from its file, in UTF-16 code units. */
 const FOUND_CHARACTERS = 65_536;
 const MOST = 1_000_000_000_000;
 
 // ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A field that may be left out or null, which is the same as a value. */
+/** Makes the schema of a field that may be left out or null: both give `fallback`. */
 const or = <Schema extends z.ZodType, const Fallback>(schema: Schema, fallback: Fallback) =>
   schema.nullish().transform((value): z.output<Schema> | Fallback => value ?? fallback);
 const orNull = <Schema extends z.ZodType>(schema: Schema) => or(schema, null);
@@ -282,7 +282,7 @@ export type SettingLine = z.output<typeof settingLine>;
 export type EvalLine = z.output<typeof evalLine>;
 export type StandingLine = z.output<typeof standingLine>;
 
-/** Schemas of the lines that the engine stores, by type. */
+/** Schemas of the lines that the engine itself stores, by type. */
 const DATA_LINES = {
   memory: memoryLine,
   revision: revisionLine,
@@ -292,7 +292,7 @@ const DATA_LINES = {
   session_item: logItemLine,
 } as const satisfies { readonly [Type in PortableType]?: z.ZodType<Extract<PortableLine, { readonly type: Type }>> };
 
-/** Schemas of the lines between the first and the last, by type. */
+/** Schemas of all lines between the first and the last, by type. */
 export const LINE_SCHEMAS = {
   ...DATA_LINES,
   setting: settingLine,
@@ -315,7 +315,7 @@ export const headLine = z
   })
   .meta({ id: 'HeadLine' });
 
-/** Schema of the last line of an export, by which an import sees that it is whole. */
+/** Schema of the last line of an export, by which an import recognises that the file is complete. */
 export const endLine = z
   .object({
     type: z.literal('end'),
@@ -325,13 +325,13 @@ export const endLine = z
   })
   .meta({ id: 'EndLine' });
 
-/** A line of a portable file, as it is written. */
+/** Schema of any line of an export, for the API description. */
 export const portableLine = z
   .looseObject({
     type: choice(['cairn.export', ...PORTABLE_TYPES, 'end']).describe('What the line holds.'),
   })
   .meta({ id: 'PortableLine' });
-/** The same line, in a reply. */
+/** Schema of any line of an export, in a reply. It equals `portableLine` but has a name of its own in OpenAPI. */
 export const exportedLine = z.looseObject(portableLine.shape).meta({ id: 'ExportedLine' });
 
 // ── The reply to an import ───────────────────────────────────────────────────────────────────────────────────────────
@@ -339,7 +339,9 @@ export const exportedLine = z.looseObject(portableLine.shape).meta({ id: 'Export
 const failure = z.strictObject({ code: z.string(), message: z.string() });
 const byType = z.record(z.string(), z.int().min(0)).describe('Number of lines by type.');
 
-/** A line of the reply to an import: one refused line, the progress so far, or the summary, which comes last. */
+/**
+ * Schema of a line of the reply to an import: one refused line, the progress so far, or the summary, which comes last.
+ */
 export const importReply = z
   .union([
     z.strictObject({ line: z.int().min(1).describe('Number of the line, from 1.'), error: failure }),

@@ -10,14 +10,14 @@ const modes = {
   personal: mode.describe('Card and account numbers, e-mail addresses, telephone numbers, addresses of machines.'),
 };
 
-/** The body that replaces a tenant's privacy policy. */
+/** Schema of the body that replaces a tenant's privacy policy. */
 export const privacySchema = z.strictObject(modes);
-/** A tenant's privacy policy, in a reply. */
+/** Schema of a tenant's privacy policy in a reply. */
 export const privacyReply = z
   .strictObject(modes)
   .meta({ id: 'PrivacyPolicy', examples: [{ secrets: 'redact', personal: 'mark' }] });
 
-/** Fields of a reply to an add that say what was done about sensitive values; they are absent if there were none. */
+/** Fields of a reply to an add that say what was done about sensitive values; absent if none was found. */
 export const screenedFields = {
   redacted: z
     .partialRecord(kind, z.int().min(1))

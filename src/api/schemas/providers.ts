@@ -1,7 +1,7 @@
 /** Schemas of the calls of embedding providers and language models, and of a change of the embedding model. */
 import { z } from 'zod';
 import { CALL_PURPOSES, REEMBED_PHASES } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, failure, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, eachSector, flag, page, type Wire } from './values.ts';
 

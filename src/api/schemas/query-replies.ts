@@ -1,4 +1,4 @@
-/** Schemas of the answers to queries and explanations. */
+/** Schemas of answers to queries, and of explanations. */
 import { z } from 'zod';
 import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES, WORK_ENDS } from '../../engine/index.ts';
 import { provenance } from './document-replies.ts';
@@ -46,7 +46,7 @@ const arrival = z
   .nullable()
   .describe('The link or name over which activation came; null if there was none.');
 
-/** Schema of why a match came back: its ranks by words and by vectors, activation, features, adjustments. */
+/** Schema of the reasons for a match: its ranks by words and by vectors, its activation, features and adjustments. */
 export const hitExplanation = z
   .strictObject({
     lexical: z
@@ -165,7 +165,7 @@ const tokenSatisfied = z
   .boolean()
   .exactOptional()
   .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
-/** Schema of the lowest score that an answer allowed, and of whether that left anything out. */
+/** Schema of the lowest score that an answer allowed, and of what that left out. */
 export const floor = z
   .strictObject({
     min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
@@ -179,7 +179,7 @@ export const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
-/** Schema of how an answer ended its list above the floor. */
+/** Schema of how matches above the floor were cut from the end of an answer. */
 export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
@@ -218,7 +218,7 @@ const answer = {
     .describe('The `token_budget` that the best match needs, if it did not fit and was left out; absent otherwise.'),
 };
 
-/** Reply to a query that asks for data. */
+/** Schema of the reply to a query with `format: json`, which is the default. */
 export const matchesReply = z
   .strictObject({
     query: z.string(),
@@ -251,7 +251,7 @@ const textReply = z
   })
   .meta({ id: 'MatchesAsText' });
 
-/** Answer to a query: matches, or a text if `format` asks for one. */
+/** Schema of the reply 200 to `POST /memory/query`: matches, or a text if `format` asks for one. */
 export const queryReply = z.union([matchesReply, textReply]);
 export type QueryReplyBody = Wire<typeof queryReply>;
 const explanationExample = {

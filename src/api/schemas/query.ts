@@ -1,6 +1,7 @@
 /** Schemas of queries, of explanations and of a tenant's defaults for queries. */
 import { z } from 'zod';
 import {
+  DEFAULT_K,
   CUTS,
   EXPANSIONS,
   FORMATS,
@@ -16,7 +17,7 @@ import {
   TEXT_COLUMNS,
   WEIGHT_NAMES,
 } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import {
   BODY_EXPECTED,
   choice,
@@ -51,7 +52,7 @@ const ids = z
   .min(1, 'must not be empty')
   .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
 
-/** Number of conditions for one key: a bare value is one, and so is each operator (`$…`) of an object. */
+/** Returns the number of conditions for one key: each operator (`$…`) of an object is one, and a bare value is one. */
 const conditionsOf = (condition: Json) =>
   isObject(condition) ? Math.max(1, Object.keys(condition as Metadata).filter((key) => key.startsWith('$')).length) : 1;
 
@@ -73,7 +74,10 @@ const metadataFilter = jsonObject
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
-/** Cairn's filters, and the five of OpenMemory's clients: sector, user_id, min_score, startTime, endTime. */
+/**
+ * Schema of filters: those of Cairn, and the five of OpenMemory's clients (sector, user_id, min_score, startTime,
+ * endTime).
+ */
 export const filtersSchema = z
   .strictObject(
     {
@@ -121,14 +125,17 @@ export const filtersSchema = z
 
 // ── How an answer is found ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schema of weights by name. It is an object rather than a record, so that a refusal lists the allowed names. */
+/**
+ * Makes the schema of an object of weights by name, each from 0 to `max`. It is not a record, so that a refusal lists
+ * the allowed names.
+ */
 const weightTable = <Name extends string>(names: readonly Name[], max: number) => {
   const weight = numberUpTo(max);
   const shape = Object.fromEntries(names.map((name) => [name, weight.exactOptional()]));
   return z.strictObject(shape as Record<Name, z.ZodExactOptional<typeof weight>>, expected('an object'));
 };
 
-/** Options of retrieval, in a query and in a tenant's defaults. */
+/** Fields for options of retrieval, in a query and in a tenant's defaults. */
 const retrievalFields = {
   profile: choice(PROFILES).describe('Formula that scores matches; `composite` by default.'),
   similarity: choice(SIMILARITIES).describe(
@@ -214,7 +221,10 @@ const retrievalOptions = eachNullish(retrievalFields);
 export const retrievalSchema = z.strictObject(retrievalOptions, BODY_EXPECTED);
 export type RetrievalBody = z.output<typeof retrievalSchema>;
 
-/** A tenant's defaults: only the options that were set, so that a client can send them back unchanged. */
+/**
+ * Schema of a tenant's defaults in a reply. It has only the options that were set, so that a client can send them back
+ * unchanged.
+ */
 export const retrievalReply = z
   .strictObject(eachOptional(retrievalFields))
   .meta({ id: 'RetrievalDefaults', examples: [{ profile: 'activation', weights: { recency: 0.1 }, max_hops: 1 }] });
@@ -222,7 +232,7 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schema of an earlier time to ask for: a bare time, or the times `valid` and `recorded`. */
+/** Schema of an earlier time about which to ask: a bare time, or an object of the times `valid` and `recorded`. */
 export const asOf = z.union(
   [
     time,
@@ -247,7 +257,7 @@ export const querySchema = z
       query: text(LIMITS.queryCharacters)
         .min(1, 'must not be empty')
         .describe('Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term.'),
-      k: integer(1, LIMITS.k).nullish().describe('Most matches; 8 by default.'),
+      k: integer(1, LIMITS.k).nullish().describe(`Most matches; ${DEFAULT_K} by default.`),
       user_id: id.nullish().describe('Only memories of this user; `""` for no particular user. All users by default.'),
       filters: filtersSchema.nullish().describe('Filters of memories.'),
       startTime: time.nullish().describe("`created_at` from this time on, included; the name is OpenMemory's."),
@@ -308,7 +318,7 @@ export const querySchema = z
   .meta({ id: 'Query' });
 export type QueryBody = z.output<typeof querySchema>;
 
-/** An explanation takes the query as it was sent, with the memory to explain. */
+/** Schema of the JSON body of `POST /explain`: the query as it was sent, and the memory to explain. */
 export const explainSchema = z
   .strictObject({ ...querySchema.shape, memory_id: givenId.describe('The memory to explain.') }, BODY_EXPECTED)
   .meta({ id: 'ExplainQuery' });

@@ -1,7 +1,7 @@
-/** Schemas of the recall log: looking up an answer, asking it again, and feedback on it. */
+/** Schemas of the recall log: reading an earlier answer, repeating its query, and feedback on it. */
 import { z } from 'zod';
 import { FEEDBACK_VERDICTS, OUTCOMES, PROFILES } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, storedExample, timestamp, unit, uuid } from './memory-replies.ts';
 import {
   adjustment,
@@ -81,7 +81,7 @@ const CANDIDATE_EXAMPLE = {
   unrelated: false,
 } as const;
 const WEIGHTS_EXAMPLE = { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 };
-/** Id of the recall that the examples of the reference show. */
+/** Example of a recall's id for the API description and the reference. */
 export const RECALL_EXAMPLE_ID = '01a1fe39-072e-72be-90b2-5f657e247f4a';
 
 /** Schema of the reply 200 to `GET /recalls/:id`, which shows what was asked, and how the answer came about. */
@@ -208,8 +208,8 @@ export type RecallListReply = Wire<typeof recallListReply>;
 const { query } = querySchema.shape;
 const changeable = querySchema.omit({ query: true, token: true, reinforce: true }).shape;
 /**
- * Schema of the JSON body of `POST /recalls/:id/replay`, which asks a question again: of the state of then, or of
- * today, with the same or other weights.
+ * Schema of the JSON body of `POST /recalls/:id/replay`, which ranks the recorded candidates of a recall again, or
+ * repeats its query on today's memories, with the same or other weights.
  */
 export const replaySchema = z
   .strictObject(

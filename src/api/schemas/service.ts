@@ -6,7 +6,10 @@ import { count, unit } from './memory-replies.ts';
 import { embeddingModel } from './providers.ts';
 import { eachSector } from './values.ts';
 
-/** All of these fields are left out if the default tenant's file cannot be read; `/ready` then reports it. */
+/**
+ * Fields about the embedding model. All are left out if the default tenant's file cannot be read; `/ready` then reports
+ * it.
+ */
 const modelState = {
   live: embeddingModel
     .nullable()

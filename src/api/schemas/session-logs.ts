@@ -1,7 +1,7 @@
 /** Schemas of session logs: the items of a conversation in their order. */
 import { z } from 'zod';
 import { MAX_APPENDED_ITEMS, MAX_LOG_ITEMS, MAX_REPLACED_ITEMS } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, timestamp, writer } from './memory-replies.ts';
 import { anyValue, BODY_EXPECTED, digits, expected, givenId, integer, jsonValue, userId } from './values.ts';
 
@@ -29,7 +29,9 @@ const itemList = (least: number, most: number) =>
  */
 export const logQuery = z.strictObject({
   user_id: owner,
-  limit: digits(1, LIMITS.page).default(100).describe('Most items on the page, which has at most 1 MiB of them.'),
+  limit: digits(1, LIMITS.page)
+    .default(100)
+    .describe('Most items on the page, which has at most 1 MiB of them, counted as for a query.'),
   before: digits(0, MAX_LOG_ITEMS).optional().describe('Only items before this position: the `next` of the last page.'),
 });
 /** Schema of the query string of `DELETE /sessions/:id/log`, which erases all items of a session log. */

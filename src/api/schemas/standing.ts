@@ -1,7 +1,7 @@
 /** Schemas of standing queries and webhooks. */
 import { z } from 'zod';
 import { DELIVERY_STATES, EVENT_KINDS } from '../../engine/index.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import { count, timestamp, unit } from './memory-replies.ts';
 import { filtersSchema } from './query.ts';
 import {
@@ -100,8 +100,7 @@ export const standingAnswers = z.strictObject({ items: z.array(answer).describe(
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Schema of the JSON body of `POST /webhooks`, which registers an address that is told of each event from now on,
- * signed.
+ * Schema of the JSON body of `POST /webhooks`, which registers an address to which signed events are sent from now on.
  */
 export const newWebhook = z.strictObject(
   {
@@ -132,8 +131,7 @@ const webhookFields = {
 export const webhook = z.strictObject(webhookFields).meta({ id: 'Webhook' });
 export type WebhookItem = Wire<typeof webhook>;
 /**
- * Schema of the reply 201 to `POST /webhooks`, which registers an address that is told of each event from now on,
- * signed.
+ * Schema of the reply 201 to `POST /webhooks`, which registers an address to which signed events are sent from now on.
  */
 export const createdWebhook = z.strictObject({
   ...webhookFields,

@@ -1,6 +1,6 @@
 /** Schemas of the routes that LangGraph's own clients call for a store. */
 import { z } from 'zod';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from './value-limits.ts';
 import {
   anyObject,
   BODY_EXPECTED,
@@ -18,15 +18,15 @@ import {
   type Wire,
 } from './values.ts';
 
-/** Most labels of a namespace. */
+/** Greatest number of labels in a namespace. */
 const MAX_LABELS = 32;
-/** Most paths of a value whose texts are searched. */
+/** Greatest number of paths of a value whose texts are searched. */
 const MAX_PATHS = 32;
-/** Most items or namespaces of a reply. */
+/** Greatest number of items or namespaces in a reply. */
 export const MAX_STORE_PAGE = 1_000;
-/** Most items or namespaces that a page may skip. */
+/** Greatest number of items or namespaces that a page may skip. */
 const MAX_STORE_OFFSET = 50_000;
-/** Longest life of an item, in minutes: a hundred years. */
+/** Longest `ttl` of an item in minutes, a hundred years. */
 const MAX_TTL = 52_560_000;
 
 const nameLabel = label(LIMITS.labelCharacters)

@@ -1,16 +1,16 @@
-/** Schemas of the values in requests and replies, with their limits and the messages of a refusal. */
+/** Schemas of the values in requests and replies, with their limits and the error messages of wrong values. */
 import { z } from 'zod';
 import { type Json, type Metadata, type Sector, SECTORS } from '../../engine/index.ts';
 import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
-import { LIMITS, MAX_TIME, MIN_TIME } from './limits.ts';
+import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 
 /**
- * JSON schemas for the API description that replace zod's own translation: where that says less, or describes the text
- * in a query string rather than the value.
+ * JSON schemas for the API description that replace zod's own translation of a schema, where that says less, or
+ * describes the text in a query string rather than the value.
  */
 export const SHOWN_AS = z.registry<z.core.JSONSchema.BaseSchema>();
 
-/** Deeply readonly type of the values that a schema describes. */
+/** Deeply readonly type of the values that a schema produces. */
 export type Wire<Schema extends z.ZodType> = DeepReadonly<z.output<Schema>>;
 
 type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
@@ -19,16 +19,19 @@ type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
     ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
     : Value;
 
-/** Option of zod: the message for a value of the wrong type. */
+/**
+ * Makes the option of zod with the error message for a value of a wrong type.
+ * @param what what a right value is, such as `a string`
+ */
 export const expected = (what: string) => ({ error: `expected ${what}` });
 
-/** Error of a body that is no JSON object, for zod's `strictObject`. */
+/** Option of zod's `strictObject` with the error message for a body that is not a JSON object. */
 export const BODY_EXPECTED = expected('a JSON object');
 const CONTROL = /\p{Cc}/u;
 
 // ── Texts and names ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A string of well-formed Unicode with at most `most` UTF-16 code units; it may be empty. */
+/** Makes the schema of a string of well-formed Unicode with at most `most` UTF-16 code units; it may be empty. */
 export const text = (most: number) =>
   z
     .string(expected('a string'))
@@ -36,43 +39,45 @@ export const text = (most: number) =>
     .refine((value) => value.isWellFormed(), LONE_SURROGATE);
 
 /**
- * A string that is compared as a whole: it has no control characters, which are invisible or break lines, and at most
- * `most` UTF-16 code units.
+ * Makes the schema of a string that is compared as a whole: it has at most `most` UTF-16 code units, and no control
+ * characters, which are invisible or break lines. It may be empty.
  */
 export const label = (most: number) =>
   text(most).refine((value) => !CONTROL.test(value), 'must not hold control characters');
 
-/** An id that a caller chose, at most 256 UTF-16 code units; '' means none. */
+/** Schema of an id that a caller chose: at most 256 UTF-16 code units; '' means no id. */
 export const id = label(LIMITS.idCharacters);
-/** An id that must be given: not ''. */
+/** Schema of an id that must be given: 1 to 256 UTF-16 code units. */
 export const givenId = id.min(1, 'must not be empty');
-/** Schema of a `user_id`; '' stands for no particular user. */
+/** Schema of a `user_id`: at most 256 UTF-16 code units; '' stands for no particular user. */
 export const userId = id.meta({ examples: ['ana'] });
 
-/** The path of a namespace: labels joined by dots, none of them empty. */
+/** Schema of the path of a namespace: labels joined by dots, none of them empty. */
 export const namespace = label(LIMITS.namespaceCharacters)
   .refine((path) => path.split('.').every((name) => name !== ''), 'expected labels joined by dots, such as a.b')
   .meta({ examples: ['settings.editor'] });
 
-/** A list of at most `count` labels, none of them empty; the list may be empty. */
+/**
+ * Makes the schema of a list of at most `count` labels, each of 1 to `most` UTF-16 code units; the list may be empty.
+ */
 export const labels = (count: number, most: number) =>
   z
     .array(label(most).min(1, 'must not be empty'), expected('a list of strings'))
     .max(count, `at most ${count} entries`);
-/** Schema of the tags of a memory: at most `LIMITS.tags`, none of them empty. */
+/** Schema of the tags of a memory: at most 64, each of 1 to 128 UTF-16 code units. */
 export const tags = labels(LIMITS.tags, LIMITS.labelCharacters);
 
-/** A text of any length, such as the data of a document. */
+/** Schema of a text of any length, such as the data of a document. */
 export const unboundedText = z.string(expected('a string')).refine((value) => value.isWellFormed(), LONE_SURROGATE);
 
 // ── Numbers and times ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A number from 0 to `most`, both included. */
+/** Makes the schema of a number from 0 to `most`, both included. */
 export const numberUpTo = (most: number) =>
   z.number(expected('a number')).min(0, `expected 0..${most}`).max(most, `expected 0..${most}`);
 /** Schema of a number from 0 to 1, both included. */
 export const fraction = numberUpTo(1);
-/** An integer from `min` to `max`, both included. */
+/** Makes the schema of an integer from `min` to `max`, both included. */
 export const integer = (min: number, max: number) =>
   z
     .int(expected(`an integer in ${min}..${max}`))
@@ -84,8 +89,8 @@ export const flag = z.boolean(expected('true or false'));
 const TIME_EXAMPLES = [1_795_265_978_965, '2026-11-21', '2026-11-21T12:19:38+01:00'];
 
 /**
- * A time in a request: Unix milliseconds, or ISO 8601 as a date (midnight UTC), or as a date and time with offset.
- * Parsed to Unix milliseconds.
+ * Schema of a time in a request: Unix ms, or ISO 8601 as a date (midnight UTC), or as a date and time with offset; the
+ * years 1 to 9999. It is parsed to Unix ms.
  */
 export const time = z
   .union(
@@ -108,10 +113,10 @@ export const time = z
 
 // ── Choices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Makes the schema of a text that is one of `values`; the error of any other names them all. */
+/** Makes the schema of a text that is one of `values`; its error message lists all of them. */
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
-/** A list of one or more of the values; it may name a value twice. */
+/** Makes the schema of a list of one or more of the values; it may contain a value twice. */
 export const someOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
   z
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
@@ -120,7 +125,7 @@ export const someOf = <Values extends readonly [string, ...string[]]>(values: Va
 /** Schema of one of the five sectors. */
 export const sector = choice(SECTORS);
 
-/** An object with one value for each of the five sectors. */
+/** Makes the schema of an object with one value for each of the five sectors. */
 export const eachSector = <Value extends z.ZodType>(value: Value) =>
   z.strictObject(Object.fromEntries(SECTORS.map((name) => [name, value])) as Record<Sector, Value>);
 
@@ -129,7 +134,10 @@ export const eachSector = <Value extends z.ZodType>(value: Value) =>
 /** Tells whether a value is a JSON object: neither null nor a list. */
 export const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An object that is passed on by reference and unchanged: every own key is data, `__proto__` too. */
+/**
+ * Schema of a JSON object of at most 64 levels and `LIMITS.metadataBytes` bytes. It is passed on by reference and
+ * unchanged: every own key is data, `__proto__` too.
+ */
 export const jsonObject = z
   .custom<Metadata>(isObject, expected('an object'))
   .superRefine((value, context) => {
@@ -151,7 +159,10 @@ export const metadata = jsonObject
     properties: { sector: { enum: [...SECTORS, null] } },
   });
 
-/** Any JSON value of an item or a log, passed on as it is. */
+/**
+ * Schema of any JSON value of an item or a session log, of at most 64 levels and 256 KiB, passed on
+ * as it is.
+ */
 export const jsonValue = z
   .custom<Json>((value) => value !== undefined, expected('a JSON value'))
   .superRefine((value, context) => {
@@ -160,12 +171,12 @@ export const jsonValue = z
   })
   .register(SHOWN_AS, { description: 'Any JSON value.' });
 
-/** Any JSON value in a reply. */
+/** Schema of any JSON value in a reply. */
 export const anyValue = z
   .custom<Json>((value) => value !== undefined, expected('a JSON value'))
   .register(SHOWN_AS, { description: 'Any JSON value.' });
 
-/** Any object in a reply, such as metadata. */
+/** Schema of any object in a reply, such as metadata. */
 export const anyObject = z
   .custom<Metadata>(isObject, expected('an object'))
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
@@ -173,8 +184,8 @@ export const anyObject = z
 // ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * An integer in a query string, written as digits, from `min` to `max`, both included.
- * @param hint end of the message of a refusal
+ * Makes the schema of an integer in a query string, written as digits, from `min` to `max`, both included.
+ * @param hint end of the error message
  */
 export const digits = (min: number, max: number, hint = '') =>
   z
@@ -184,7 +195,7 @@ export const digits = (min: number, max: number, hint = '') =>
     .refine((value) => value >= min && value <= max, `expected ${min}..${max}${hint}`)
     .register(SHOWN_AS, { type: 'integer', minimum: min, maximum: max });
 
-/** A time in a query string, where Unix milliseconds are digits, too. */
+/** Schema of a time in a query string, where Unix ms are written as digits. It is parsed to Unix ms. */
 export const queryTime = z
   .union(
     [
@@ -199,7 +210,7 @@ export const queryTime = z
   )
   .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
-/** A number from 0 to `most` in a query string, such as 0.25. */
+/** Makes the schema of a number from 0 to `most` in a query string, such as `0.25`. */
 export const decimal = (most: number) =>
   z
     .string(expected('one value'))
@@ -208,20 +219,26 @@ export const decimal = (most: number) =>
     .refine((value) => value <= most, `expected a number in 0..${most}`)
     .register(SHOWN_AS, { type: 'number', minimum: 0, maximum: most });
 
-/** Limit and offset of a list, under OpenMemory's names. */
+/**
+ * Parameters of a page of a list, under OpenMemory's names: `l` is the greatest number of entries (100 by default), `u`
+ * the number of entries to skip.
+ */
 export const page = {
   l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
 };
 /** Schema of the query string of `GET /receipts/:id`, `GET /standing/:id/answers` and others. */
 export const pageQuery = z.strictObject(page);
-/** Page of a list that is sent in pieces, as long as OpenMemory's clients may ask for. */
+/**
+ * Parameters of a page as `page`, for lists that are sent in pieces: `l` may be as large as OpenMemory's clients ask
+ * for, 10,000.
+ */
 export const longPage = {
   ...page,
   l: digits(1, LIMITS.longPage, '; page with u, the offset').default(100).describe('Most items on the page.'),
 };
 
-/** Schema of the query parameter `user_id` by which only that user's memory or document is found. */
+/** Schema of the query parameter `user_id`: a memory or document of another user then counts as absent. */
 export const ownerFilter = userId
   .optional()
   .describe('The user who must be the owner; otherwise the reply is a 404, as if nothing had this id.');
@@ -239,7 +256,7 @@ export const waitQuery = z.strictObject({
     }),
 });
 
-/** Schema of the query string for routes that take no parameters in it. */
+/** Schema of the query string for routes that read no parameters: it refuses any. */
 export const noQuery = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed here',

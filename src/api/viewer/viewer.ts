@@ -1,7 +1,7 @@
 /**
- * Swagger UI, bundled, is the page that shows the description of the API. `npm run build` copies its files into the
- * compiled package. Installing Cairn therefore does not install `swagger-ui-dist`: 12 MB, with a dependency that
- * reports installations to its maker.
+ * Package of Swagger UI, the page that shows the description of the API. `npm run build` copies its files into the
+ * compiled package. Installing Cairn therefore does not install `swagger-ui-dist`, which has 12 MB and a dependency
+ * that reports installations to its maker.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,12 +16,10 @@ const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: 
   'start.js': { type: 'text/javascript', isOurs: true },
 };
 
-/** Headers of the page. `data:` serves the icons in the viewer's styles. */
+/** Headers of the page. `data:` admits the icons in the viewer's styles. */
 export const VIEWER_HEADERS = pageHeaders({ 'style-src': "'self'", 'img-src': 'data:', 'base-uri': "'none'" });
 
-/**
- * HTML of the page at `/docs`. Its addresses are relative, so that a proxy may serve it below another path.
- */
+/** HTML of the page at `/docs`. Its addresses are relative, so that a proxy may serve it under another path. */
 export const VIEWER_PAGE = `<!doctype html>
 <html lang="en">
   <head>
@@ -41,8 +39,8 @@ export const VIEWER_PAGE = `<!doctype html>
 `;
 
 /**
- * Finds a file of the page by its name; undefined for any other name.
- * @throws EngineError `not_found` where the viewer is not installed
+ * Finds a file of the page by its name; undefined if the page has no file of this name.
+ * @throws EngineError `not_found` if the viewer is not installed
  */
 export function findViewerFile(name: string): { readonly path: string; readonly type: string } | undefined {
   const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
@@ -52,7 +50,9 @@ export function findViewerFile(name: string): { readonly path: string; readonly 
 }
 
 /**
- * Finds a file of the viewer in `node_modules`: a service that runs from its sources has it as development dependency.
+ * Returns the path of a file of the viewer in `node_modules`, where a service that runs from its sources has it as a
+ * development dependency.
+ * @throws EngineError `not_found` if the package is not installed
  */
 function installedFile(name: string): string {
   try {

@@ -1,4 +1,4 @@
-/** Translation of what administrators see to the names of the wire. */
+/** Translates the previews, backups and activity that administrators see to the field names of the API. */
 import type { Activity, ActivityMinute } from '../../activity.ts';
 import { type Backups, type BackupSchedule, type Config, type DecayPreview, shownGist } from '../../engine/index.ts';
 import type { ActivityItem, BackupsItem, DecayItem } from '../schemas/admin.ts';

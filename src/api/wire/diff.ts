@@ -1,9 +1,12 @@
-/** Translation of differences between the engine's names and the names of the wire. */
+/** Translates differences between two times between the engine's names and the field names of the API. */
 import type { DiffEntry, DiffOptions, MemoryDiff } from '../../engine/index.ts';
 import type { DiffQuery, DiffReply } from '../schemas/diff.ts';
 import { storedMemoryItem } from './memories.ts';
 
-/** Translates the query string of a request for a difference. */
+/**
+ * Translates the query string of `GET /diff`.
+ * @param now end of the window if the query names none, Unix ms
+ */
 export function toDiffOptions(query: DiffQuery, now: number): DiffOptions {
   const { from, to = now, axis, user_id, session_id, tag, topic, faded_below, limit, format, token_budget } = query;
   return {
@@ -22,7 +25,7 @@ export function toDiffOptions(query: DiffQuery, now: number): DiffOptions {
   };
 }
 
-/** Makes the reply that tells a difference. */
+/** Makes the reply to `GET /diff`. */
 export function diffItem({ rendered, ...diff }: MemoryDiff): DiffReply {
   return {
     ...diff,
@@ -57,7 +60,7 @@ function entryItem({ memory, at }: DiffEntry): DiffReply['added'][number] {
   return { memory: storedMemoryItem(memory), at };
 }
 
-/** Estimates the memory that the lists of a difference take, in bytes. */
+/** Estimates the memory that the memories of a difference take, in bytes. */
 export function diffBytes({
   added,
   changed,

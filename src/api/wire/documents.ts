@@ -1,4 +1,4 @@
-/** Translation of documents between the engine's names and the names of the wire. */
+/** Translates documents between the engine's names and the field names of the API. */
 import type {
   Document,
   DocumentChunk,
@@ -81,15 +81,12 @@ export function documentItem(document: Document): DocumentItem {
   };
 }
 
-/**
- * Makes the outcome of one document: a result of a batch, or the answer to a caller that does not wait, which then adds
- * the token.
- */
+/** Makes the outcome of one document, for the result of a batch. A reply to a single document adds the token to it. */
 export function documentOutcomeItem({ document, outcome, jobId }: DocumentReply): DocumentOutcomeItem {
   return { document_id: document.id, job_id: jobId, state: document.state, outcome };
 }
 
-/** Makes a document with the additional fields that OpenMemory's clients expect. */
+/** Makes the reply about a document with the additional fields that OpenMemory's clients expect. */
 export function ingestedItem(document: Document, { outcome, jobId, token }: DocumentReply): IngestedItem {
   return {
     ...documentItem(document),
@@ -109,7 +106,7 @@ export function ingestedItem(document: Document, { outcome, jobId, token }: Docu
   };
 }
 
-/** Translates the document of a hit, and the hit's position in it. */
+/** Translates the document that a match comes from, and the match's position in it. */
 export function provenanceItem(provenance: Provenance): ProvenanceItem {
   return {
     document_id: provenance.documentId,

@@ -1,4 +1,4 @@
-/** Translation of receipts of deletes to the names of the wire. */
+/** Translates receipts of deletes to the field names of the API. */
 import type { Erasure } from '../../engine/index.ts';
 import type { ErasureItem, ErasureReply } from '../schemas/erasures.ts';
 
@@ -21,6 +21,12 @@ export function erasureItem(erasure: Erasure): ErasureItem {
 }
 
 export function erasureReplyItem(erasure: Erasure): ErasureReply {
-  const { ids, words, phrases } = erasure;
-  return { ...erasureItem(erasure), ids: [...ids], word_hashes: [...words], phrase_hashes: [...phrases] };
+  const { ids, words, phrases, salted } = erasure;
+  return {
+    ...erasureItem(erasure),
+    ids: [...ids],
+    word_hashes: [...words],
+    phrase_hashes: [...phrases],
+    salt_hash: salted,
+  };
 }

@@ -1,4 +1,4 @@
-/** Translation of evaluation sets and runs to the names of the wire. */
+/** Translates evaluation sets and runs to the field names of the API. */
 import type { EvalOutcome, EvalRun, EvalSummary, NewEvalSet } from '../../engine/index.ts';
 import type { EvalRunItem, EvalRunReply, EvalSetBody, EvalSetItem, EvalSummaryItem } from '../schemas/evals.ts';
 

@@ -1,4 +1,4 @@
-/** Translation of registered servers to the names of the wire. */
+/** Translates registered servers to the field names of the API. */
 import type { FederationRecord } from '../../engine/index.ts';
 import type { ServerItem } from '../schemas/federation.ts';
 

@@ -1,4 +1,4 @@
-/** Translation of graphs between the engine's names and the names of the wire. */
+/** Translates graphs to the field names of the API. */
 import type { MemoryGraph } from '../../engine/index.ts';
 import type { GraphItem } from '../schemas/graph.ts';
 

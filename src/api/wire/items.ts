@@ -1,4 +1,4 @@
-/** Translation of items between the engine's names and the names of the wire. */
+/** Translates items between the engine's names and the field names of the API. */
 import type { ItemPlace, Memory, NewItem } from '../../engine/index.ts';
 import type { ItemPlaceBody, ItemReply, NewItemBody } from '../schemas/items.ts';
 import { memoryItem, toDescription } from './memories.ts';
@@ -7,7 +7,7 @@ export function toItemPlace({ user_id, namespace, key }: ItemPlaceBody): ItemPla
   return { userId: user_id ?? '', namespace: namespace ?? '', key };
 }
 
-/** Translates an item to put; what was left out says nothing. */
+/** Translates an item to put. Fields that were left out get their defaults: null, and those of `toDescription`. */
 export function toNewItem(body: NewItemBody): NewItem {
   return {
     ...toItemPlace(body),

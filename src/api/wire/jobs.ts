@@ -1,4 +1,4 @@
-/** Translation of jobs to the names of the wire. */
+/** Translates jobs to the field names of the API. */
 import type { Job, StepBacklog } from '../../engine/index.ts';
 import type { BacklogItem, JobItem } from '../schemas/jobs.ts';
 
@@ -22,7 +22,10 @@ export function jobItem(job: Job): JobItem {
   };
 }
 
-/** Translates the backlog of a step, with the age of its oldest job. @param now current time, Unix ms */
+/**
+ * Translates the backlog of a step, with the age of its oldest job.
+ * @param now current time, Unix ms
+ */
 export function backlogItem({ step, queued, active, failed, oldestAt }: StepBacklog, now: number): BacklogItem {
   return { step, queued, active, failed, oldest_age_ms: Math.max(0, now - oldestAt) };
 }

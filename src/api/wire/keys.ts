@@ -1,8 +1,10 @@
-/** Translation of keys to the names of the wire. */
+/** Translates keys to the field names of the API. */
 import type { KeyRecord } from '../../engine/index.ts';
 import type { KeyItem } from '../schemas/keys.ts';
 
-/** A key as an admin of one of its tenants sees it: without its secret, and without its other tenants. */
+/**
+ * Makes the description of a key for an admin of one of its tenants: without its secret, and without its other tenants.
+ */
 export function keyItem(key: KeyRecord): KeyItem {
   return {
     id: key.id,

@@ -1,4 +1,4 @@
-/** Translation of what was learned to the names of the wire. */
+/** Translates learned weights to the field names of the API. */
 import type { Learned, LearnedOptions } from '../../engine/index.ts';
 import type { LearnedItem } from '../schemas/learned.ts';
 

@@ -1,8 +1,8 @@
-/** Translation between memories and what OpenMemory's routes for LangGraph say of them. */
+/** Translates between memories and the requests and replies of OpenMemory's routes for LangGraph. */
 import { type AddOutcome, type Memory, type NewMemory, newMemory, type Sector, shownGist } from '../../engine/index.ts';
 import type { LgmItem, LgmMemoryItem } from '../schemas/lgm.ts';
 
-/** Sectors of the nodes that OpenMemory names; any other node's memories are semantic. */
+/** Sector of the memories of each node that OpenMemory names; memories of other nodes are semantic. */
 export const NODE_SECTORS = {
   observe: 'episodic',
   plan: 'semantic',
@@ -11,16 +11,16 @@ export const NODE_SECTORS = {
   emotion: 'emotional',
 } as const satisfies Readonly<Record<string, Sector>>;
 
-/** Where the memories of a graph are. */
+/** Namespace, graph and user of a LangGraph graph's memories. */
 export interface GraphPlace {
   readonly namespace: string;
-  /** Run or thread of the graph; '' for none, or for all of them. */
+  /** Id of the graph's run or conversation; '' for none and, in a filter, for all. */
   readonly graphId: string;
-  /** Owner of the memories; null for nobody in particular, and in a filter for all users. */
+  /** Owner of the memories; null for no user and, in a filter, for all users. */
   readonly userId: string | null;
 }
 
-/** What a node stores. */
+/** A memory that a node of a graph stores. */
 export interface NodeMemory extends GraphPlace {
   readonly node: string;
   readonly content: string;
@@ -32,15 +32,15 @@ export function sectorOfNode(node: string): Sector {
   return Object.hasOwn(NODE_SECTORS, node) ? NODE_SECTORS[node as keyof typeof NODE_SECTORS] : 'semantic';
 }
 
-/** Tags by which the memories of a node in a namespace are found; without a node, those of the whole namespace. */
+/** Returns the tags that mark memories of a node in a namespace; without a node, only the tag of the namespace. */
 export function tagsOf(namespace: string, node?: string): string[] {
   return [...(node === undefined ? [] : [`lgm:node:${node}`]), `lgm:namespace:${namespace}`];
 }
 
 /**
- * Makes the memory that a node stores. Its external id is new, so that what two nodes say in the same words, or one
- * node twice, stays apart.
- * @param externalId an id that nothing has
+ * Makes the memory that a node stores. Its sector is that of `metadata.sector`, or else of the node. With a new
+ * external id, two equal texts, of two nodes or of one, stay two memories.
+ * @param externalId an id that no memory has yet
  */
 export function toMemoryOfNode(stored: NodeMemory, externalId: string, extra: NewMemory['metadata'] = {}): NewMemory {
   const { node, namespace, graphId, userId, content, tags, metadata } = stored;
@@ -74,7 +74,7 @@ export function storedNodeItem(memory: NewMemory, outcome: Extract<AddOutcome, {
   };
 }
 
-/** Translates a memory that a node stored; a hit of a query has a score and a path, too. */
+/** Translates a memory that a node stored. `score` and `path` are given for a match of a query. */
 export function nodeItem(
   memory: Memory,
   options: { readonly withMetadata: boolean; readonly score?: number; readonly path?: readonly string[] },
@@ -99,7 +99,7 @@ export function nodeItem(
   };
 }
 
-/** Makes a text of memories, a line for each: its node in brackets and its gist. */
+/** Makes a text of memories, with one line for each: its node in brackets and its gist. */
 export function excerptsOf(memories: readonly Memory[]): string {
   return memories.map((memory) => `- [${lgmOf(memory).node}] ${shownGist(memory)}`).join('\n');
 }
@@ -110,7 +110,10 @@ interface LgmMetadata {
   readonly graph_id: string | null;
 }
 
-/** Reads what `toMemoryOfNode` noted; a memory that was stored in another way, or changed since, has no node. */
+/**
+ * Reads the node, namespace and graph that `toMemoryOfNode` wrote into the metadata. They are '' or null for a memory
+ * that was stored in another way, or whose metadata was replaced since.
+ */
 function lgmOf({ metadata }: Pick<Memory, 'metadata'>): LgmMetadata {
   const noted = metadata['lgm'] as Partial<LgmMetadata> | null | undefined;
   const said = typeof noted === 'object' && noted !== null ? noted : {};

@@ -1,4 +1,4 @@
-/** Translation of lists with cursors between the engine's names and the names of the wire. */
+/** Translates lists with cursors between the engine's names and the field names of the API. */
 import type { CursorPage, NameSummary, NamespaceSummary } from '../../engine/index.ts';
 import type { NameListItem, NamespaceListItem } from '../schemas/lists.ts';
 

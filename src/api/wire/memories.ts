@@ -1,6 +1,4 @@
-/**
- * Translation of memories between the engine's names and the names of the wire: snake_case, times in Unix milliseconds.
- */
+/** Translates memories between the engine's names and the field names of the API: snake_case, times in Unix ms. */
 import {
   type AddOutcome,
   type AddReply,
@@ -28,7 +26,7 @@ import type {
   StoredMemory,
 } from '../schemas/memory-replies.ts';
 
-/** What is said about the text of a new memory or item, in the names of the wire. */
+/** Fields of a request that describe the text of a new memory or item, under the names of the API. */
 type Described = Pick<
   NewMemoryBody,
   | 'tags'
@@ -47,8 +45,8 @@ type Described = Pick<
 >;
 
 /**
- * Translates what is said about a text. Fields that were left out get their defaults: '', an empty list or object, null
- * for not stated, and a confidence of 1.
+ * Translates the description of a text. Fields that were left out get their defaults: '', an empty list or object, null
+ * if not stated, and a confidence of 1.
  */
 export function toDescription(body: Described) {
   return {
@@ -68,7 +66,9 @@ export function toDescription(body: Described) {
   };
 }
 
-/** Translates a memory to add. Fields that were left out get the defaults of `toDescription`, and '' or null. */
+/**
+ * Translates a memory to add. Fields that were left out get the defaults of `toDescription`, or '', null or undefined.
+ */
 export function toNewMemory(body: NewMemoryBody): NewMemory {
   return {
     content: body.content,
@@ -81,7 +81,7 @@ export function toNewMemory(body: NewMemoryBody): NewMemory {
   };
 }
 
-/** Translates a patch. A field that was left out is undefined and stays as it is. */
+/** Translates a patch. A field that was left out becomes undefined, which keeps its value. */
 export function toPatch(body: PatchBody): MemoryPatch {
   return {
     content: body.content,
@@ -102,13 +102,16 @@ export function toPatch(body: PatchBody): MemoryPatch {
   };
 }
 
-/** Translates a memory that is shown alone. Gist and entities are derived from its text unless they were stated. */
+/**
+ * Translates a memory that is requested by itself or in a list. Gist and entities are derived from its text unless they
+ * were stated.
+ */
 export function memoryItem(memory: Memory): MemoryItem {
   return { ...storedMemoryItem(memory), gist: shownGist(memory), entities: shownEntities(memory) };
 }
 
 /**
- * Translates a memory in the answer of a query, with the stored fields only: deriving gist and entities from the text
+ * Translates a memory in the answer to a query, with the stored fields only: deriving gist and entities from the text
  * takes longer than the search.
  */
 export function storedMemoryItem(memory: Memory): StoredMemory {
@@ -169,7 +172,7 @@ export function acceptedItem(outcome: Extract<AddOutcome, { kind: 'accepted' }>,
   return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token, ...screenedItem(outcome) };
 }
 
-/** Tells what was done about the sensitive values of an added memory; empty if it held none. */
+/** Returns what was done about the sensitive values of an added memory; an empty object if none was found. */
 export function screenedItem({ screened }: Pick<Extract<AddOutcome, { kind: 'accepted' }>, 'screened'>): ScreenedItem {
   const { redacted = {}, marked = [] } = screened ?? {};
   return {
@@ -197,7 +200,7 @@ export function linkItem(link: Link): LinkItem {
   };
 }
 
-/** Translates a revision, with the replaced fields under their names on the wire. */
+/** Translates a revision. The replaced fields have their names of the API, in snake_case. */
 export function revisionItem(revision: Revision): RevisionItem {
   const replaced = Object.fromEntries(
     Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
@@ -209,7 +212,7 @@ function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Makes the reply to a delete: counts of the removed rows. */
+/** Makes the reply to a delete: the numbers of removed rows by kind, and what else the receipt says. */
 export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
   const removed = {
     memories: receipt.memories,

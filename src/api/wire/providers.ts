@@ -1,4 +1,4 @@
-/** Translation of provider calls and of a change of the embedding model to the names of the wire. */
+/** Translates provider calls and a change of the embedding model to the field names of the API. */
 import type { EmbedLogEntry, ProviderUsage, ReembedStatus } from '../../engine/index.ts';
 import type { ProviderCallItem, ProviderUsageItem, ReembedItem } from '../schemas/providers.ts';
 

@@ -1,23 +1,21 @@
-/** Translation of queries and their answers between the engine's names and the names of the wire. */
-import type {
-  AsOf,
-  Episode,
-  FloorReport,
-  Hit,
-  Json,
-  MemoryExplanation,
-  MemoryFilter,
-  MemoryQuery,
-  QueryResult,
-  RetrievalOptions,
+/** Translates queries and their answers between the engine's names and the field names of the API. */
+import {
+  DEFAULT_K,
+  type AsOf,
+  type Episode,
+  type FloorReport,
+  type Hit,
+  type Json,
+  type MemoryExplanation,
+  type MemoryFilter,
+  type MemoryQuery,
+  type QueryResult,
+  type RetrievalOptions,
 } from '../../engine/index.ts';
 import type { EpisodeItem, ExplanationItem, FloorItem, MatchItem, QueryReplyBody } from '../schemas/query-replies.ts';
 import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.ts';
 import { provenanceItem } from './documents.ts';
 import { storedMemoryItem } from './memories.ts';
-
-/** Most matches of an answer if the query says nothing. */
-export const DEFAULT_K = 8;
 
 export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   return {
@@ -46,8 +44,8 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
 }
 
 /**
- * Translates a tenant's defaults for queries: only the options that were set, so that a client can send them back
- * unchanged.
+ * Translates a tenant's defaults for queries. Only the options that were set have a value, so that a client can send
+ * them back unchanged.
  */
 export function retrievalItem(options: RetrievalOptions): RetrievalItem {
   return {
@@ -76,8 +74,8 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
 }
 
 /**
- * Translates the filters of a query or a list. If users or sectors are named in several places, only those named in all
- * of them count; of several bounds of a time, the narrowest counts.
+ * Translates the filters of a query or a list. If users or sectors are named in several fields, only those that are in
+ * all of them count; of several bounds of a time, the narrowest counts.
  */
 export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTime' | 'endTime'>): MemoryFilter {
   const filters = body.filters ?? {};
@@ -102,7 +100,10 @@ export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTim
   };
 }
 
-/** Translates an earlier time to look at; a bare time says when a memory was valid. */
+/**
+ * Translates the field `as_of`, the earlier time about which a query asks. A bare time (Unix ms) means what was valid
+ * then; undefined if the field was left out.
+ */
 export function toAsOf(asOf: QueryBody['as_of']): AsOf | undefined {
   return typeof asOf === 'number' ? { valid: asOf } : (asOf ?? undefined);
 }
@@ -135,7 +136,7 @@ const largest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.max(...given(times));
 const smallest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.min(...given(times));
-/** Converts the end of a range of OpenMemory, which is included, to Cairn's, which is excluded. */
+/** Converts the end of a time range (Unix ms): OpenMemory includes it, Cairn excludes it. */
 const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
 
 function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {
@@ -147,7 +148,7 @@ function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): 
 
 /**
  * Makes the answer to a query: matches, or a text if the query's `format` asks for one.
- * @param tokenSatisfied whether the writes behind the request's token were finished; undefined if it sent none
+ * @param tokenSatisfied whether the writes of the request's token were finished; undefined if it sent none
  */
 export function queryItem(
   { query, format }: MemoryQuery,
@@ -181,7 +182,7 @@ export function answerBytes({ hits, rendered }: Pick<QueryResult, 'hits' | 'rend
   return characters * 2;
 }
 
-/** Estimates the characters of a value as JSON. */
+/** Estimates the length of a value as JSON, in characters. */
 function sizeOf(value: Json): number {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length : 8;
   let size = 2;
@@ -197,7 +198,7 @@ export function floorItem({ minScore, acted, reason, below, bestBelow }: FloorRe
   return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 
-/** Translates a match. */
+/** Translates a match. Fields that it does not have are left out. */
 export function matchItem(hit: Hit): MatchItem {
   const { supersedes, similar, neighbours, sources, document, explain } = hit;
   return {

@@ -1,4 +1,4 @@
-/** Translation of recalls between the engine's names and the names of the wire. */
+/** Translates recalls between the engine's names and the field names of the API. */
 import type {
   KeptCandidate,
   MemoryFilter,
@@ -81,7 +81,7 @@ function candidateItem(kept: KeptCandidate): RecalledItem {
   };
 }
 
-/** Shows a filter under the names of a query; what it leaves out is absent. */
+/** Translates a filter into the fields of a query's `filters`; conditions that are not set are left out. */
 function filterItem(filter: MemoryFilter): object {
   const { eventFrom, eventTo, createdFrom, createdTo } = filter;
   const range = (from: number | undefined, to: number | undefined) =>
@@ -107,7 +107,7 @@ function filterItem(filter: MemoryFilter): object {
 const definedOf = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Translates a request to ask a recall again: only the fields that it names are changes. */
+/** Translates a request to repeat a recall. Only fields that the request names become changes. */
 export function toReplay({ state, query, ...body }: ReplayBody): ReplayOptions {
   const asked = toQuery({ ...body, query: query ?? '' });
   const hasFilter = [body.user_id, body.filters, body.startTime, body.endTime].some((given) => given != null);

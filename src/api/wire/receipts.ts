@@ -1,4 +1,4 @@
-/** Translation of the receipts of batches to the names of the wire. */
+/** Translates the receipts of batches to the field names of the API. */
 import type { BatchReceipt } from '../../engine/index.ts';
 import type { BatchReceiptReply } from '../schemas/receipts.ts';
 

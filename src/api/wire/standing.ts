@@ -1,4 +1,4 @@
-/** Translation of standing queries and webhooks to the names of the wire. */
+/** Translates standing queries and webhooks to the field names of the API. */
 import type {
   CreatedWebhook,
   Delivery,

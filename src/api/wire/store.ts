@@ -1,13 +1,18 @@
-/** Translation of items between the engine's names and those of LangGraph's stores. */
+/** Translates items between the engine's names and those of LangGraph's stores. */
 import { EngineError, type Json, type Memory, type MetadataCondition, type NewItem } from '../../engine/index.ts';
-import { LIMITS } from '../schemas/limits.ts';
+import { LIMITS } from '../schemas/value-limits.ts';
 import type { StoreItemReply, StorePutBody } from '../schemas/store.ts';
 import { toNewItem } from './items.ts';
 import { textsAtPaths } from './texts-at-paths.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Translates a put. @throws EngineError `too_large` if the texts at the paths have more bytes than a content may */
+/**
+ * Translates an item to put. With `index`, only the texts at its paths are searched; with `index: false` none are; by
+ * default all are.
+ * @param now current time from which `ttl` counts, Unix ms
+ * @throws EngineError `too_large` if the texts at the paths have more than 256 KiB
+ */
 export function toStoredItem(body: StorePutBody, now: number): NewItem {
   const { namespace, key, value, index, ttl, user_id } = body;
   const content = index === false ? '' : index == null ? null : textsAtPaths(value, index);
@@ -39,8 +44,8 @@ export function storeItemOf(memory: Memory, score?: number): StoreItemReply {
 }
 
 /**
- * Translates a filter of LangGraph. There a bare null or `$eq: null` asks for a null that is there, and an object
- * without operators asks for nothing.
+ * Translates a filter of LangGraph; undefined if it has no conditions. In such a filter, a bare null or `$eq: null`
+ * requires a value that is present and null, and an empty object matches anything.
  */
 export function toValueConditions(
   filter: Readonly<Record<string, Json>> | null | undefined,

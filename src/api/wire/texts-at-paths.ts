@@ -1,13 +1,13 @@
 import { EngineError, type Json, textOfValue } from '../../engine/index.ts';
 
-/** Most places in a value that all paths of one item may lead over. */
+/** Greatest number of places in a value that all paths of one item together may visit. */
 const MAX_LOOKED_AT = 20_000;
 
 /**
- * Returns the texts of a JSON value at some paths, a line for each; '' if there are none. A path is `$` for the whole
- * value, or names with dots between them, each followed by `[n]` for an entry of a list (`[-1]` is the last) or by
- * `[*]` for all of its entries; `*` stands for every name. A path that leads nowhere has no text.
- * @throws EngineError `invalid` if the paths lead over more than `MAX_LOOKED_AT` places
+ * Returns the texts of a JSON value at some paths, one on each line, and equal ones once; '' if there are none. A path
+ * is `$` for the whole value, or names separated by dots, each followed by `[n]` for an entry of a list (`[-1]` is the
+ * last) or `[*]` for all of its entries; `*` stands for every name. A path that finds nothing adds no text.
+ * @throws EngineError `invalid` if the paths visit more than 20,000 places of the value
  */
 export function textsAtPaths(value: Json, paths: readonly string[]): string {
   const budget = { left: MAX_LOOKED_AT };
@@ -21,7 +21,7 @@ function stepsOf(path: string): string[] {
   return path.replace(/^\$\.?/, '').match(/\[[^\]]*\]|[^.[\]]+/g) ?? [];
 }
 
-/** Finds the values at the steps of a path from the place `at` on. */
+/** Yields the values at the steps of a path, beginning with step number `at`. */
 function* valuesAt(
   value: Json,
   { steps, at, budget }: { readonly steps: readonly string[]; readonly at: number; readonly budget: { left: number } },

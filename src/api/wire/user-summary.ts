@@ -1,21 +1,21 @@
 import { type Memory, SECTORS, shownGist } from '../../engine/index.ts';
 
-/** Most excerpts under each heading of a summary. */
-const MOST_EXCERPTS = 8;
+/** Greatest number of excerpts under each heading of a summary. */
+const MAX_EXCERPTS = 8;
 
-/** A summary of one user, made of excerpts. */
+/** A summary of one user's memories, made of excerpts. */
 export interface UserSummary {
   readonly summary: string;
-  /** Number of the memories that are reflections. */
+  /** Number of memories whose primary sector is reflective. */
   readonly reflections: number;
-  /** Last change of one of the memories, Unix ms. */
+  /** Latest change of one of the memories, Unix ms. */
   readonly updatedAt: number;
 }
 
 /**
- * Sums up a user from these memories: their number in each sector, then at most 8 gists each of the reflections, of the
- * most salient of the others, and of the newest of the rest. The same memories give the same summary.
- * @param memories the newest memories of the user, the newest first; not empty
+ * Summarises a user's memories: their number in each sector, then the gists of at most 8 reflections, of the 8 most
+ * salient other memories, and of the 8 newest of the rest. The same memories give the same summary.
+ * @param memories the user's memories, newest first; not empty
  * @param isAll whether the user has no others; if not, the text begins with "The newest"
  */
 export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSummary {
@@ -25,7 +25,7 @@ export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSumm
     sector,
     count: memories.filter(({ primarySector }) => primarySector === sector).length,
   })).filter(({ count }) => count > 0);
-  const bySalience = [...facts].sort((a, b) => b.salience - a.salience).slice(0, MOST_EXCERPTS);
+  const bySalience = [...facts].sort((a, b) => b.salience - a.salience).slice(0, MAX_EXCERPTS);
   const newest = facts.filter((memory) => !bySalience.includes(memory));
   const total = `${isAll ? '' : 'The newest '}${memories.length} ${memories.length === 1 ? 'memory' : 'memories'}`;
   return {
@@ -42,6 +42,6 @@ export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSumm
 
 function section(heading: string, memories: readonly Memory[]): string[] {
   if (memories.length === 0) return [];
-  const lines = memories.slice(0, MOST_EXCERPTS).map((memory) => `- ${shownGist(memory)}`);
+  const lines = memories.slice(0, MAX_EXCERPTS).map((memory) => `- ${shownGist(memory)}`);
   return [`${heading}:\n${lines.join('\n')}`];
 }

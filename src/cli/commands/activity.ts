@@ -7,7 +7,9 @@ interface ActivityOptions extends ConnectionOptions {
 
 const KINDS = ['add', 'query', 'documents', 'read', 'write'] as const;
 
-/** Runs `cairn activity`: prints requests, times, jobs and cost of the last hour, and the state of providers. */
+/**
+ * Runs `cairn activity`: prints requests, their durations, jobs and cost of the last hour, and the state of providers.
+ */
 export async function activity({ json, ...connection }: ActivityOptions): Promise<void> {
   const reply = await connect(connection).getActivity();
   if (json) return print(JSON.stringify(reply, null, 2));

@@ -20,8 +20,8 @@ type AddReply = AcceptedItem | DuplicateItem | FinishedItem;
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn add TEXT…`: stores the words, joined by blanks, as one memory; the single word `-` stands for standard
- * input.
+ * Runs `cairn add TEXT…`: stores the words, joined by spaces, as one memory. The single word `-` reads the text from
+ * standard input. With `wait` it waits up to a minute for the background work.
  * @throws CliError for an empty text
  */
 export async function add(words: readonly string[], options: AddCommandOptions): Promise<void> {

@@ -29,11 +29,14 @@ export async function listAudit({ limit, by, action, service, ...connection }: L
 
 interface WhoseLog {
   readonly tenant?: string;
-  /** The log of the service in place of a tenant's. */
+  /** True for the log of the service, false or undefined for that of a tenant. */
   readonly service?: boolean;
 }
 
-/** Runs `cairn audit verify`: checks the chain of hashes. @throws CliError if a record was changed or taken out */
+/**
+ * Runs `cairn audit verify`: checks the chain of hashes of an audit log.
+ * @throws CliError if a record was changed or removed
+ */
 export async function verifyAudit({ tenant, service }: WhoseLog): Promise<void> {
   await withDataFolder(({ control, fileOf }) => {
     const { records, brokenAt, head } = service ? control.audit.verify() : verifyAuditLog(fileOf(tenant));
@@ -53,7 +56,11 @@ export async function exportAudit({ tenant, service }: WhoseLog): Promise<void> 
   });
 }
 
-/** Runs `cairn audit undo KEY`: takes back all that a key wrote. @throws CliError without `yes` */
+/**
+ * Runs `cairn audit undo KEY`: erases everything that a key wrote, and restores what it changed of others' memories,
+ * unless they were changed again since.
+ * @throws CliError without `yes`
+ */
 export async function undoKey(
   keyId: string,
   { yes, ...connection }: ConnectionOptions & { readonly yes?: boolean },

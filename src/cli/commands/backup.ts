@@ -6,9 +6,9 @@ import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
 /**
- * Runs `cairn backup FILE`: copies the whole file of a tenant, by default of the default tenant, into the new file
- * FILE, and checks the copy. The key of an encrypted one is written into a file beside it. Uploads that were not read
- * yet are not in it.
+ * Runs `cairn backup FILE`: copies the file of a tenant (by default the default tenant) into the new file FILE, and
+ * checks the copy. If the tenant is encrypted, its key, itself encrypted, is written into a file beside the copy.
+ * Uploads that were not read yet are not in it.
  */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
   await withDataFolder(async ({ config, control, fileOf }) => {

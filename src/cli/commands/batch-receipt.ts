@@ -4,12 +4,14 @@ import { connect } from '../client.ts';
 import { bold, counted, dim, green, print, red, table } from '../terminal.ts';
 import type { ReceiptOptions } from './receipt.ts';
 
-/** Items that one request asks for. */
+/** Number of items that one request reads. */
 const PAGE = 1_000;
 
 /**
- * Runs `cairn receipt ID --batch`: prints which memory holds each item of a batch, and which were refused and why.
- * @throws CliError if an item is in no memory although it was not refused
+ * Runs `cairn receipt ID --batch`: prints which memory contains each item of a batch, and which items were refused and
+ * why.
+ * @throws CliError if an item that was not refused is in no memory, or was changed since; also with `verify`, which is
+ *   for documents
  */
 export async function batchReceipt(
   id: string,

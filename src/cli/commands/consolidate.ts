@@ -12,7 +12,8 @@ export interface ConsolidateOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn consolidate`: gathers memories and prints what was gathered, or with `dryRun` what would be.
+ * Runs `cairn consolidate`: gathers memories that say nearly the same, waits up to a minute, and prints what was
+ * gathered; or with `dryRun` what would be.
  * @throws CliError if the job has failed
  */
 export async function consolidate({ user, dryRun, again, json, ...options }: ConsolidateOptions): Promise<void> {
@@ -45,7 +46,7 @@ export async function consolidate({ user, dryRun, again, json, ...options }: Con
   if (items.length > 0) print(dim(`To undo all of it: cairn consolidations undo ${id}`));
 }
 
-/** Runs `cairn consolidations list`. */
+/** Runs `cairn consolidations list`: prints up to 1,000 consolidations, newest first. */
 export async function listConsolidations({ user, json, ...options }: ConsolidateOptions): Promise<void> {
   const page = await connect(options).listConsolidations({ l: 1_000, user_id: user });
   if (json) return print(JSON.stringify(page));
@@ -60,7 +61,7 @@ export async function listConsolidations({ user, json, ...options }: Consolidate
   print(dim(head!), ...body);
 }
 
-/** Runs `cairn consolidations undo`. */
+/** Runs `cairn consolidations undo ID`: undoes one consolidation, or all consolidations of a run. */
 export async function undoConsolidation(id: string, options: ConnectionOptions): Promise<void> {
   const { undone } = await connect(options).undoConsolidation({ id });
   print(`${counted(undone, 'gathered memory', 'gathered memories')} erased; the sources rank as before`);

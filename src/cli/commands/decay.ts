@@ -4,7 +4,8 @@ import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 
 /**
- * Runs `cairn decay --preview DATE`: prints how memories will have decayed by then, without changing them.
+ * Runs `cairn decay --preview DATE`: prints how the memories of a tenant will have decayed by then, without changing
+ * them. It reads the tenant's file itself, without a server.
  * @param options `preview` is the time, Unix ms
  */
 export async function decay({

@@ -12,7 +12,7 @@ import { describeHits, type MatchItem, type MemoryItem } from '../show-hits.ts';
 import { makeThrowawayFolder } from '../throwaway-folder.ts';
 import { bold, counted, cut, cyan, dim, oneLine, print, widthOfTerminal, wrap } from '../terminal.ts';
 
-/** Folder of package.json, in a checkout and in a published package. */
+/** Folder that contains package.json, in a checkout and in a published package. */
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const QUESTIONS = [
   'How does decay work, and what makes a memory fade?',
@@ -25,8 +25,9 @@ const READY_WITHIN_MS = 60_000;
 const NOTE_WITHIN_MS = 20_000;
 
 /**
- * Runs `cairn demo`: stores documents in a temporary store, asks questions about them, and shows the reasons for the
- * answers. The server is the real one, on a free port.
+ * Runs `cairn demo`: stores the Markdown files of a folder in a temporary store, asks questions about them, and prints
+ * the answers with their reasons. The server is the real one, on a free port.
+ * @throws CliError if the folder has no Markdown with text, or the passages are not ready after a minute
  */
 export async function demo(
   folder = ROOT,
@@ -76,7 +77,9 @@ async function remember(client: Client, passages: readonly Passage[]): Promise<v
   }
 }
 
-/** Passages as lines of NDJSON. The session is the file, so that earlier passages of a file count as context. */
+/**
+ * Yields passages as lines of NDJSON. Their session is the file, so that earlier passages of a file count as context.
+ */
 async function* linesOf(passages: readonly Passage[]): AsyncGenerator<string> {
   for (const { file, headings, content } of passages) {
     yield `${JSON.stringify({ content, session_id: file, title: [file, ...headings].join(' › ').slice(0, 200) })}\n`;
@@ -94,7 +97,10 @@ async function answer(client: Client, question: string): Promise<readonly MatchI
   return matches;
 }
 
-/** Adds a note about the best hit, as an agent would, and shows the memory that the note was linked to. */
+/**
+ * Adds a note with the beginning of the best hit, as an agent might, and prints the memory to which the note was
+ * linked.
+ */
 async function showWaypoint(client: Client, matches: readonly MatchItem[]): Promise<void> {
   const best = matches.toSorted((a, b) => b.score - a.score)[0];
   if (best === undefined) return;
@@ -109,7 +115,7 @@ async function showWaypoint(client: Client, matches: readonly MatchItem[]): Prom
   print(...textOf(body), `    ${bold('↓')} ${dim(facts)}`, ...textOf(await client.getMemory({ id: link.id })));
 }
 
-/** The first two thirds of a text, without Markdown. */
+/** Makes a note of the first two thirds of a text, without Markdown. */
 function noteOf(content: string): string {
   const plain = oneLine(content.replaceAll(/[*`|#]|^ *- /gm, ''));
   const end = plain.indexOf(' ', Math.floor((plain.length * 2) / 3));

@@ -11,7 +11,7 @@ export interface DiffOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn diff`: prints what changed between two times, as a text or as the reply of the server. */
+/** Runs `cairn diff`: prints what changed between two times, as a text, or as the server's reply with `json`. */
 export async function diff({ from, to, user, session, topic, valid, json, ...connection }: DiffOptions): Promise<void> {
   const reply = await connect(connection).diffMemories({
     axis: valid ? 'valid' : 'recorded',

@@ -22,7 +22,7 @@ export async function embeddingStats(options: ConnectionOptions & { readonly day
   print(dim(head!), ...rows);
 }
 
-/** Runs `cairn embeddings failures`: prints the latest failed calls of providers, `limit` at most. */
+/** Runs `cairn embeddings failures`: prints the latest failed calls of providers, at most `limit`. */
 export async function embeddingFailures(options: ConnectionOptions & { readonly limit: number }): Promise<void> {
   const { items, total } = await connect(options).listProviderCalls({ state: 'failed', l: options.limit });
   if (items.length === 0) return print('No failed calls.');

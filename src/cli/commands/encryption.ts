@@ -12,7 +12,10 @@ import { CliError } from '../cli-error.ts';
 import { withLockedFiles } from '../data-folder.ts';
 import { counted, print, table } from '../terminal.ts';
 
-/** Runs `cairn encrypt`: seals all stored data with the key of the settings. */
+/**
+ * Runs `cairn encrypt`: encrypts all stored data with the key of the settings. No other Cairn process may use the data
+ * folder meanwhile.
+ */
 export async function encrypt(): Promise<void> {
   await withLockedFiles(async (config) => {
     await encryptFolder(config, (name) => print(`encrypting ${name}`));
@@ -25,7 +28,7 @@ export async function encrypt(): Promise<void> {
   });
 }
 
-/** Runs `cairn decrypt`: stores all data in clear. */
+/** Runs `cairn decrypt`: stores all data unencrypted. No other Cairn process may use the data folder meanwhile. */
 export async function decrypt(): Promise<void> {
   await withLockedFiles(async (config) => {
     await decryptFolder(config, (name) => print(`decrypting ${name}`));
@@ -33,7 +36,11 @@ export async function decrypt(): Promise<void> {
   });
 }
 
-/** Runs `cairn rekey`: changes the master key, or with `dataKeys` the keys of the tenants. */
+/**
+ * Runs `cairn rekey`: changes the master key to that of `newKeyFile`, or with `dataKeys` the keys of the tenants, or
+ * both.
+ * @throws CliError if neither is given, or the file has no key
+ */
 export async function rekey({ newKeyFile, dataKeys }: { newKeyFile?: string; dataKeys?: boolean }): Promise<void> {
   if (newKeyFile === undefined && dataKeys !== true)
     throw new CliError(
@@ -55,7 +62,7 @@ export async function rekey({ newKeyFile, dataKeys }: { newKeyFile?: string; dat
   });
 }
 
-/** Runs `cairn status`: shows which files are encrypted, beside any server. */
+/** Runs `cairn status`: prints which files are encrypted. It may run beside a server. */
 export async function status(): Promise<void> {
   const config = readConfig(process.env);
   const { files, uploads, keyId, opens } = encryptionStatus(config);

@@ -10,15 +10,17 @@ import { makeThrowawayFolder } from '../throwaway-folder.ts';
 
 export interface EvalOptions extends ConnectionOptions {
   readonly file?: string;
-  /** A backup on a copy of which the sets are run, in place of the server's data. */
+  /** Path of a backup. The sets are then run on a copy of it instead of the server's data. */
   readonly copy?: string;
   readonly json?: boolean;
 }
 
 /**
- * Runs `cairn eval`: stores the set of a file if one is given, runs one set or all, and prints the numbers beside those
- * of the run before. With `copy` this version and these settings answer, on a copy of the backup.
- * @throws CliError if recall or the rightly empty items of a set fell
+ * Runs `cairn eval`: stores the set of a file if one is given, runs one set or all, and prints the measures beside
+ * those of the run before. With `copy`, a service of this version and with these settings answers, on a copy of the
+ * backup.
+ * @throws CliError if a set has a lower recall or share of rightly empty answers than before, or more items with a
+ *   forbidden hit
  */
 export async function runEvals(name: string | undefined, options: EvalOptions): Promise<void> {
   const { copy, ...rest } = options;
@@ -32,9 +34,9 @@ export async function runEvals(name: string | undefined, options: EvalOptions): 
 }
 
 /**
- * Starts a service of this version, by the settings of this process, on a copy of a backup. The defaults for queries
- * are not in a backup; they are those of the running server. The copy embeds nothing anew.
- * @throws CliError for a file that is no backup in clear
+ * Starts a service of this version, with the settings of this process, on a copy of a backup. A backup does not contain
+ * the tenant's defaults for queries, so they are read from the running server. The copy embeds nothing anew.
+ * @throws CliError for a file that is not an unencrypted backup
  */
 async function startCopy(file: string, server: Client): Promise<{ readonly url: string; stop(): Promise<void> }> {
   if (databaseForm(file) !== 'clear') {
@@ -56,7 +58,10 @@ async function startCopy(file: string, server: Client): Promise<{ readonly url: 
   return service;
 }
 
-/** Names settings that would let a copy reach beyond itself, or keep this process from asking it. */
+/**
+ * Matches the settings that a copy must not have, since with them it would act beyond its folder or refuse this
+ * process.
+ */
 const NOT_FOR_COPIES =
   /^(?:REDIS_URL|OM_(?:HOST|API_KEY|API_PROCESSES|EVAL_EVERY|EVENTS|METRICS_.*|BACKUP_.*|ENCRYPTION_.*|OIDC_.*))$/;
 
@@ -120,5 +125,7 @@ function show(name: string, { run, items }: EvalRunReply, before: EvalRunItem | 
 
 function hasFallen(before: EvalRunItem, now: EvalRunItem): boolean {
   const fell = (was: number | null, is: number | null) => was !== null && is !== null && is < was;
-  return fell(before.recall, now.recall) || fell(before.rightly_empty, now.rightly_empty);
+  return (
+    fell(before.recall, now.recall) || fell(before.rightly_empty, now.rightly_empty) || now.forbidden > before.forbidden
+  );
 }

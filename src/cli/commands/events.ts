@@ -2,26 +2,34 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { eventPage } from '../../api/schemas/events.ts';
 import type { Wire } from '../../api/schemas/values.ts';
 import { readEvents } from '../../client/events.ts';
+import { isCairnError } from '../../client/index.ts';
 import { CliError } from '../cli-error.ts';
-import { type Client, connect, type ConnectionOptions } from '../client.ts';
-import { print } from '../terminal.ts';
+import { type Client, connect, ConnectionError, type ConnectionOptions, RefusalError } from '../client.ts';
+import { oneLine, print } from '../terminal.ts';
 
 type FeedEvent = Wire<typeof eventPage>['items'][number];
 
-/** Time after which a stream that has ended is opened again (ms). */
+/** Pause before a stream that has ended is opened again (ms). */
 const AGAIN_AFTER_MS = 1_000;
+const KEY_ENDED = 'the key is no longer valid';
 
-/** Options of `cairn events`. */
 export interface EventsCommandOptions extends ConnectionOptions {
   readonly follow?: boolean;
-  /** Cursor behind which to begin; the oldest event that is kept if left out, with `follow` the newest. */
+  /**
+   * Cursor after which the events begin. By default the oldest event that is kept comes first, or with `follow` the
+   * first one from now on.
+   */
   readonly cursor?: string;
   readonly kinds?: string;
   readonly user?: string;
   readonly json?: boolean;
 }
 
-/** Runs `cairn events`: prints the events that are kept, and with `--follow` those that come, until it is ended. */
+/**
+ * Runs `cairn events`: prints the events that are kept and, with `--follow`, new ones as they happen, until it is
+ * ended. If the connection is lost, it is made again every second.
+ * @throws CliError for a refusal that will not pass, such as a wrong key
+ */
 export async function events(options: EventsCommandOptions): Promise<void> {
   const { follow = false, json = false } = options;
   const show = (event: FeedEvent) => print(json ? JSON.stringify(event) : lineOf(event));
@@ -33,17 +41,37 @@ export async function events(options: EventsCommandOptions): Promise<void> {
     ({ cursor, has_more: more } = page);
   }
   if (!follow) return;
-  // A server that stops ends its streams. The next one goes on behind the last event.
-  for (;;) {
-    for await (const event of streamOf(client, { ...options, cursor })) {
-      show(event);
-      cursor = event.cursor;
+  // A server that stops ends its streams, or breaks them off. The next one goes on behind the last event.
+  for (let trouble = ''; ;) {
+    try {
+      for await (const event of streamOf(client, { ...options, cursor })) {
+        show(event);
+        [cursor, trouble] = [event.cursor, ''];
+      }
+    } catch (error) {
+      // What reads the stream wraps what the connection says.
+      const reason = isCairnError(error) && error.cause instanceof CliError ? error.cause : error;
+      // The page above was read with the key.
+      if (reason instanceof RefusalError && reason.status === 401)
+        throw new CliError(`${KEY_ENDED}: ${reason.message}`);
+      if (!mayPass(reason)) throw reason;
+      if (reason.message !== trouble) process.stderr.write(`${oneLine(reason.message)}; it is tried again\n`);
+      trouble = reason.message;
     }
     await pause(AGAIN_AFTER_MS);
   }
 }
 
-/** Yields events as the server commits them. @throws CliError once the key is no longer valid */
+/** Tells whether a stream that failed may be opened again, as after a restart of the server. */
+function mayPass(error: unknown): error is Error {
+  if (error instanceof RefusalError) return error.status === 429 || error.status >= 500;
+  return error instanceof ConnectionError || isCairnError(error, 'unreachable');
+}
+
+/**
+ * Yields events as the server commits them.
+ * @throws CliError once the key is no longer valid
+ */
 async function* streamOf(
   client: Client,
   { cursor, kinds, user }: Pick<EventsCommandOptions, 'kinds' | 'user'> & { readonly cursor: string | undefined },
@@ -54,7 +82,7 @@ async function* streamOf(
   const path = `/events?${new URLSearchParams(asked).toString()}`;
   const bytes = ReadableStream.from<Uint8Array>(client.receive(path, 'text/event-stream'));
   for await (const { event, data } of readEvents(bytes, undefined)) {
-    if (event === 'gone') throw new CliError('the key is no longer valid');
+    if (event === 'gone') throw new CliError(KEY_ENDED);
     yield data as FeedEvent;
   }
 }

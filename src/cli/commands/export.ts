@@ -8,7 +8,6 @@ import { seal } from '../sealed-file.ts';
 import { count, print } from '../terminal.ts';
 import { writeMarkdown } from '../write-markdown.ts';
 
-/** Options of `cairn export`. */
 export interface ExportCommandOptions extends ConnectionOptions {
   readonly user?: string;
   readonly session?: string;
@@ -21,7 +20,10 @@ export interface ExportCommandOptions extends ConnectionOptions {
   readonly passphraseFile?: string;
 }
 
-/** Reads the passphrase that a file or CAIRN_PASSPHRASE holds; undefined without one. */
+/**
+ * Reads the passphrase from the named file, or else from CAIRN_PASSPHRASE; undefined if neither is given.
+ * @throws CliError for an empty passphrase
+ */
 export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'passphraseFile'>): string | undefined {
   const named =
     passphraseFile === undefined ? process.env['CAIRN_PASSPHRASE'] : fs.readFileSync(passphraseFile, 'utf8');
@@ -31,9 +33,11 @@ export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'pas
 }
 
 /**
- * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends with `.gz`, and encrypted
- * with a passphrase. The file appears under its name once it is complete. `-` stands for standard output.
- * @throws CliError for a passphrase with `--markdown`, whose notes are plain text
+ * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends in `.gz`, and encrypted if
+ * there is a passphrase. With `markdown`, FILE is a folder of notes. The file gets its name once it is complete; `-` is
+ * standard output.
+ * @throws CliError if the file exists, if the export breaks off, and for a passphrase with `markdown`, whose notes are
+ *   plain text
  */
 export async function exportData(target: string, options: ExportCommandOptions): Promise<void> {
   const passphrase = passphraseOf(options);
@@ -98,7 +102,7 @@ interface EndLine {
   readonly left_out?: Readonly<Record<string, number>>;
 }
 
-/** Passes bytes on and keeps the last line, which a complete export has. */
+/** Passes bytes on and keeps their last line, by which a complete export is recognised. */
 function watchEnd(source: AsyncIterable<Uint8Array>) {
   let tail = Buffer.alloc(0);
   async function* bytes(): AsyncGenerator<Uint8Array> {
@@ -109,7 +113,10 @@ function watchEnd(source: AsyncIterable<Uint8Array>) {
   }
   return {
     bytes: bytes(),
-    /** The last line. @throws CliError if the export was cut */
+    /**
+     * Returns the parsed last line.
+     * @throws CliError if the export was cut
+     */
     end(): EndLine {
       const line = tail.toString().trimEnd().split('\n').at(-1) ?? '';
       if (!line.startsWith('{"type":"end"')) throw new CliError('the export was cut before its end: run it again');
@@ -126,10 +133,10 @@ function printCounts({ counts, left_out = {} }: EndLine): void {
   if (left.length > 0) print(`left out: ${left.join(', ')}`);
 }
 
-/** Types of lines that no note holds. */
+/** Types of lines that no Markdown note contains. */
 const NOT_IN_NOTES = ['setting', 'eval_set', 'standing_query', 'revision', 'session_item'] as const;
 
-/** What is not in an export, or in its notes, in words. */
+/** Names in messages for the kinds of data that an export, or its notes, leaves out. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   setting: 'settings',
   eval_set: 'evaluation sets',

@@ -3,15 +3,18 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, counted, cut, dim, print, table, widthOfTerminal, yellow } from '../terminal.ts';
 
 export interface FadingOptions extends ConnectionOptions {
-  /** The day to look at, Unix ms. */
+  /** The future day of the preview, Unix ms. */
   readonly by: number;
-  /** Rates of decay per day, one for all sectors or by sector; those of the service if left out. */
+  /** Assumed rates of decay per day: one for all sectors or some by sector; by default those of the service. */
   readonly lambda?: number | Readonly<Record<string, number>>;
   readonly below?: number;
   readonly json?: boolean;
 }
 
-/** Runs `cairn fading`: prints what will be archived by a day, under the settings of the service or under others. */
+/**
+ * Runs `cairn fading`: prints which memories will be archived by a day, and which fade most, under the settings of the
+ * service or under others.
+ */
 export async function fading({ by: at, lambda, below, json, ...connection }: FadingOptions): Promise<void> {
   const reply = await connect(connection).previewDecay({ at, lambda, archive_below: below });
   if (json) return print(JSON.stringify(reply, null, 2));

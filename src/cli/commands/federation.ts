@@ -5,7 +5,6 @@ import { describeHit } from '../show-hits.ts';
 import { dim, print, table, yellow } from '../terminal.ts';
 import type { QueryCommandOptions } from './query.ts';
 
-/** Options of the commands `cairn federation …`. */
 export interface FederationOptions extends ConnectionOptions {
   readonly tenant?: string;
   readonly serverKey?: string;
@@ -14,7 +13,8 @@ export interface FederationOptions extends ConnectionOptions {
 
 /**
  * Runs `cairn federation add NAME ADDRESS`: registers another Cairn server, with the key in `serverKey` or
- * CAIRN_SERVER_KEY, and prints how to ask it. @throws CairnError for what the service refuses
+ * CAIRN_SERVER_KEY, and prints how to query it.
+ * @throws CliError for a registration that the server refuses
  */
 export async function addServer(name: string, address: string, options: FederationOptions): Promise<void> {
   const { tenant, serverKey = process.env.CAIRN_SERVER_KEY, json, ...connection } = options;
@@ -28,7 +28,7 @@ export async function addServer(name: string, address: string, options: Federati
   );
 }
 
-/** Runs `cairn federation list`: prints a line for each server that is registered, or the reply as JSON. */
+/** Runs `cairn federation list`: prints one line for each registered server, or the server's reply with `json`. */
 export async function listServers({ json, ...connection }: FederationOptions): Promise<void> {
   const page = await connect(connection).listServers();
   if (json) return print(JSON.stringify(page));
@@ -42,7 +42,10 @@ export async function listServers({ json, ...connection }: FederationOptions): P
   print(dim(head!), ...body);
 }
 
-/** Runs `cairn federation remove NAME`: forgets a registered server. @throws CairnError if there is none */
+/**
+ * Runs `cairn federation remove NAME`: removes a registered server and its key.
+ * @throws CliError if there is none
+ */
 export async function removeServer(name: string, connection: FederationOptions): Promise<void> {
   await connect(connection).removeServer({ name });
   print(`${name}  removed`);
@@ -50,16 +53,20 @@ export async function removeServer(name: string, connection: FederationOptions):
 
 /** Options of a query to several members. */
 export interface FederatedQueryOptions extends QueryCommandOptions {
-  /** Tenants that are asked together. */
+  /** Tenants of the server that are queried together; by default all tenants of the key. */
   readonly tenants?: readonly string[];
-  /** Other servers that are asked, too. */
+  /** Registered servers that are queried as well. */
   readonly servers?: readonly string[];
 }
 
-/** Options of a query that every member answers in its own way, so that no federated question has them. */
+/** Options of a query whose meaning depends on the store that answers, so that federated queries do not have them. */
 const OF_ONE_STORE = ['explain', 'format', 'profile', 'similarity', 'include'] as const;
 
-/** Runs `cairn query --tenants A,B --servers C`: prints the best hits of all, each with its origin. */
+/**
+ * Runs `cairn query --tenants A,B --servers C`: prints the best hits of all members, each with its origin, and which
+ * members did not answer.
+ * @throws CliError for an option that federated queries do not have
+ */
 export async function queryFederation(words: readonly string[], options: FederatedQueryOptions): Promise<void> {
   const wrong = OF_ONE_STORE.find((name) => options[name] !== undefined);
   if (wrong !== undefined)

@@ -3,15 +3,14 @@ import v8 from 'node:v8';
 import type { ImportResult } from '../../api/schemas/portable.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, ConnectionError, type Client, type ConnectionOptions } from '../client.ts';
-import type { ImportFormat, ImportSource } from '../importers/format.ts';
+import type { ImportContext, ImportFormat, ImportSource } from '../importers/format.ts';
 import { formatNamed, formatOf } from '../importers/formats.ts';
-import { openBytes, openSource } from '../open-source.ts';
+import { openBytes, openSource, withoutByteOrderMark } from '../open-source.ts';
 import { startProgress } from '../progress.ts';
 import { count, counted, oneLine, print, red, span, table } from '../terminal.ts';
 import { passphraseOf } from './export.ts';
 import { importLines } from './import.ts';
 
-/** Options of `cairn import`. */
 export interface ImportCommandOptions extends ConnectionOptions {
   readonly dryRun?: boolean;
   readonly fromLine?: number;
@@ -23,14 +22,18 @@ export interface ImportCommandOptions extends ConnectionOptions {
 type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
-/** Lines are sent in pieces of this size: the server stores together what arrives together. */
+/**
+ * Length of the pieces in which lines are sent, in UTF-16 code units: the server stores lines together that arrive
+ * together.
+ */
 const PIECE_CHARACTERS = 64 * 1024;
 const FIELDS_SHOWN = 100;
-const HEAD = '{"type":"cairn.export"';
+const HEAD = /^\s*\{\s*"type"\s*:\s*"cairn\.export"/;
 
 /**
- * Runs `cairn import [FORMAT] FILE`. Without a format the source tells what it is: an export of Cairn, an archive or
- * file of another program, or one memory a line, as `POST /memory/add` takes it.
+ * Runs `cairn import [FORMAT] FILE`. Without a format, it is recognised: an export of Cairn, an archive or file of
+ * another program, or one memory on each line, as `POST /memory/add` takes it.
+ * @throws CliError if the format is not recognised; with exit code 2 for more than two arguments
  */
 export async function importData(targets: readonly string[], options: ImportCommandOptions): Promise<void> {
   const [named, target = named!] = targets.length === 2 ? targets : [undefined, targets[0]!];
@@ -50,7 +53,7 @@ export async function importData(targets: readonly string[], options: ImportComm
   } finally {
     source.close();
   }
-  if (source.names.length !== 1 || source.head === '')
+  if (source.kind !== 'file' || source.head === '')
     throw new CliError(`${target} has no known format: name it, as in \`cairn import claude ${target}\``);
   return importPlainLines(target, options);
 }
@@ -60,7 +63,7 @@ function importPlainLines(target: string, options: ImportCommandOptions): Promis
   return importLines(target, options);
 }
 
-/** Refuses options that this kind of source does not know, before anything is stored. */
+/** Throws CliError for options that do not apply to this kind of source, before anything is stored. */
 function refuseOptions({ dryRun, fromLine, mapUser }: ImportCommandOptions, kind: string): void {
   const given = [
     ...(dryRun === true ? ['--dry-run'] : []),
@@ -70,15 +73,16 @@ function refuseOptions({ dryRun, fromLine, mapUser }: ImportCommandOptions, kind
   if (given.length > 0) throw new CliError(`${given.join(', ')}: not for ${kind}; nothing was stored`, { exitCode: 2 });
 }
 
-/** Refuses a user that the server would refuse in every line. */
+/** Throws CliError for a user id that the server would refuse in every line. */
 function requireUser(user: string | undefined): void {
   if (user === undefined || (user.length <= 256 && !/\p{Cc}/u.test(user) && user.isWellFormed())) return;
   const expected = 'expected at most 256 characters without control characters';
   throw new CliError(`--user: ${expected}; nothing was stored`, { exitCode: 2 });
 }
 
-/** True for a file whose lines are memories as `POST /memory/add` takes them. */
-function isPlainLines({ head }: ImportSource): boolean {
+/** Tells whether the source is a file whose first line is a memory as `POST /memory/add` takes it. */
+function isPlainLines({ kind, head }: ImportSource): boolean {
+  if (kind !== 'file') return false;
   try {
     const first = JSON.parse(head.split('\n', 1)[0]!) as object | null;
     return typeof first === 'object' && first !== null && 'content' in first;
@@ -89,8 +93,8 @@ function isPlainLines({ head }: ImportSource): boolean {
 
 async function isExport(target: string, passphrase: string | undefined): Promise<boolean> {
   if (fs.statSync(target).isDirectory()) return false;
-  for await (const piece of openBytes(target, passphrase))
-    return Buffer.from(piece.subarray(0, HEAD.length)).toString() === HEAD;
+  for await (const piece of withoutByteOrderMark(openBytes(target, passphrase)))
+    return HEAD.test(Buffer.from(piece.subarray(0, 256)).toString());
   return false;
 }
 
@@ -101,7 +105,10 @@ async function importExport(
 ): Promise<void> {
   if (options.user !== undefined)
     throw new CliError('--user: an export names its users; use --map-user old=new', { exitCode: 2 });
-  const { summary } = await send(connect(options), openBytes(target, passphrase), options);
+  const body = untilFailure(withoutByteOrderMark(openBytes(target, passphrase)));
+  const { summary } = await send(connect(options), body.pieces, options);
+  if (body.failure() !== undefined)
+    throw new CliError(`${body.failure()!.message}. What is above is ${options.dryRun ? 'counted' : 'stored'}`);
   if (summary.complete && summary.checksum !== 'differs') return;
   process.exitCode = 1;
   print(
@@ -119,14 +126,12 @@ async function importForeign(
   options: ImportCommandOptions,
 ): Promise<void> {
   requireUser(options.user);
-  // Archives become garbage as fast as they are read. V8 would let its young generation grow by 40 MB for it.
-  v8.setFlagsFromString('--semi-space-growth-factor=1');
   const skipped = new Map<string, number>();
   const passedOver = new Map<string, number>();
   const damages: string[] = [];
   let read = 0;
   let damaged = 0;
-  const lines = format.lines({
+  const context: ImportContext = {
     source,
     userId: options.user,
     read: () => void (read += 1),
@@ -135,28 +140,26 @@ async function importForeign(
       skipped.set(shown, (skipped.get(shown) ?? 0) + 1);
     },
     passOver(field) {
-      const before = passedOver.get(field);
-      if (before !== undefined || passedOver.size < FIELDS_SHOWN) passedOver.set(field, (before ?? 0) + 1);
+      const shown = passedOver.has(field) || passedOver.size < FIELDS_SHOWN ? field : 'other fields';
+      passedOver.set(shown, (passedOver.get(shown) ?? 0) + 1);
     },
     damaged(message) {
       damaged += 1;
       if (damages.length < REASONS_SHOWN) damages.push(message);
     },
-  });
-  // A file that was cut fails at its end; what stands before is imported, and then the failure told.
-  let failure: unknown;
+  };
+  for (const reason of source.leftOut) {
+    context.read();
+    context.skip(reason);
+  }
+  const lines = untilFailure(format.lines(context));
   const texts = (async function* () {
     let piece = '';
-    try {
-      for await (const line of lines) {
-        piece += `${JSON.stringify(line)}\n`;
-        if (piece.length < PIECE_CHARACTERS) continue;
-        yield piece;
-        piece = '';
-      }
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      failure = error;
+    for await (const line of lines.pieces) {
+      piece += `${JSON.stringify(line)}\n`;
+      if (piece.length < PIECE_CHARACTERS) continue;
+      yield piece;
+      piece = '';
     }
     yield piece;
   })();
@@ -167,16 +170,38 @@ async function importForeign(
   print(...table(rows, '><').map((row) => `  ${row}`));
   printPassedOver([...passedOver]);
   if (damaged > 0) printReasons(damages, damaged);
-  if (failure !== undefined) throw failure as Error;
+  if (lines.failure() !== undefined) throw lines.failure()!;
   if (read === 0 && damaged === 0) throw new CliError(`nothing of the format ${format.name} was found in ${target}`);
 }
 
-/** Sends lines to `POST /import`, shows the progress, and prints what became of them. */
+/**
+ * Passes pieces on until reading them fails with a CliError, as at the end of a file that was cut. What is before is
+ * imported, and `failure` returns the error.
+ */
+function untilFailure<Piece>(source: AsyncIterable<Piece>) {
+  let failure: CliError | undefined;
+  async function* pieces(): AsyncGenerator<Piece> {
+    try {
+      yield* source;
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      failure = error;
+    }
+  }
+  return { pieces: pieces(), failure: () => failure };
+}
+
+/**
+ * Sends lines to `POST /import`, shows the progress, and prints how many were stored, known or refused.
+ * @throws CliError if the connection or the server fails before the end
+ */
 async function send(
   client: Client,
   body: AsyncIterable<Uint8Array | string>,
   { dryRun = false, fromLine = 1, mapUser = [] }: ImportCommandOptions,
 ): Promise<{ readonly summary: Summary }> {
+  // Files and replies become garbage as fast as they are read. V8 would let its young generation grow by 40 MB for it.
+  v8.setFlagsFromString('--semi-space-growth-factor=1');
   const query = new URLSearchParams({ dry_run: String(dryRun), from_line: String(fromLine) });
   for (const pair of mapUser) query.append('map_user', pair);
   const progress = startProgress(dryRun ? 'Reading' : 'Importing', 0);
@@ -226,7 +251,7 @@ function printPassedOver(fields: readonly (readonly [name: string, number: numbe
   if (shown.length > 0) print(`fields that are not known and were passed over: ${shown.join(', ')}`);
 }
 
-/** Prints the first reasons why something was not imported; the command then ends with the code 1. */
+/** Prints the first reasons why something was not imported, and makes the exit code of the command 1. */
 function printReasons(reasons: readonly string[], total: number): void {
   process.exitCode = 1;
   for (const reason of reasons) print(red(oneLine(reason)));

@@ -9,8 +9,9 @@ import { count, counted, oneLine, print, red, span } from '../terminal.ts';
 const REASONS_SHOWN = 5;
 
 /**
- * Runs `cairn import openmemory FILE`: sends what a database of OpenMemory holds to a server. OpenMemory's id becomes
- * the `external_id`, so that an import that is run again stores nothing twice.
+ * Runs `cairn import openmemory FILE`: sends the memories and facts of an OpenMemory database to a server. OpenMemory's
+ * id becomes the `external_id`, so that a repeated import stores nothing twice. If a memory is rejected, the exit code
+ * is 1.
  */
 export async function importOpenMemory(file: string, options: ConnectionOptions): Promise<void> {
   const client = connect(options);

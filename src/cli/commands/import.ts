@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
+import { isPacked, openBytes, withoutByteOrderMark } from '../open-source.ts';
 import { startProgress } from '../progress.ts';
 import { sendMemories, type ImportCounts } from '../send-memories.ts';
 import { bytes, count, counted, oneLine, print, red, span } from '../terminal.ts';
@@ -8,7 +9,10 @@ import { bytes, count, counted, oneLine, print, red, span } from '../terminal.ts
 const REASONS_SHOWN = 5;
 const LINE_FEED = 10;
 
-/** Runs `cairn import FILE.ndjson`: stores one memory a line; `-` stands for standard input. */
+/**
+ * Runs `cairn import FILE.ndjson`: stores one memory for each line of a file, which may be gzip; `-` is standard input.
+ * If a line is rejected, the exit code is 1.
+ */
 export async function importLines(file: string, options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const { stream, size } = openSource(file);
@@ -47,40 +51,20 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
   process.exitCode = 1;
 }
 
-/** Opens the source of an import; `size` is 0 if it is not known. */
-function openSource(file: string): { stream: NodeJS.ReadableStream; size: number } {
+/** Opens the source of an import. `size` is its length in bytes; 0 if it is not known. */
+function openSource(file: string): { stream: AsyncIterable<Uint8Array | string>; size: number } {
   if (file === '-') return { stream: process.stdin, size: 0 };
   const stats = fs.statSync(file);
   if (stats.isDirectory()) throw new CliError(`${file} is a folder; expected a file with one JSON object a line`);
-  return { stream: fs.createReadStream(file), size: stats.size };
+  return { stream: openBytes(file, undefined), size: isPacked(file) ? 0 : stats.size };
 }
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-
-/** Removes a byte order mark, which some editors on Windows put at the start of UTF-8. It may span several chunks. */
-async function* withoutByteOrderMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let start: Buffer | undefined = Buffer.alloc(0);
-  for await (const chunk of chunks) {
-    if (start === undefined) {
-      yield chunk;
-      continue;
-    }
-    start = Buffer.concat([start, chunk]);
-    if (start.length < BYTE_ORDER_MARK.length) continue;
-    yield afterByteOrderMark(start);
-    start = undefined;
-  }
-  if (start !== undefined) yield start;
-}
-
-function afterByteOrderMark(start: Buffer): Buffer {
-  const { length } = BYTE_ORDER_MARK;
-  return start.subarray(0, length).equals(BYTE_ORDER_MARK) ? start.subarray(length) : start;
-}
-
-/** Counts the bytes of the source whose lines were answered: sent bytes may still wait in buffers of megabytes. */
+/**
+ * Counts the bytes of the source whose lines were answered. Bytes that were only sent may still be in buffers of
+ * megabytes.
+ */
 function createMeter() {
-  /** Numbers of lines ended and bytes sent after each chunk that was not answered yet. */
+  /** For each chunk that was not answered yet, the number of lines and of bytes that were sent by its end. */
   const chunks: { readonly lines: number; readonly bytes: number }[] = [];
   let lines = 0;
   let sent = 0;

@@ -22,11 +22,11 @@ export interface IngestCommandOptions extends ConnectionOptions {
   readonly wait: boolean;
 }
 
-/** A file or a URL under the name that the user gave. */
+/** A file or a web page, under the name that the user gave. */
 interface Source {
   readonly name: string;
   readonly kind: 'file' | 'page';
-  /** Size of the file; 0 for a page. */
+  /** Size of the file in bytes; 0 for a page. */
   readonly bytes: number;
 }
 
@@ -34,7 +34,8 @@ const UPLOADS_AT_ONCE = 4;
 
 /**
  * Runs `cairn ingest PATH… | URL…`: sends files and URLs, and waits until they are read unless `wait` is false. If a
- * document fails, the exit code is 1.
+ * document was refused or not read, the exit code is 1.
+ * @throws CliError if there is nothing to send, or the connection breaks off
  */
 export async function ingest(targets: readonly string[], options: IngestCommandOptions): Promise<void> {
   const client = connect(options);
@@ -107,7 +108,7 @@ async function sendAll(client: Client, sources: readonly Source[], shared: Share
   return result;
 }
 
-/** Measures progress in bytes, or in documents if all sources are pages, whose size is not known. */
+/** Makes a measure of progress in bytes, or in documents if all sources are pages, whose size is not known. */
 function createMeter(sources: readonly Source[]) {
   const startedAt = performance.now();
   const totalBytes = sources.reduce((sum, source) => sum + source.bytes, 0);

@@ -7,15 +7,17 @@ import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal
 /** Reply of `GET /jobs`. */
 export interface JobsReply {
   readonly items: readonly JobItem[];
-  /** Number of jobs in the wanted state, on all pages. */
+  /** Number of jobs in the requested state, on all pages. */
   readonly total: number;
-  /** Numbers of jobs by state, whatever state is wanted. */
+  /** Number of jobs in each state, even if one state is requested. */
   readonly counts: JobCounts;
   /** Unfinished jobs by step. */
   readonly backlog: readonly BacklogItem[];
 }
 
-/** Runs `cairn jobs list`: prints the numbers of jobs by state, the backlog, and the latest `limit` jobs. */
+/**
+ * Runs `cairn jobs list`: prints the number of jobs in each state, the backlog, and the latest jobs, at most `limit`.
+ */
 export async function listJobs(
   options: ConnectionOptions & { readonly state?: JobState; readonly limit: number },
 ): Promise<void> {
@@ -53,7 +55,10 @@ function printBacklog(backlog: readonly BacklogItem[]): void {
   print('', dim(first!), ...others);
 }
 
-/** Runs `cairn jobs retry`, for one job or for all of a state; exactly one of `id` and `state` must be given. */
+/**
+ * Runs `cairn jobs retry`, for one job or for all jobs in a state.
+ * @throws CliError unless exactly one of `id` and `state` is given
+ */
 export async function retryJobs(
   id: string | undefined,
   { state, ...options }: ConnectionOptions & { readonly state?: JobState },
@@ -69,7 +74,8 @@ const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
 
 /**
- * Retries all jobs of a state. Jobs that cannot be retried are counted: their memory has another job, or was erased.
+ * Retries all jobs in a state, and prints how many could not be retried, since their memory has another job or was
+ * erased.
  */
 async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.
@@ -91,13 +97,13 @@ async function retryAll(client: Client, state: JobState): Promise<void> {
   print(`${counted(ids.length - left, 'job')} started again${left === 0 ? '' : `, ${count(left)} cannot be`}`);
 }
 
-/** Runs `cairn jobs cancel ID`. */
+/** Runs `cairn jobs cancel ID`: cancels a job that has not ended, so that it is not run again. */
 export async function cancelJob(id: string, options: ConnectionOptions): Promise<void> {
   const job = await connect(options).cancelJob({ id });
   print(`${job.id}  ${job.state}${job.step === 'reason' ? '' : '; its memory stays and is found by its words'}`);
 }
 
-/** Runs `cairn jobs discard ID`. */
+/** Runs `cairn jobs discard ID`: deletes a job that is dead or cancelled. */
 export async function discardJob(id: string, options: ConnectionOptions): Promise<void> {
   await connect(options).discardJob({ id });
   print(`${id}  discarded`);

@@ -3,19 +3,18 @@ import { CliError } from '../cli-error.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, cut, dim, print, table } from '../terminal.ts';
 
-/** Options of `cairn keys create`. */
 export interface KeyOptions {
   readonly role: Role;
   readonly tenant?: readonly string[];
   readonly name?: string;
-  /** The same as `name`, which is used if both are given. */
+  /** Second name of the option `name`; if both are given, `name` is used. */
   readonly label?: string;
   readonly user?: string;
   readonly tag?: readonly string[];
   readonly expires?: string;
 }
 
-/** Runs `cairn keys create`, the only command that prints a key; the key is never shown again. */
+/** Runs `cairn keys create`: makes a key and prints it. No other command prints a key, and it is not shown again. */
 export async function createKey(options: KeyOptions): Promise<void> {
   const [tenantId = DEFAULT_TENANT, ...furtherTenantIds] = options.tenant ?? [];
   const expiresAt = options.expires === undefined ? undefined : parseEnd(options.expires, Date.now());
@@ -83,7 +82,10 @@ function dayOf(time: number): string {
 
 const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads `90d`, `12h` or a time in ISO 8601 as Unix ms. Throws CliError for anything else. */
+/**
+ * Parses `90d`, `12h` or a time in ISO 8601 to Unix ms.
+ * @throws CliError for any other text
+ */
 function parseEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
   const at = count === undefined ? Date.parse(text) : now + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];

@@ -6,12 +6,15 @@ export interface LearnOptions extends ConnectionOptions {
   readonly list?: boolean;
   /** Id of a proposal to accept. */
   readonly accept?: string;
-  /** Id of what was accepted, to be undone. */
+  /** Id of an accepted proposal that is to be reverted. */
   readonly revert?: string;
   readonly json?: boolean;
 }
 
-/** Runs `cairn learn`: learns weights from feedback and prints the proposal, or lists, accepts or reverts one. */
+/**
+ * Runs `cairn learn`: learns weights from feedback and prints the proposal, or lists all proposals, or accepts or
+ * reverts one.
+ */
 export async function learn({ list, accept, revert, json, ...connection }: LearnOptions): Promise<void> {
   const client = connect(connection);
   const show = (reply: object, lines: readonly string[]) => print(...(json ? [JSON.stringify(reply, null, 2)] : lines));

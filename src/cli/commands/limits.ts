@@ -23,7 +23,10 @@ export async function showLimits(whose: Whose): Promise<void> {
   });
 }
 
-/** Runs `cairn limits set NAME=VALUE…`; 0 means no limit. */
+/**
+ * Runs `cairn limits set NAME=VALUE…`: sets limits of a tenant or a key; 0 means no limit.
+ * @throws CliError for an unknown name or a value that is not a number
+ */
 export async function setLimits(assignments: readonly string[], whose: Whose): Promise<void> {
   const changes = assignments.map((text) => {
     const [, name, value] = /^(\w+)=(\d{1,10})$/.exec(text) ?? [];
@@ -33,7 +36,10 @@ export async function setLimits(assignments: readonly string[], whose: Whose): P
   await changeLimits(Object.fromEntries(changes), whose);
 }
 
-/** Runs `cairn limits unset NAME…`: the limit of the tenant or of the settings applies again. */
+/**
+ * Runs `cairn limits unset NAME…`: removes limits of a tenant or a key, so that the wider limit, of the tenant or of
+ * the settings, applies again.
+ */
 export async function unsetLimits(names: readonly string[], whose: Whose): Promise<void> {
   await changeLimits(Object.fromEntries(names.map((name) => [nameOf(name), null])), whose);
 }

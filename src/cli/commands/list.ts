@@ -20,12 +20,12 @@ interface ListReply {
   readonly next_cursor: string | null;
 }
 
-/** Most memories of one page. */
+/** Greatest number of memories on one page. */
 const PAGE = 200;
 
 /**
- * Runs `cairn list`: prints memories as they arrive, page by page.
- * @param options.json prints one JSON object a line, in the form of the server
+ * Runs `cairn list`: prints memories page by page, at most `options.limit`.
+ * @param options.json prints one JSON object on each line, in the form of the server
  */
 export async function list(options: ListCommandOptions): Promise<void> {
   const client = connect(options);

@@ -12,9 +12,9 @@ export interface McpCommandOptions {
   readonly key?: string;
 }
 
-/** Most messages that are passed on at the same time; the others wait. */
+/** Greatest number of messages that are in progress at the same time; further ones wait. */
 const MAX_UNDER_WAY = 64;
-/** Longest time that an exchange may take, ms. The server's own deadline for a tool is far shorter. */
+/** Longest time from a message to the end of its answer (ms). The server's own deadline for a tool is far shorter. */
 const EXCHANGE_MS = 90_000;
 /** Error codes of JSON-RPC 2.0. */
 const PARSE_ERROR = -32700;
@@ -22,7 +22,8 @@ const INTERNAL_ERROR = -32603;
 
 /**
  * Runs `cairn mcp`: passes each message from standard input to the endpoint `/mcp` of a server, and its answers to
- * standard output, until standard input ends. It opens no data itself, so several clients can share one memory.
+ * standard output, until standard input ends. If no server is named or running, it starts one. It opens no data itself,
+ * so several clients can share one memory.
  * @throws CliError if no server is found and none can be started
  */
 export async function mcp(options: McpCommandOptions, environment: NodeJS.ProcessEnv = process.env): Promise<void> {
@@ -43,7 +44,7 @@ export async function mcp(options: McpCommandOptions, environment: NodeJS.Proces
   process.exit(0);
 }
 
-/** Passes a message on and writes what comes back. Never throws, since a failure is an answer, too. */
+/** Passes one message on and writes its answers. It never throws: a failure is written as an answer. */
 type Bridge = (text: string) => Promise<void>;
 
 async function passMessages(pass: Bridge): Promise<void> {
@@ -60,7 +61,10 @@ async function passMessages(pass: Bridge): Promise<void> {
 
 function createBridge(endpoint: McpEndpoint): Bridge {
   const underWay = new Map<unknown, AbortController>();
-  /** Revision that a handshake has settled, which clients of 2025 name in a header over HTTP. */
+  /**
+   * Revision of the protocol on which a handshake has agreed; undefined before it. Over HTTP, clients of 2025 name it
+   * in a header.
+   */
   let negotiated: string | undefined;
 
   return async (text) => {

@@ -3,7 +3,7 @@ import { readConfig } from '../../engine/index.ts';
 import { addModel, CATALOGUE } from '../../engine/for-admin.ts';
 import { bytes, dim, print, table, yellow } from '../terminal.ts';
 
-/** Runs `cairn models list`: prints embedding models that run on one's own machine. */
+/** Runs `cairn models list`: prints the known embedding models that can run on one's own machine. */
 export function listModels(): void {
   for (const provider of ['local', 'ollama'] as const) {
     const rows = CATALOGUE.filter((model) => model.provider === provider).map(
@@ -28,8 +28,10 @@ export function listModels(): void {
 }
 
 /**
- * Runs `cairn models add NAME FILE…`: installs a local model beside the data and prints the settings for it.
- * @throws EngineError as `addModel`
+ * Runs `cairn models add NAME FILE…`: installs a local model in the folder `models` beside the data, and prints the
+ * settings for it.
+ * @throws EngineError `invalid` if a file is missing or the hash or dimensions differ from those given; `conflict` if
+ *   there is a model of this name; `unavailable` if the model does not work
  */
 export async function installModel(
   name: string,

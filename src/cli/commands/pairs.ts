@@ -14,7 +14,10 @@ interface Side {
   readonly event_time: number;
 }
 
-/** Runs `cairn contradictions`: prints pairs that may contradict each other, and how each is decided. */
+/**
+ * Runs `cairn contradictions`: prints pairs of memories that may contradict each other and are not decided, at most
+ * `limit`.
+ */
 export async function listContradictions({ user, limit, json, ...connection }: PairOptions): Promise<void> {
   const reply = await connect(connection).listContradictions({ limit, user_id: user });
   if (json) return print(JSON.stringify(reply, null, 2));
@@ -26,7 +29,7 @@ export async function listContradictions({ user, limit, json, ...connection }: P
     ]);
 }
 
-/** Runs `cairn duplicates`: prints pairs that say nearly the same. */
+/** Runs `cairn duplicates`: prints pairs of memories that say nearly the same, at most `limit`. */
 export async function listNearDuplicates(options: PairOptions): Promise<void> {
   const { user, minSimilarity: least, limit, json, ...connection } = options;
   const reply = await connect(connection).listNearDuplicates({ limit, user_id: user, min_similarity: least });

@@ -15,7 +15,7 @@ interface Whose {
   readonly tenant?: string;
 }
 
-/** Runs `cairn privacy show`: prints what becomes of secrets and personal data in a tenant's new texts. */
+/** Runs `cairn privacy show`: prints how secrets and personal data in a tenant's new texts are treated. */
 export async function showPrivacy({ tenant = DEFAULT_TENANT }: Whose): Promise<void> {
   await withDataFolder(({ control, config, pathOf }) => {
     pathOf(tenant);
@@ -28,7 +28,10 @@ export async function showPrivacy({ tenant = DEFAULT_TENANT }: Whose): Promise<v
   });
 }
 
-/** Runs `cairn privacy set GROUP=MODE…`; a group that is not named keeps its mode. */
+/**
+ * Runs `cairn privacy set GROUP=MODE…`: changes that treatment; a group that is not named keeps its mode.
+ * @throws CliError for an unknown group or mode
+ */
 export async function setPrivacy(assignments: readonly string[], { tenant = DEFAULT_TENANT }: Whose): Promise<void> {
   const changes = Object.fromEntries(assignments.map(parseAssignment));
   await withDataFolder(({ control, config, pathOf }) => {

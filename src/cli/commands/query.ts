@@ -4,14 +4,14 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { describeLeftOut, describeHits } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
 
-/** Options of a query, apart from those for showing the answer. */
+/** Options of a query, without those for the form of its answer. */
 export interface AskOptions extends ConnectionOptions {
   readonly user?: string;
   readonly k?: number;
   readonly profile?: Profile;
   readonly minScore?: number;
   readonly cut?: Cut;
-  /** Earlier time to answer for, as Unix ms or ISO 8601. */
+  /** Earlier time for which the query is answered, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
   readonly similarity?: Similarity;
   readonly include?: (typeof INCLUDED)[number];
@@ -24,7 +24,10 @@ export interface QueryCommandOptions extends AskOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn query TEXT…`: prints the hits for the words, joined by blanks. */
+/**
+ * Runs `cairn query TEXT…`: sends the words, joined by spaces, as a query and prints the hits, or the server's reply
+ * with `json`, or its text with `format`.
+ */
 export async function query(words: readonly string[], options: QueryCommandOptions): Promise<void> {
   const text = words.join(' ');
   const format = options.json ? 'json' : options.format;
@@ -43,7 +46,7 @@ export async function query(words: readonly string[], options: QueryCommandOptio
   print(...describeLeftOut(reply).map(dim));
 }
 
-/** Makes the body of a query; an option that was not given is left to the server's defaults. */
+/** Makes the body of a query. An option that was not given is undefined, so that the server's default applies. */
 export function queryBody(query: string, options: AskOptions): QueryMemoriesInput {
   return {
     query,

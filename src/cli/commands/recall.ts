@@ -6,17 +6,20 @@ import { describeHits } from '../show-hits.ts';
 import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
 
 export interface RecallOptions extends ConnectionOptions {
-  /** The state to ask again of; left out, the recall is only shown. */
+  /**
+   * Repeats the query of the recall: on the memories as they were `then` (also for `true`), or as they are `now`. If it
+   * is left out, the recall is only printed.
+   */
   readonly replay?: 'then' | 'now' | true;
-  /** What the memories were good for. */
+  /** Verdict on the memories named in `memory`. */
   readonly feedback?: FeedbackVerdict;
   readonly memory?: readonly string[];
   readonly json?: boolean;
 }
 
 /**
- * Runs `cairn recall ID`: prints how an answer came about, or asks it again and prints what differs, or keeps feedback
- * on some of its matches.
+ * Runs `cairn recall ID`: prints how an answer came about, or repeats its query and prints the differences, or stores
+ * feedback on some of its matches.
  * @throws CliError for feedback without a memory, or a memory without feedback
  */
 export async function recall(id: string, options: RecallOptions): Promise<void> {
@@ -44,7 +47,7 @@ export interface RecallsOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn recalls`: prints which answers were given, newest first. */
+/** Runs `cairn recalls`: prints answers that were given, newest first, at most `limit`. */
 export async function recalls({ user, memory, limit, json, ...connection }: RecallsOptions): Promise<void> {
   const reply = await connect(connection).listRecalls({ user_id: user, memory_id: memory, limit });
   if (json) return print(JSON.stringify(reply, null, 2));

@@ -5,19 +5,20 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, counted, dim, green, print, red, table, yellow } from '../terminal.ts';
 
 export interface ReceiptOptions extends ConnectionOptions {
-  /** Whether the whole text is fetched and compared with the receipt. */
+  /** True to fetch the whole text and compare its hash with that of the receipt. */
   readonly verify?: boolean;
-  /** Whether the receipt is one of a batch of memories. */
+  /** True if the id is that of a batch of memories instead of a document. */
   readonly batch?: boolean;
   readonly json?: boolean;
 }
 
-/** Spans that one request asks for. */
+/** Number of spans that one request reads. */
 const PAGE = 1_000;
 
 /**
- * Runs `cairn receipt ID`: prints which memory holds which characters of a document, and what was left out.
- * @throws CliError if a character is missing, or if the text that is sent is not the one of the receipt
+ * Runs `cairn receipt ID`: prints which memory contains which characters of a document, and what was left out.
+ * @throws CliError if characters are in no memory or were changed, or with `verify` if the server's text has another
+ *   hash than the receipt
  */
 export async function receipt(id: string, { verify, json, ...connection }: ReceiptOptions): Promise<void> {
   const client = connect(connection);

@@ -14,8 +14,8 @@ export interface ReembedOptions extends ConnectionOptions {
 const PHASES = { embed: 'embedding', link: 'linking again', drop: 'deleting the old vectors' } as const;
 
 /**
- * Runs `cairn reembed`: starts a change of the embedding model, after an estimate, or goes on with one; its options
- * show, pause or cancel it.
+ * Runs `cairn reembed`: starts a change of the embedding model, after printing an estimate, or resumes one. Options
+ * print its progress, pause it or cancel it.
  */
 export async function reembed(options: ReembedOptions): Promise<void> {
   const client = connect(options);

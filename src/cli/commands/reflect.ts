@@ -11,7 +11,7 @@ export interface ReflectCommandOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn reflect`: asks for reflections and, with `wait`, prints them.
+ * Runs `cairn reflect`: starts a reflection and, with `wait`, waits up to a minute and prints its results.
  * @throws CliError if the job has failed
  */
 export async function reflect({ user, session, wait, ...options }: ReflectCommandOptions): Promise<void> {

@@ -15,8 +15,8 @@ import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
 /**
- * Runs `cairn restore FILE`: replaces the whole file of a tenant by a backup, and keeps the old one under a new name.
- * It needs the data folder for itself.
+ * Runs `cairn restore FILE`: replaces the file of a tenant by a backup, and keeps the old one under a new name. No
+ * other Cairn process may use the data folder meanwhile.
  * @throws CliError without `yes`, or with a missing or wrong key
  */
 export async function restore(
@@ -55,7 +55,11 @@ function masterKeyOf(keyFile: string): Uint8Array {
   return key;
 }
 
-/** Finds the key of a backup: the one in the file beside it, else that of the tenant; null for a backup in clear. */
+/**
+ * Returns the key of a backup: the one in the file beside it, or else that of the tenant; null for an unencrypted
+ * backup.
+ * @throws CliError if the key beside it needs a master key and there is none
+ */
 function keyOfBackup(file: string, to: string, masterKey: Uint8Array | null): FileKey | null {
   if (databaseForm(file) !== 'sealed') return null;
   const beside = keyFileOf(file);

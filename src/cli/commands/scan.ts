@@ -4,11 +4,16 @@ import { withDataFolder, withExclusiveDataFolder, type DataFolder } from '../dat
 import { startProgress } from '../progress.ts';
 import { counted, dim, print, table } from '../terminal.ts';
 
-/** Most names of places that are printed of one kind. */
+/** Greatest number of names of places that are printed for one kind of value. */
 const MAX_NAMES = 20;
-/** How places are counted, in their order. A part of a document is told apart, as it is not redacted. */
-const PLACES: Readonly<Record<Exclude<ScannedPlace, 'part'>, string>> = {
+/**
+ * Words under which places are counted, in the order of the output. A part and an address of a document are listed
+ * apart, as they are not redacted.
+ */
+const PLACES: Readonly<Record<Exclude<ScannedPlace, 'part' | 'address'>, string>> = {
   memory: 'memories',
+  document: 'documents',
+  'standing query': 'standing queries',
   'log item': 'log items',
   recall: 'recalls',
   'evaluation item': 'evaluation items',
@@ -22,8 +27,8 @@ interface ScanOptions {
 }
 
 /**
- * Runs `cairn scan`: counts the sensitive values in what is stored by kind, with the names of the places, never the
- * values. With `redact` and `yes` it redacts them, as the only process on the files.
+ * Runs `cairn scan`: counts the sensitive values in stored data by kind, and prints the names of the places, never the
+ * values. With `redact` and `yes` it redacts them, and no other Cairn process may use the data folder meanwhile.
  */
 export async function scan(options: ScanOptions): Promise<void> {
   const applies = options.redact === true && options.yes === true;
@@ -76,8 +81,11 @@ function conclusion(places: ReadonlyMap<ScannedPlace, number>, options: ScanOpti
     return number === 0 ? [] : counted(number, place, many);
   });
   const found = listed.length === 0 ? counted(0, 'memory', PLACES.memory) : listed.join(', ');
-  const parts = places.get('part') ?? 0;
-  const rest = parts === 0 ? '' : `; ${counted(parts, 'part')} of documents: hand the documents in again`;
+  const kept = [
+    ...[places.get('part') ?? 0].flatMap((parts) => (parts === 0 ? [] : counted(parts, 'part'))),
+    ...[places.get('address') ?? 0].flatMap((names) => (names === 0 ? [] : counted(names, 'address', 'addresses'))),
+  ];
+  const rest = kept.length === 0 ? '' : `; ${kept.join(' and ')} of documents: hand the documents in again`;
   if (applies) return `redacted: ${found}${rest}`;
   return options.redact ? `would redact ${found}${rest}: confirm with --yes` : `found in ${found}${rest}`;
 }

@@ -2,14 +2,15 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { cut, dim, print, table, widthOfTerminal } from '../terminal.ts';
 
 interface SettingsOptions extends ConnectionOptions {
-  /** Whether settings that have their default are left out. */
+  /** True to leave out settings that have their default. */
   readonly set?: boolean;
   readonly json?: boolean;
 }
 
 /**
- * Runs `cairn settings [WORDS]`: prints what the server was started with, and where each value comes from.
- * @param words of the name or the description of a setting; all settings if empty
+ * Runs `cairn settings [WORDS]`: prints the settings with which the server was started, and where each value comes
+ * from.
+ * @param words words that the name or description of a setting must contain; with none, all settings are printed
  */
 export async function settings(words: readonly string[], options: SettingsOptions): Promise<void> {
   const { set: isSet = false, json, ...connection } = options;

@@ -9,7 +9,7 @@ export interface StandingOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn standing add`: registers a question, and prints the secret of its webhook. */
+/** Runs `cairn standing add`: stores a standing query, and prints the secret of its webhook if it has one. */
 export async function addStanding(words: string[], options: StandingOptions): Promise<void> {
   const { user, minScore, filters, webhook: url, json, ...connection } = options;
   const created = await connect(connection).createStandingQuery({
@@ -20,11 +20,11 @@ export async function addStanding(words: string[], options: StandingOptions): Pr
     ...(url === undefined ? {} : { webhook: { url } }),
   });
   if (json) return print(JSON.stringify(created));
-  print(`${created.id}  is told of from now on`);
+  print(`${created.id}  from now on you are told of each memory that answers it`);
   if (created.webhook !== null) print(`secret of its webhook, shown this once: ${bold(created.webhook.secret)}`);
 }
 
-/** Runs `cairn standing list`. */
+/** Runs `cairn standing list`: prints up to 1,000 standing queries. */
 export async function listStanding({ user, json, ...connection }: StandingOptions): Promise<void> {
   const page = await connect(connection).listStandingQueries({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
@@ -38,7 +38,7 @@ export async function listStanding({ user, json, ...connection }: StandingOption
   print(dim(head!), ...body);
 }
 
-/** Runs `cairn standing answers`. */
+/** Runs `cairn standing answers ID`: prints up to 1,000 memories that answered a standing query. */
 export async function standingAnswers(id: string, { json, ...connection }: StandingOptions): Promise<void> {
   const page = await connect(connection).listStandingAnswers({ id, l: 1000 });
   if (json) return print(JSON.stringify(page));
@@ -48,7 +48,7 @@ export async function standingAnswers(id: string, { json, ...connection }: Stand
   }
 }
 
-/** Runs `cairn standing remove`. */
+/** Runs `cairn standing remove ID`: deletes a standing query. */
 export async function removeStanding(id: string, connection: ConnectionOptions): Promise<void> {
   await connect(connection).deleteStandingQuery({ id });
   print(`${id}  removed`);

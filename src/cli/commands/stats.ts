@@ -2,7 +2,10 @@ import type { EmbeddingState } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, bytes, count, counted, dim, print, table } from '../terminal.ts';
 
-/** Runs `cairn stats`: prints numbers of memories, jobs and vectors, and sizes. */
+/**
+ * Runs `cairn stats`: prints the numbers of a tenant's memories, jobs, vectors and links, its embedder, and the size of
+ * its file.
+ */
 export async function stats(options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const [health, sectors, jobs, totals] = await Promise.all([
@@ -37,7 +40,10 @@ export async function stats(options: ConnectionOptions): Promise<void> {
   print(dim(head!), ...body);
 }
 
-/** A row about the live model, if it is not the model that the settings name. */
+/**
+ * Makes a row about the embedding model of the stored vectors, if it is not the model that the settings name; else
+ * none.
+ */
 function liveModel({ live, configured, degraded }: EmbeddingState): [string, string][] {
   if (live === null || JSON.stringify(live) === JSON.stringify(configured)) return [];
   const answers = degraded === null ? 'queries use it' : 'queries find words only';

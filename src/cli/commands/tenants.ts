@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.ts';
 import { withDataFolder, withExclusiveDataFolder } from '../data-folder.ts';
 import { bytes, dim, print, table } from '../terminal.ts';
 
-/** Runs `cairn tenants create ID`. */
+/** Runs `cairn tenants create ID`: creates a tenant without keys. */
 export async function createTenant(id: string): Promise<void> {
   await withDataFolder(({ control }) => {
     control.createTenant(id);
@@ -12,7 +12,7 @@ export async function createTenant(id: string): Promise<void> {
   });
 }
 
-/** Runs `cairn tenants list`: prints the tenants with their numbers of valid keys and the sizes of their files. */
+/** Runs `cairn tenants list`: prints the tenants with their numbers of unrevoked keys and the sizes of their files. */
 export async function listTenants(): Promise<void> {
   await withDataFolder(({ control, pathOf }) => {
     const rows = control.listTenants().map(({ id, createdAt }) => {
@@ -30,7 +30,11 @@ export async function listTenants(): Promise<void> {
   });
 }
 
-/** Runs `cairn tenants erase ID`: erases a tenant, its keys and its files. @throws CliError without `yes` */
+/**
+ * Runs `cairn tenants erase ID`: erases a tenant, its keys and its files. No other Cairn process may use the data
+ * folder meanwhile.
+ * @throws CliError without `yes`
+ */
 export async function eraseTenant(id: string, { yes }: { readonly yes?: boolean }): Promise<void> {
   if (!yes)
     throw new CliError(`this erases all memories and keys of ${JSON.stringify(id)} for good: confirm with --yes`, {

@@ -9,7 +9,7 @@ export interface TimelineCommandOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn timeline ID`: prints the memories before and after a memory. */
+/** Runs `cairn timeline ID`: prints a memory with the memories before and after it in time. */
 export async function timeline(id: string, options: TimelineCommandOptions): Promise<void> {
   const { before: first, after: last, session = false } = options;
   const around = await connect(options).getTimeline({ id, before: first, after: last, session });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { openErasureSearch, readRedis, type Searched } from '../../engine/for-admin.ts';
+import { type ErasureSearch, openErasureSearch, readRedis, type Searched } from '../../engine/for-admin.ts';
+import { isEngineError } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bytes, count, counted, dim, green, print, red, table, yellow } from '../terminal.ts';
@@ -13,9 +14,10 @@ interface VerifyOptions {
 }
 
 /**
- * Runs `cairn verify-erasure RECEIPT…`: looks for what was erased in the files, in Redis and in the paths it is shown,
- * and prints what it found where.
- * @throws CliError if anything was found, or if the chain of receipts is broken
+ * Runs `cairn verify-erasure RECEIPT…`: searches the service's files, its backups, Redis and the given paths for what
+ * was erased, and prints what was found in each place.
+ * @throws CliError if anything was found, or if the chain of receipts is broken; with exit code 2 for a wrong receipt,
+ *   for a path that does not exist, or if neither receipts nor words are given
  */
 export async function verifyErasure(receipts: readonly string[], options: VerifyOptions): Promise<void> {
   const words = options.words === undefined ? [] : readWords(options.words);
@@ -24,7 +26,7 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
   for (const place of options.path ?? [])
     if (!fs.existsSync(place)) throw new CliError(`${place}: there is no such file or folder`, { exitCode: 2 });
   await withDataFolder(async ({ config, fileOf }) => {
-    const search = openErasureSearch(fileOf(options.tenant), { receipts, words });
+    const search = beginSearch(fileOf(options.tenant), { receipts, words });
     const places: Searched[] = [...search.searchTenant()];
     const { paths, OM_BACKUP_FOLDER: backups, REDIS_URL: redis } = config;
     for (const place of [
@@ -42,9 +44,20 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
   });
 }
 
+/** Begins the search. A receipt that cannot be read gives exit code 2, so that it is not mistaken for a result. */
+function beginSearch(...[file, sought]: Parameters<typeof openErasureSearch>): ErasureSearch {
+  try {
+    return openErasureSearch(file, sought);
+  } catch (error) {
+    if (isEngineError(error, 'invalid') || isEngineError(error, 'not_found'))
+      throw new CliError(error.message, { exitCode: 2, cause: error });
+    throw error;
+  }
+}
+
 /**
- * Lists the files of the service beside the control database, with their logs: keys and settings, rates, and what is
- * remembered of every provider that was ever configured.
+ * Lists the files of the service beside the control database, with their logs: keys and settings, rates, and state and
+ * caches of every provider that was ever configured.
  */
 function listServiceFiles(control: string): string[] {
   const start = path.basename(control).slice(0, -'control.sqlite'.length);
@@ -66,7 +79,7 @@ function readWords(file: string): string[] {
   }
 }
 
-function show(search: ReturnType<typeof openErasureSearch>, places: readonly Searched[], asJson: boolean): void {
+function show(search: ErasureSearch, places: readonly Searched[], asJson: boolean): void {
   const { chain, sought, living } = search;
   if (asJson) return print(JSON.stringify({ chain, sought, living, places }));
   print(

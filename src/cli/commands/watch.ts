@@ -8,31 +8,34 @@ import { listenToFolders } from '../folder-hints.ts';
 import { createFolderSync, type Change, type FolderSync, type Pass } from '../folder-sync.ts';
 import { counted, dim, oneLine, print, red, tally, yellow } from '../terminal.ts';
 
-/** Options of `cairn watch`. */
 export interface WatchCommandOptions extends ConnectionOptions {
   readonly user?: string;
   readonly session?: string;
   readonly tag?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Patterns of paths below the folder, one of which a file must match. */
+  /** Patterns of paths below the folder; a file must match one of them. By default all files are included. */
   readonly only?: readonly string[];
-  /** Whether to end after one pass, when the documents are read. */
+  /** True to end after one pass, once its documents are read. */
   readonly once?: boolean;
-  /** Whether the first pass may remove all documents, or most of them. */
+  /** True if the first pass may delete all documents, or more than half of them. */
   readonly yes?: boolean;
 }
 
-/** Longest time between two passes, in milliseconds; hints of the system shorten it. */
+/** Longest time between two passes (ms). Hints of the operating system shorten it. */
 const PASS_EVERY_MS = 10_000;
-/** Time until a pass that follows up on the last, in milliseconds. */
+/** Pause before a pass that completes the last one (ms). */
 const FOLLOW_UP_MS = 1_000;
-/** Time for which a file must be missing until its document leaves, in milliseconds. */
+/** Time for which a file must be missing until its document is deleted (ms). */
 const GRACE_MS = 2_000;
-/** First and longest time until a server that is away is asked again, in milliseconds. */
+/** First and longest pause before a server that is away is asked again (ms); it doubles each time. */
 const AWAY_MS = { first: 1_000, last: 30_000 };
 const KINDS = ['new', 'changed', 'renamed', 'removed', 'refused'] as const;
 
-/** Runs `cairn watch FOLDER`: keeps the documents of a folder in step with its files, until it is ended. */
+/**
+ * Runs `cairn watch FOLDER`: keeps the documents of a folder equal to its files, until it is ended, or with `once` in a
+ * single pass.
+ * @throws CliError if the target is not a folder, and with `once` if documents of missing files were kept
+ */
 export async function watch(target: string, options: WatchCommandOptions): Promise<void> {
   const folder = path.resolve(target);
   if (!fs.statSync(folder).isDirectory())
@@ -69,7 +72,10 @@ interface Watched {
   readonly options: WatchCommandOptions;
 }
 
-/** Makes a pass whenever something may have changed. What passes by itself is waited for, and told once. */
+/**
+ * Runs a pass whenever something may have changed in the folder, and at least every 10 s. A failure that may pass by
+ * itself is printed once, and passes are tried again.
+ */
 async function follow(sync: FolderSync, client: Client, { target, options }: Watched): Promise<never> {
   endOnSignals();
   const hints = listenToFolders();
@@ -99,7 +105,7 @@ async function follow(sync: FolderSync, client: Client, { target, options }: Wat
   }
 }
 
-/** Ends the process at the first signal. Whatever is cut off is made good by the first pass of the next run. */
+/** Ends the process at the first signal. The first pass of the next run completes what was interrupted. */
 function endOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
@@ -109,7 +115,7 @@ function endOnSignals(): void {
   }
 }
 
-/** What is wrong, if it may pass by itself; undefined for what does not, such as a wrong key. */
+/** Describes a failure that may pass by itself; undefined for any other, such as a wrong key. */
 function describeTrouble(error: unknown): string | undefined {
   if (error instanceof ConnectionError) return `${error.message}; it is tried again`;
   if (error instanceof RefusalError) {
@@ -121,14 +127,14 @@ function describeTrouble(error: unknown): string | undefined {
   return `the folder cannot be looked through, and nothing is removed meanwhile: ${code} ${oneLine(place)}`;
 }
 
-/** Waits until what was sent is read, and tells what could not be. */
+/** Waits until the documents that a pass sent are read, and prints those that could not be. */
 async function reportReading(client: Client, { sent }: Pass): Promise<void> {
   try {
     const ids = new Set([...sent.values()].map(({ id }) => id));
     const failures = failuresOf(sent, await awaitDocuments(client, ids, () => {}));
     for (const failure of failures) if (failure.code !== 'unfinished') say(failureLine(failure));
   } catch (error) {
-    // A server that is away or refuses is told by the pass that meets it, and what it has not read is sent anew.
+    // If the server is away or refuses, the next pass meets and shows the failure, and sends again what was not read.
     if (!(error instanceof CliError)) throw error;
   }
 }

@@ -9,7 +9,9 @@ export interface WebhookOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn webhooks add`: registers an address, and prints its secret. */
+/**
+ * Runs `cairn webhooks add`: registers an address to which events are sent, and prints the secret of their signatures.
+ */
 export async function addWebhook(url: string, options: WebhookOptions): Promise<void> {
   const { user, events, json, ...connection } = options;
   const created = await connect(connection).createWebhook({
@@ -21,7 +23,7 @@ export async function addWebhook(url: string, options: WebhookOptions): Promise<
   print(`${created.id}  is told of events from now on`, `secret, shown this once: ${bold(created.secret)}`);
 }
 
-/** Runs `cairn webhooks list`. */
+/** Runs `cairn webhooks list`: prints up to 1,000 webhooks with the numbers of their deliveries. */
 export async function listWebhooks({ user, json, ...connection }: WebhookOptions): Promise<void> {
   const page = await connect(connection).listWebhooks({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
@@ -37,7 +39,7 @@ export async function listWebhooks({ user, json, ...connection }: WebhookOptions
   print(dim(head!), ...body);
 }
 
-/** Runs `cairn webhooks deliveries`. */
+/** Runs `cairn webhooks deliveries ID`: prints the latest 100 deliveries of a webhook. */
 export async function listDeliveries(id: string, { state, json, ...connection }: WebhookOptions): Promise<void> {
   const page = await connect(connection).listDeliveries({ id, state, l: 100 });
   if (json) return print(JSON.stringify(page));
@@ -47,13 +49,13 @@ export async function listDeliveries(id: string, { state, json, ...connection }:
   }
 }
 
-/** Runs `cairn webhooks retry`. */
+/** Runs `cairn webhooks retry ID`: makes the dead deliveries of a webhook due again. */
 export async function retryDeliveries(id: string, connection: ConnectionOptions): Promise<void> {
   const { retried } = await connect(connection).retryDeliveries({ id });
   print(`${counted(retried, 'delivery', 'deliveries')} tried again`);
 }
 
-/** Runs `cairn webhooks remove`. */
+/** Runs `cairn webhooks remove ID`: deletes a webhook. */
 export async function removeWebhook(id: string, connection: ConnectionOptions): Promise<void> {
   await connect(connection).deleteWebhook({ id });
   print(`${id}  removed`);

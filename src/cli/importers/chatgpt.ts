@@ -1,6 +1,7 @@
-/** ChatGPT's data export. */
-import { CONVERSATIONS, listOf, loseParts, readConversations, skipEmpty, skipOthers, spoken } from './conversations.ts';
+/** Reads ChatGPT's data export. */
+import { listOf, loseParts, readConversations, skipEmpty, skipOthers, spoken } from './conversations.ts';
 import {
+  CONVERSATIONS,
   fieldsOf,
   type ForeignLine,
   type ImportContext,
@@ -8,6 +9,7 @@ import {
   lineIn,
   lineOf,
   lose,
+  passOverOthers,
   problemOf,
   textOf,
   timeIn,
@@ -15,18 +17,19 @@ import {
 } from './format.ts';
 
 /**
- * A conversation is a tree of messages, of which the branch to `current_node` is what was seen; the others are prompts
- * that were edited.
+ * The format of ChatGPT's export. A conversation is a tree of messages. Those on the branch to `current_node` are
+ * imported; the others belong to prompts that were edited, and are skipped.
  */
 export const chatgpt: ImportFormat = {
   name: 'chatgpt',
-  title: "ChatGPT's data export: its ZIP, or conversations.json",
   detect: ({ head, names }) => /"mapping"\s*:/.test(head) || names.some((name) => /export_manifest\.json$/.test(name)),
   async *lines(context) {
     const { source } = context;
     for await (const file of source.files((name) => CONVERSATIONS.test(name) || source.names.length === 1))
       for await (const part of readConversations(context, file, { field: 'mapping', gather })) {
         if ('messages' in part) {
+          passOverOthers(context, part.rest, CONVERSATION_FIELDS);
+          timeIn(context, part.rest['create_time']);
           if (part.messages === 0) skipEmpty(context);
           continue;
         }
@@ -41,21 +44,25 @@ export const chatgpt: ImportFormat = {
   },
 };
 
-/** What the messages of a conversation depend on. */
+const CONVERSATION_FIELDS = ['id', 'conversation_id', 'title', 'create_time', 'mapping', 'current_node'];
+const MESSAGE_FIELDS = ['id', 'author', 'create_time', 'content', 'weight', 'metadata'];
+const METADATA_FIELDS = ['is_visually_hidden_from_conversation', 'attachments'];
+
+/** Facts about a conversation on which the import of its messages depends. */
 interface Facts {
   readonly session: string;
   readonly title: unknown;
-  /** Time for messages without one of their own. */
+  /** Time for messages without one of their own, Unix ms: that of the conversation or else of its earliest message. */
   readonly time: number | undefined;
-  /** For each node of the tree, in the order of the file, 1 if it is on the branch that was seen. */
+  /** For each node of the tree, in the order of the file, 1 if it is on the branch to `current_node`. */
   readonly isSeen: Uint8Array;
 }
 
 function gather() {
   const places = new Map<string, number>();
-  /** For each node the place of its parent, or the parent's id if it comes later in the file. */
+  /** For each node the index of its parent, or the parent's id if it comes later in the file. */
   const parents: (number | string)[] = [];
-  /** For each node the time of its message, NaN for none. */
+  /** For each node the time of its message, Unix ms; NaN if it has none. */
   const times: number[] = [];
   return {
     message(key: string, value: unknown): void {
@@ -102,6 +109,9 @@ function* messageLines(
     const isOdd = problem === WITHOUT_TEXT && !KNOWN_TYPES.has(type);
     return context.skip(isOdd ? `${WITHOUT_TEXT}: ${type || 'no type'}` : problem);
   }
+  passOverOthers(context, message, MESSAGE_FIELDS);
+  passOverOthers(context, metadata, METADATA_FIELDS, 'metadata.');
+  passOverOthers(context, body, CONTENT_FIELDS, 'content.');
   yield spoken(context, 'chatgpt', {
     content,
     role: textOf(fieldsOf(message['author'])['role']),
@@ -116,7 +126,7 @@ function* messageLines(
 const WITHOUT_TEXT = 'without text';
 const KNOWN_TYPES = new Set(['', 'text', 'multimodal_text', 'code', 'thoughts', 'execution_output']);
 
-/** Fields of a message's content that hold a text, by the types of content that are known. */
+/** Fields of a message's content that may contain a text, for the known types of content. */
 const TEXT_FIELDS = [
   // code, execution_output, tether_quote, system_error
   'text',
@@ -133,7 +143,11 @@ const TEXT_FIELDS = [
   'model_set_context',
 ];
 
-/** The texts of a message's content, in their order, and the types of the parts without one. */
+const CONTENT_FIELDS = ['content_type', 'parts', 'thoughts', ...TEXT_FIELDS];
+
+/**
+ * Returns the texts of a message's content, in their order, and in `others` the types of its parts that have no text.
+ */
 function textsOf(content: Readonly<Record<string, unknown>>): {
   readonly texts: readonly string[];
   readonly others: readonly string[];
@@ -148,7 +162,7 @@ function textsOf(content: Readonly<Record<string, unknown>>): {
   }
   for (const thought of listOf(content['thoughts'])) {
     const { summary, content: thinking } = fieldsOf(thought);
-    texts.push(textOf(summary), textOf(thinking));
+    texts.push(textOf(thought), textOf(summary), textOf(thinking));
   }
   texts.push(...TEXT_FIELDS.map((field) => textOf(content[field])));
   return { texts: texts.filter(Boolean), others };

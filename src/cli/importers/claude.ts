@@ -1,7 +1,8 @@
-/** Claude's data export. */
+/** Reads Claude's data export. */
 import { jsonItems } from '../json-items.ts';
-import { CONVERSATIONS, listOf, loseParts, readConversations, skipEmpty, skipOthers, spoken } from './conversations.ts';
+import { listOf, loseParts, readConversations, skipEmpty, skipOthers, spoken } from './conversations.ts';
 import {
+  CONVERSATIONS,
   fieldsOf,
   type ForeignLine,
   idOf,
@@ -11,6 +12,7 @@ import {
   lineIn,
   lineOf,
   lose,
+  passOverOthers,
   problemOf,
   textOf,
   timeIn,
@@ -19,10 +21,9 @@ import {
 
 const MEMORIES = /(^|\/)memories\.json$/;
 
-/** What Claude remembered comes before the conversations. */
+/** The format of Claude's export. Memories that Claude kept are imported before the conversations. */
 export const claude: ImportFormat = {
   name: 'claude',
-  title: "Claude's data export: its ZIP, or conversations.json",
   detect: ({ head, names }) =>
     /"chat_messages"\s*:/.test(head) ||
     (names.some((name) => /(^|\/)(users|memories)\.json$/.test(name)) && !isOpenMemory(names)),
@@ -35,8 +36,13 @@ export const claude: ImportFormat = {
     for await (const file of source.files((name) => CONVERSATIONS.test(name) || source.names.length === 1)) {
       if (MEMORIES.test(file.name)) continue;
       for await (const part of readConversations(context, file, { field: 'chat_messages', gather })) {
-        if (!('messages' in part)) yield* messageLines(context, part.facts, fieldsOf(part.message));
-        else if (part.messages === 0) skipEmpty(context);
+        if (!('messages' in part)) {
+          yield* messageLines(context, part.facts, fieldsOf(part.message));
+          continue;
+        }
+        passOverOthers(context, part.rest, CONVERSATION_FIELDS);
+        timeIn(context, part.rest['created_at']);
+        if (part.messages === 0) skipEmpty(context);
         else yield* summaryLines(context, part.facts);
       }
     }
@@ -52,6 +58,7 @@ function* memoryLines(context: ImportContext, item: Readonly<Record<string, unkn
     .map((text) => textOf(text).trim())
     .filter((text) => text !== '');
   context.read();
+  passOverOthers(context, item, MEMORY_FIELDS);
   if (texts.length === 0) return context.skip('without text');
   for (const content of texts) {
     const problem = problemOf(content);
@@ -68,11 +75,15 @@ function* memoryLines(context: ImportContext, item: Readonly<Record<string, unkn
   }
 }
 
-/** What the messages of a conversation depend on. */
+const MEMORY_FIELDS = ['conversations_memory', 'memory', 'content', 'text', 'project_memories'];
+const CONVERSATION_FIELDS = ['uuid', 'name', 'summary', 'created_at', 'chat_messages'];
+const MESSAGE_FIELDS = ['uuid', 'sender', 'text', 'content', 'created_at', 'attachments', 'files'];
+
+/** Facts about a conversation on which the import of its messages depends. */
 interface Facts {
   readonly session: string;
   readonly title: unknown;
-  /** Time for messages without one of their own. */
+  /** Time for messages without one of their own, Unix ms: that of the conversation. */
   readonly time: number | undefined;
   readonly summary: string;
 }
@@ -107,6 +118,7 @@ function* messageLines(
   };
   const externalId = lineOf(message['uuid'], 200);
   const problem = problemOf(content);
+  passOverOthers(context, message, MESSAGE_FIELDS);
   if (problem === undefined) yield spoken(context, 'claude', { ...shared, content, externalId });
   else context.skip(problem);
   const files = [...listOf(message['attachments']), ...listOf(message['files'])].map(fieldsOf);
@@ -135,13 +147,13 @@ function* summaryLines(context: ImportContext, { session, title, time, summary }
   yield spoken(context, 'claude', { ...shared, content: summary, externalId, memoryType: 'summary' });
 }
 
-/** The texts of a message's parts, thoughts included, and the types of the parts without one. */
+/** Returns the texts of a message's parts, thoughts included, and in `others` the types of parts without a text. */
 function textsOf(parts: readonly unknown[]): { readonly texts: readonly string[]; readonly others: readonly string[] } {
   const texts: string[] = [];
   const others: string[] = [];
   for (const part of parts) {
     const { type, text, thinking } = fieldsOf(part);
-    const said = text ?? thinking;
+    const said = typeof part === 'string' ? part : (text ?? thinking);
     if (typeof said === 'string') texts.push(textOf(said));
     else others.push(lineOf(type, 64) || 'of no type');
   }

@@ -1,29 +1,36 @@
-/** What archives of conversations have in common, whichever program wrote them. */
+/** Parts that the importers of conversations share, for all programs. */
 import { CliError } from '../cli-error.ts';
 import { jsonParts } from '../json-parts.ts';
 import { type ForeignLine, idOf, type ImportContext, lose, type SourceFile } from './format.ts';
 
-/** Files of an archive that hold conversations. */
-export const CONVERSATIONS = /(^|\/)conversations(-\d+)?\.json$/;
-
-/** How conversations are read whose messages are too many to be held in memory. */
+/** How to read conversations whose messages may be too many to hold in memory. */
 interface ConversationFormat<Facts> {
-  /** Field of a conversation that holds its messages. */
+  /** Name of the field of a conversation that contains its messages. */
   readonly field: string;
-  /** Begins a conversation: what its messages depend on is gathered before any of them is imported. */
+  /** Begins to read a conversation. `message` collects facts from each message, before any of them is imported. */
   gather(): {
     message(key: string, value: unknown): void;
-    /** @param rest the conversation without its messages */
+    /**
+     * Ends a conversation and returns its facts.
+     * @param rest the conversation without its messages
+     */
     end(rest: Readonly<Record<string, unknown>>): Facts;
   };
 }
 
-/** A message with its key and its place in its conversation, from 0; or the end of a conversation. */
+/**
+ * A message with its key and its place in its conversation, counted from 0; or the end of a conversation, with the
+ * number of its messages and its other fields.
+ */
 type ConversationPart<Facts> = { readonly facts: Facts } & (
-  { readonly key: string; readonly message: unknown; readonly place: number } | { readonly messages: number }
+  | { readonly key: string; readonly message: unknown; readonly place: number }
+  | { readonly messages: number; readonly rest: Readonly<Record<string, unknown>> }
 );
 
-/** Reads a file of conversations twice: first what its messages depend on, then the messages, one by one. */
+/**
+ * Reads a file of conversations twice: first for the facts on which the messages depend, then for the messages, one by
+ * one. Damaged records are reported to `context.damaged`, once.
+ */
 export async function* readConversations<Facts>(
   context: ImportContext,
   { name, texts }: SourceFile,
@@ -37,7 +44,7 @@ export async function* readConversations<Facts>(
     const facts = gathered.get(item);
     // A conversation that was cut, or is no JSON, is told of as a whole.
     if (facts === undefined) continue;
-    if ('rest' in read) yield { facts, messages: place };
+    if ('rest' in read) yield { facts, messages: place, rest: read.rest as Readonly<Record<string, unknown>> };
     else yield { facts, key: read.key, message: read.part, place: place++ };
   }
 }
@@ -67,7 +74,7 @@ export function skipEmpty(context: ImportContext): void {
   context.skip('a conversation without messages');
 }
 
-/** Counts the files of an archive that are not read. */
+/** Counts the files of an archive that are not read as skipped. A single file has no others. */
 export function skipOthers(context: ImportContext, isRead: (name: string) => boolean): void {
   const { names } = context.source;
   for (const name of names.length === 1 ? [] : names.filter((one) => !isRead(one))) {
@@ -78,17 +85,18 @@ export function skipOthers(context: ImportContext, isRead: (name: string) => boo
   }
 }
 
-/** Counts parts of messages that have no text, by what they are. */
+/** Counts the parts of messages that have no text, by their types. */
 export function loseParts(context: ImportContext, kinds: readonly string[]): void {
   for (const kind of kinds) lose(context, `a part without text: ${kind}`);
 }
 
-/** Returns a list; an empty one for anything else. */
+/** Returns a list as it is; a text that is not empty becomes its only entry, and anything else an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  if (Array.isArray(value)) return value;
+  return typeof value === 'string' && value !== '' ? [value] : [];
 }
 
-/** What somebody said, or what belongs to it. */
+/** A message of a conversation, or something that belongs to one, such as a file. */
 interface Spoken {
   readonly content: string;
   readonly role: string;
@@ -97,7 +105,7 @@ interface Spoken {
   readonly title: string;
   readonly at: number | undefined;
   readonly memoryType?: string;
-  /** More metadata. */
+  /** Further metadata. */
   readonly about?: Readonly<Record<string, string>>;
 }
 

@@ -1,107 +1,149 @@
 import { v5 as uuidv5 } from 'uuid';
 
-/** A file of a source: of a folder, of an archive, or the only one. */
+/** A file of a source, which is a folder, an archive or a single file. */
 export interface SourceFile {
-  /** Path below the folder or in the archive, with slashes. */
+  /** Path below the folder or in the archive, with forward slashes. */
   readonly name: string;
-  /** Time of the file's last change, Unix ms; null in an archive. */
-  readonly modifiedAt: number | null;
-  /** Reads the file as UTF-8, in pieces. */
+  /**
+   * Reads the file as UTF-8, in pieces.
+   * @throws CliError if it cannot be read, or is damaged
+   */
   texts(): AsyncIterable<string>;
 }
 
-/** What is imported: a file, an archive or a folder. */
+/** The source of an import: a file, an archive or a folder. */
 export interface ImportSource {
-  /** Names of its files. */
+  readonly kind: 'file' | 'archive' | 'folder';
+  /** Names of its files; an archive may have a name twice. */
   readonly names: readonly string[];
-  /** Opens its files one after the other, those with names that pass. */
+  /**
+   * One reason for each entry that is not opened, since it is not a regular file, such as a symbolic link in a folder.
+   */
+  readonly leftOut: readonly string[];
+  /** Opens the files whose names pass `isWanted`, one after the other. */
   files(isWanted: (name: string) => boolean): AsyncIterable<SourceFile>;
-  /** First characters of the only file; '' for an archive and a folder. */
+  /** First characters of the only file, or else of the first file with conversations; '' if there is neither. */
   readonly head: string;
 }
 
-/** What an importer works with. */
+/** What an importer gets: the source, the user, and functions that count what it does. */
 export interface ImportContext {
   readonly source: ImportSource;
-  /** User who owns what is imported; undefined leaves the user of the source, or nobody. */
+  /** User who owns what is imported; undefined keeps the user that the source names, if any. */
   readonly userId: string | undefined;
-  /** Counts something of the source that was read. */
+  /** Counts a record of the source that was read. */
   read(): void;
-  /** Counts something that is not imported, by its reason. */
+  /** Counts a record or part that is not imported, by the reason. */
   skip(reason: string): void;
-  /** Counts a field that is not known, and therefore passed over. */
+  /** Counts a field that is not known, and therefore ignored. */
   passOver(field: string): void;
-  /** Tells of something that should be imported and is damaged; the message names its file and its place. */
+  /** Reports a record that should be imported but is damaged. The message names its file and its place in it. */
   damaged(message: string): void;
 }
 
-/** A line of the portable form, as JSON; a memory without `state` is linked by the server. */
+/** A line of Cairn's export format, as JSON. For a memory without `state`, the server makes vectors and links. */
 export type ForeignLine = { readonly type: 'memory' | 'link'; readonly [field: string]: unknown };
 
 /** A format of another program. */
 export interface ImportFormat {
   readonly name: string;
-  /** What it is, for the help. */
-  readonly title: string;
-  /** Tells whether a source looks like it. */
+  /** Tells whether a source looks like this format. */
   detect(source: Pick<ImportSource, 'names' | 'head'>): boolean;
-  /** Reads the source as lines. Throws CliError for a file that was cut or is damaged, after the lines before. */
+  /**
+   * Reads the source as lines. Throws CliError for a file that was cut or is damaged, after the lines before that
+   * place.
+   */
   lines(context: ImportContext): AsyncGenerator<ForeignLine>;
 }
 
-/** The records in an archive of mem0's OpenMemory; its memories.json tells the same in another form. */
+/** Matches the names of files that contain conversations. */
+export const CONVERSATIONS = /(^|\/)conversations(-\d+)?\.json$/;
+
+/**
+ * Matches the name of the file of records in an archive of mem0's OpenMemory. Its memories.json contains the same in
+ * another form.
+ */
 export const OPENMEMORY_RECORDS = /(^|\/)memories\.jsonl\.gz$/;
 
-/** Whether an archive is one of mem0's OpenMemory. */
+/** Tells whether the names are those of an archive of mem0's OpenMemory. */
 export function isOpenMemory(names: readonly string[]): boolean {
   return names.some((name) => OPENMEMORY_RECORDS.test(name));
 }
 
 const NAMESPACE = '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10';
-/** Longest text of a memory, in bytes of UTF-8. */
+/** Longest text of a memory that the server accepts, in bytes of UTF-8. */
 const MAX_CONTENT_BYTES = 256 * 1024;
 
 /**
  * Makes a UUID (version 5) from names that together identify a record of a source. Equal names in the same order give
- * the same id, so that a second import adds nothing twice.
+ * the same id, so that a second import stores nothing twice.
  */
 export function idOf(...names: readonly string[]): string {
   return uuidv5(names.join('\n'), NAMESPACE);
 }
 
-/** Counts a part of something that is imported without it. */
+/**
+ * Counts the fields of a record that are not known, and therefore not imported. Empty fields do not count.
+ * @param within prefix of the names of the fields in the counts, such as `metadata.`
+ */
+export function passOverOthers(
+  context: ImportContext,
+  record: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  within = '',
+): void {
+  for (const [field, value] of Object.entries(record))
+    if (!known.includes(field) && !isEmpty(value)) context.passOver(within + field);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === null || value === undefined || value === '';
+}
+
+/** Counts a part that is lost, while the record to which it belongs is imported. */
 export function lose(context: ImportContext, part: string): void {
   context.read();
   context.skip(`${part} (what it belongs to is imported)`);
 }
 
-/** A time as `timeOf` reads it; one that cannot be read is counted, and none at all is not. */
+/**
+ * Converts a number of seconds or milliseconds, or a text in ISO 8601, to Unix ms. If the value cannot be read as a
+ * time, it counts the loss and returns undefined; null, undefined and '' are not counted.
+ */
 export function timeIn(context: ImportContext, value: unknown): number | undefined {
   const time = timeOf(value);
   if (time === undefined && value !== undefined && value !== null && value !== '') lose(context, 'a date that is none');
   return time;
 }
 
-/** A text on one line as `lineOf` makes it; one that is cut because it is too long is counted. */
+/**
+ * Returns a text on one line as `lineOf` does. Counts the loss if the text is longer than `most` UTF-16 code units, or
+ * the value is not a text.
+ */
 export function lineIn(context: ImportContext, value: unknown, most: number): string {
   const line = lineOf(value, most);
+  if (isOdd(value)) lose(context, 'a field that should be a text and is none');
   if (line.length === most && textOf(value).trim().length > most) lose(context, 'the end of a name that is too long');
   return line;
 }
 
-/** Tells why a text cannot be a memory; undefined if it can. */
+/** Returns why a text cannot be a memory (it is blank, or over 256 KiB); undefined if it can. */
 export function problemOf(content: string): string | undefined {
   if (content.trim() === '') return 'without text';
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) return 'longer than 256 KiB: use cairn ingest';
   return undefined;
 }
 
-/** The text of a value that should be one, well-formed; '' for any other. */
+/** Returns a string as well-formed Unicode, and a number in digits; '' for anything else. */
 export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value.toWellFormed() : '';
+  return typeof value === 'string' ? value.toWellFormed() : typeof value === 'number' ? String(value) : '';
 }
 
-/** A time in seconds, milliseconds or ISO 8601 as Unix ms; undefined if it is none. */
+/**
+ * Converts a number of seconds or milliseconds, or a text in ISO 8601, to Unix ms; undefined for anything else, and for
+ * a time outside of the years 1 to 9999. Numbers under 100 billion are seconds.
+ */
 export function timeOf(value: unknown): number | undefined {
   const ms =
     typeof value === 'number'
@@ -112,31 +154,47 @@ export function timeOf(value: unknown): number | undefined {
   return Number.isFinite(ms) && ms > -62_135_596_800_000 && ms < 253_402_300_800_000 ? ms : undefined;
 }
 
-/** Most tags of a memory, and the most characters of each. */
-const MOST_TAGS = 64;
+/** Greatest number of tags of a memory, and greatest length of each in UTF-16 code units. */
+const MAX_TAGS = 64;
 const TAG_CHARACTERS = 128;
 
-/** Names of a list that can be tags: at most 64, each once and of at most 128 characters; others are counted. */
+/**
+ * Returns names as tags: at most 64, each once and of at most 128 UTF-16 code units. What is cut or not a text is
+ * counted as lost. A text instead of a list is split at commas.
+ */
 export function tagsIn(context: ImportContext, value: unknown): string[] {
-  const whole = (Array.isArray(value) ? value : []).map((name) =>
+  const values: readonly unknown[] = Array.isArray(value) ? value : textOf(value).split(',');
+  if ((!Array.isArray(value) && isOdd(value)) || values.some(isOdd)) lose(context, 'a tag that is no text');
+  const whole = values.map((name) =>
     textOf(name)
       .replaceAll(/\p{Cc}/gu, ' ')
       .trim(),
   );
   const names = [...new Set(whole)].filter((name) => name !== '');
-  const tags = [...new Set(names.map((name) => name.slice(0, TAG_CHARACTERS).toWellFormed()))].slice(0, MOST_TAGS);
-  names.slice(MOST_TAGS).forEach(() => lose(context, `a tag beyond the first ${MOST_TAGS}`));
+  const tags = [...new Set(names.map((name) => name.slice(0, TAG_CHARACTERS).toWellFormed()))].slice(0, MAX_TAGS);
+  names.slice(MAX_TAGS).forEach(() => lose(context, `a tag beyond the first ${MAX_TAGS}`));
   if (names.some((name) => name.length > TAG_CHARACTERS)) lose(context, 'the end of a tag that is too long');
   return tags;
 }
 
-/** Longest metadata, in bytes of JSON. */
-const METADATA_BYTES = 16_000;
-/** Most levels of lists and objects that the server takes in metadata and in the value of an item. */
-const MOST_LEVELS = 64;
+/** Tells whether a value is present and cannot be read as a text. */
+function isOdd(value: unknown): boolean {
+  return !['string', 'number', 'undefined'].includes(typeof value) && value !== null;
+}
 
-/** What can be metadata. Cairn has a meaning of its own for `sector`, so that of the source has another name. */
+/** Greatest size of metadata that is imported, in bytes of JSON. */
+const METADATA_BYTES = 16_000;
+/** Greatest number of levels of lists and objects that the server accepts in metadata and in the value of an item. */
+const MAX_LEVELS = 64;
+
+/**
+ * Returns the fields of a value as metadata. If they have more than 64 levels or 16,000 bytes of JSON, or the value is
+ * not an object, counts the loss and returns {}. The source's field `sector` is renamed to `source_sector`, since Cairn
+ * gives `sector` a meaning of its own.
+ */
 export function metadataOf(context: ImportContext, value: unknown): Readonly<Record<string, unknown>> {
+  if (Array.isArray(value) || (typeof value !== 'object' && value !== undefined && value !== ''))
+    lose(context, 'metadata that is no object');
   const renamed = Object.entries(fieldsOf(value)).map(
     ([name, one]) => [name === 'sector' ? 'source_sector' : name, one] as const,
   );
@@ -147,15 +205,15 @@ export function metadataOf(context: ImportContext, value: unknown): Readonly<Rec
   return {};
 }
 
-/** Whether a value has more than `levels` levels of lists and objects, as one that contains itself has. */
-export function isTooDeep(value: unknown, levels = MOST_LEVELS): boolean {
+/** Tells whether a value has more than `levels` levels of lists and objects; true for one that contains itself. */
+export function isTooDeep(value: unknown, levels = MAX_LEVELS): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1));
 }
 
 /**
- * The text of a value on one line: each run of control characters and white space becomes one blank, and what is beyond
- * `most` UTF-16 units is cut. '' for what is no text.
+ * Returns the text of a value on one line: each run of control characters and white space becomes one space, and what
+ * exceeds `most` UTF-16 code units is cut. It is '' for a value that is not a text or a number.
  */
 export function lineOf(value: unknown, most: number): string {
   return textOf(value)
@@ -165,7 +223,7 @@ export function lineOf(value: unknown, most: number): string {
     .toWellFormed();
 }
 
-/** Returns an object's own fields; an empty object for anything else. */
+/** Returns the own fields of an object; an empty object for anything else. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

@@ -1,4 +1,4 @@
-/** Records of other memory services: mem0, Zep, LangGraph stores, and the official memory server of MCP. */
+/** Import formats of other memory services: mem0, Zep, LangGraph stores, and the official memory server of MCP. */
 import { jsonItems } from '../json-items.ts';
 import {
   fieldsOf,
@@ -13,29 +13,24 @@ import {
   lose,
   metadataOf,
   OPENMEMORY_RECORDS,
+  passOverOthers,
   problemOf,
   tagsIn,
   textOf,
   timeIn,
 } from './format.ts';
 
-/** Fields of an outer object that hold records, in replies of APIs. */
+/** Fields of an object around a list of records, as in replies of APIs. */
 const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
-/** An outer object with such a field, behind fields that are neither lists nor objects. */
+/** Matches the beginning of an object with such a field, after fields that are neither lists nor objects. */
 const OUTER_OBJECT = new RegExp(`^\\s*\\{(?:[^[{]*,)?\\s*"(?:${LISTS.join('|')})"\\s*:\\s*\\[`);
 
 type ForeignRecord = Readonly<Record<string, unknown>>;
 
-/** Counts the fields of a record that are not imported. */
-function passOverOthers(context: ImportContext, record: ForeignRecord, known: readonly string[]): void {
-  const isEmpty = (value: unknown) => value === null || value === undefined || value === '';
-  for (const [field, value] of Object.entries(record))
-    if (!known.includes(field) && !isEmpty(value)) context.passOver(field);
-}
-
 /**
- * The records of all files: lines of JSON, a list, or an object with a list.
- * @param knownOf names of the fields of a record that are imported
+ * Yields the records of all files. A file has lines of JSON, a list, or an object with a list. Other files of an
+ * archive are counted as skipped.
+ * @param knownOf returns the names of the fields of a record that are imported; others are counted
  */
 async function* recordsOf(
   context: ImportContext,
@@ -69,7 +64,7 @@ async function* recordsOf(
 
 const RECORDS = /\.(json|jsonl|ndjson)$/;
 
-/** Makes a memory of a record; tells the context why not if it cannot be one. */
+/** Yields the line of a memory. If its text cannot be a memory, counts it as skipped and yields nothing. */
 function* memoryOf(context: ImportContext, line: ForeignLine & { readonly content: string }): Generator<ForeignLine> {
   const problem = problemOf(line.content);
   if (problem === undefined) yield line;
@@ -78,14 +73,16 @@ function* memoryOf(context: ImportContext, line: ForeignLine & { readonly conten
 
 const MEM0_FIELDS = [...['id', 'user_id', 'run_id', 'categories', 'metadata', 'state', 'created_at', 'updated_at']];
 
-/** The first of several fields that a record has: services renamed them, and some replies have both. */
+/**
+ * Returns the first of these field names that has a text in the record; the first name if none has. Services renamed
+ * fields, and some replies have both.
+ */
 function firstOf(record: ForeignRecord, names: readonly string[]): string {
   return names.find((name) => textOf(record[name]) !== '') ?? names[0]!;
 }
 
 export const mem0: ImportFormat = {
   name: 'mem0',
-  title: "records of mem0, as its API lists them, or the ZIP of mem0's OpenMemory",
   detect: ({ head, names }) =>
     isOpenMemory(names) || (/"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head)),
   async *lines(context) {
@@ -128,7 +125,6 @@ const ZEP_SESSION_FIELDS = ['session_id', 'user_id', 'messages'];
 
 export const zep: ImportFormat = {
   name: 'zep',
-  title: 'sessions of Zep with their messages, as its API returns them',
   detect: ({ head }) => /"messages"\s*:/.test(head) && /"(session_id|role_type)"\s*:/.test(head),
   async *lines(context) {
     const isSession = (record: ForeignRecord) => Array.isArray(record['messages']);
@@ -176,12 +172,12 @@ const LANGGRAPH_FIELDS = ['namespace', 'key', 'value', 'created_at', 'createdAt'
 
 export const langgraph: ImportFormat = {
   name: 'langgraph',
-  title: 'items of a LangGraph store: namespace, key, value',
   detect: ({ head }) => /"namespace"\s*:\s*\[/.test(head) && /"key"\s*:/.test(head),
   async *lines(context) {
     for await (const record of recordsOf(context, () => LANGGRAPH_FIELDS)) {
       context.read();
-      const labels = Array.isArray(record['namespace']) ? record['namespace'].map((label) => lineOf(label, 256)) : [];
+      const path = record['namespace'];
+      const labels = (Array.isArray(path) ? path : labelsOf(path)).map((label) => lineOf(label, 256));
       const [key, value] = [lineOf(record['key'], 256), record['value'] ?? null];
       const namespace = labels.map((label) => label.replaceAll('.', '_')).join('.');
       if (key === '' || labels.includes('') || namespace.length > 512) {
@@ -211,7 +207,15 @@ export const langgraph: ImportFormat = {
   },
 };
 
-/** The texts and numbers in a value, each with its key, as an item's searched text has them. */
+/**
+ * Returns the labels of a namespace that is a text, as in LangGraph's HTTP API, which joins them by dots; an empty
+ * list, which is the root, if there is none.
+ */
+function labelsOf(namespace: unknown): readonly unknown[] {
+  return namespace === undefined || namespace === null || namespace === '' ? [] : textOf(namespace).split('.');
+}
+
+/** Returns the texts and numbers in a value, each after its key, as in the searched text of an item. */
 function textsOf(value: unknown, key = ''): string[] {
   if (typeof value === 'string' || typeof value === 'number') return [`${key === '' ? '' : `${key}: `}${value}`];
   if (Array.isArray(value)) return value.flatMap((one) => textsOf(one, key));
@@ -220,10 +224,13 @@ function textsOf(value: unknown, key = ''): string[] {
 
 const GRAPH_FIELDS = ['type', 'name', 'entityType', 'observations', 'from', 'to', 'relationType'];
 
-/** The knowledge graph of the official memory server: an observation becomes a memory, a relation a link. */
+/**
+ * The format of the knowledge graph of MCP's official memory server. Each entity becomes a memory. Each observation
+ * becomes a memory with a link to that of its entity. Each relation becomes a memory, and also a link if both of its
+ * entities are in the import and differ.
+ */
 export const serverMemory: ImportFormat = {
   name: 'server-memory',
-  title: 'memory.jsonl of the official memory server of MCP',
   detect: ({ head }) => /"entityType"\s*:|"relationType"\s*:/.test(head),
   async *lines(context) {
     const userId = context.userId ?? '';
@@ -233,11 +240,11 @@ export const serverMemory: ImportFormat = {
     const names = new Set<string>();
     for await (const record of recordsOf(context, () => GRAPH_FIELDS)) {
       context.read();
-      const name = lineOf(record['name'], 128);
+      const name = lineIn(context, record['name'], 128);
       if (record['type'] === 'relation') {
-        const [from, to] = [lineOf(record['from'], 128), lineOf(record['to'], 128)];
+        const [from, to] = [lineIn(context, record['from'], 128), lineIn(context, record['to'], 128)];
         relations.push({ type: 'link', src: entity(from), dst: entity(to), link_type: 'mentions', from, to });
-        const content = `${from} ${lineOf(record['relationType'], 256)} ${to}`;
+        const content = `${from} ${lineIn(context, record['relationType'], 256)} ${to}`;
         yield* memoryOf(context, {
           type: 'memory',
           id: idOf('server-memory', userId, 'relation', content),
@@ -253,10 +260,11 @@ export const serverMemory: ImportFormat = {
         continue;
       }
       names.add(name);
-      const type = lineOf(record['entityType'], 128);
+      const type = lineIn(context, record['entityType'], 128);
       const shared = { type: 'memory', user_id: userId, memory_type: type || null, entities: [name] } as const;
       yield { ...shared, id: entity(name), content: type === '' ? name : `${name} (${type})` };
-      for (const observation of Array.isArray(record['observations']) ? record['observations'] : []) {
+      const { observations = [] } = record;
+      for (const observation of Array.isArray(observations) ? observations : [observations]) {
         const content = textOf(observation);
         const id = idOf('server-memory', userId, 'observation', name, content);
         const said = [...memoryOf(context, { ...shared, id, title: name, content })];

@@ -1,13 +1,17 @@
 import { Readable } from 'node:stream';
 import { linesOf } from '../../api/lines.ts';
 import type { Problem } from '../../api/schemas/problem.ts';
+import { redirectOf } from '../../client/send.ts';
 import type { ServerFinder } from './find-server.ts';
 
-/** The endpoint `/mcp` of a server. */
+/**
+ * Sends messages to the endpoint `/mcp` of a running server. If a request gets no reply, it finds the server again and
+ * sends the message once more.
+ */
 export interface McpEndpoint {
   /**
-   * Sends a message and yields what comes back, each a message as one line of JSON; nothing for a notification.
-   * @throws Error with a message of one line if no answer comes, or a refusal that is none of the protocol
+   * Sends a message and yields the answers, each as one line of JSON; none for a notification.
+   * @throws Error with a message of one line if no answer comes, or a refusal that is not a message of the protocol
    */
   exchange(
     message: string,
@@ -18,25 +22,30 @@ export interface McpEndpoint {
 
 export interface McpEndpointOptions {
   readonly finder: ServerFinder;
-  /** The address that the finder returned first. */
+  /** The address that `finder` returned first. */
   readonly address: string;
   /** Path of the endpoint below the address, with its query string and without a slash at its start. */
   readonly target: string;
   readonly key: string | undefined;
 }
 
-/** Longest message that is passed on, in bytes: the server takes 1 MiB, and its answers may be longer. */
+/** Longest message that is passed on, in bytes. The server accepts 1 MiB, and its answers may be longer. */
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+/** The server sends the request to another address, to which the key does not go. */
+class RedirectError extends Error {}
 
 export function createMcpEndpoint({ finder, address: first, target, key }: McpEndpointOptions): McpEndpoint {
   let address = first;
   const authorization = key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` };
 
   async function post(body: string, headers: object, signal: AbortSignal): Promise<Response> {
-    return fetch(new URL(target, address.endsWith('/') ? address : `${address}/`), {
+    const url = new URL(target, address.endsWith('/') ? address : `${address}/`);
+    const response = await fetch(url, {
       method: 'POST',
       body,
       signal,
+      redirect: 'manual',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
@@ -44,12 +53,16 @@ export function createMcpEndpoint({ finder, address: first, target, key }: McpEn
         ...headers,
       },
     });
+    const redirect = redirectOf(response, url.href);
+    if (redirect === undefined) return response;
+    await response.body?.cancel();
+    throw new RedirectError(redirect);
   }
 
   return {
     async *exchange(message, headers, signal) {
       const response = await post(message, headers, signal).catch(async (error: unknown) => {
-        if (signal.aborted) throw error;
+        if (signal.aborted || error instanceof RedirectError) throw error;
         // The server may have ended with the client that started it. Tools may be called again without harm.
         address = await finder.find();
         return post(message, headers, signal);
@@ -64,7 +77,7 @@ export function createMcpEndpoint({ finder, address: first, target, key }: McpEn
   };
 }
 
-/** Yields the data of each event of a stream, which is one message of JSON-RPC. */
+/** Yields the data of each event of a stream; each is one message of JSON-RPC. */
 async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<string, void, void> {
   for await (const lines of linesOf(Readable.fromWeb(body), { maxBytes: MAX_MESSAGE_BYTES })) {
     for (const { bytes } of lines) {
@@ -74,7 +87,7 @@ async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<st
   }
 }
 
-/** Puts a refusal of the server, which is none of the protocol, into one line. */
+/** Returns a refusal of the server that is not a message of the protocol as one line. */
 function refusalOf(status: number, body: string): string {
   try {
     const { detail } = JSON.parse(body) as Partial<Problem>;

@@ -7,27 +7,33 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, readConfig } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 
-/** The server that a bridge talks to. */
+/** Finds, and if necessary starts, the server with which a bridge exchanges messages. */
 export interface ServerFinder {
   /**
-   * Returns the address of a server that answers: the one that is named, else one on this machine, which is started if
-   * there is none.
+   * Returns the address of a server that answers: the named one, or else one on this machine, which is started if there
+   * is none.
    * @throws CliError if the named server does not answer, or none can be started
    */
   find(): Promise<string>;
-  /** Stops the server that was started here, if any, and waits until it has ended. */
+  /** Stops the server that this process started, if any, and waits until it has ended. */
   stop(): Promise<void>;
 }
 
 const LAUNCHER = path.resolve(import.meta.dirname, '../../../bin/cairn.cjs');
-/** Longest time that a server may take to answer whether it is one, ms. */
+/** Longest wait for the answer to whether an address is that of a Cairn server (ms). */
 const HEALTH_MS = 2_000;
-/** Time in which a server must have started, ms. */
+/** Longest time in which a server must have started (ms). */
 const START_MS = 30_000;
-/** Pause before the data folder is looked at again while another process starts its server there, ms. */
+/**
+ * Pause before another attempt to start a server while another process may be starting one on the same data folder
+ * (ms).
+ */
 const RETRY_MS = 200;
 
-/** @param named address from `--url` or `CAIRN_URL`; undefined for a server on this machine */
+/**
+ * Makes a finder.
+ * @param named address from `--url` or `CAIRN_URL`; undefined for a server on this machine
+ */
 export function createServerFinder(named: string | undefined, environment: NodeJS.ProcessEnv): ServerFinder {
   if (named !== undefined) {
     return {
@@ -42,9 +48,9 @@ export function createServerFinder(named: string | undefined, environment: NodeJ
 }
 
 /**
- * Finds the server at OM_PORT, or the one that another bridge started for the same data folder, or starts one at a free
- * port. One process at a time may use a data folder, so bridges share the server of the first and leave its address in
- * a file beside the data.
+ * Makes a finder of the server at OM_PORT, or of the one that another bridge started for the same data folder; if
+ * neither answers, it starts one at a free port. One process at a time may use a data folder, so bridges share the
+ * server that the first of them started, and find its address in a file beside the data.
  */
 function createLocalFinder(environment: NodeJS.ProcessEnv): ServerFinder {
   let started: Started | undefined;
@@ -83,6 +89,7 @@ async function isCairn(url: string): Promise<boolean> {
   try {
     const response = await fetch(new URL('health', url.endsWith('/') ? url : `${url}/`), {
       signal: AbortSignal.timeout(HEALTH_MS),
+      redirect: 'error',
     });
     const health = (await response.json()) as { readonly ok?: unknown; readonly embedding?: unknown } | null;
     return health?.ok === true && health.embedding !== undefined;
@@ -107,7 +114,8 @@ interface Started {
 
 /**
  * Starts the whole service as a process of its own, since its threads log to standard output, which belongs to the
- * protocol here. Its log goes to standard error. It ends with this process, however that ends.
+ * protocol here. Its log goes to standard error. It ends with this process, even if that is killed.
+ * @returns the server, or the reason why it did not start
  */
 async function startServer(config: Config, environment: NodeJS.ProcessEnv): Promise<Started | { problem: string }> {
   const child = spawn(process.execPath, [LAUNCHER, 'serve'], {
@@ -135,8 +143,10 @@ async function startServer(config: Config, environment: NodeJS.ProcessEnv): Prom
 }
 
 /**
- * Waits for the line in which a server says where it listens, or for its end and what it said about that.
+ * Waits until a server logs the address at which it listens, or ends, or 30 s have passed; in the last two cases it is
+ * killed.
  * @param isShown whether its log goes to standard error
+ * @returns the address, or the reason why there is none
  */
 async function readAddress(
   child: ChildProcess,

@@ -1,6 +1,6 @@
-/** Messages of the Model Context Protocol between lines of standard input and requests of HTTP. */
+/** Reads and makes messages of the Model Context Protocol, for passing them between standard input and HTTP. */
 
-/** Key under which a message of the revision 2026-07-28 names its revision. */
+/** Key in `_meta` under which a message of the revision 2026-07-28 names its revision. */
 const REVISION_KEY = 'io.modelcontextprotocol/protocolVersion';
 /** Parameter that the header `Mcp-Name` repeats, by method. */
 const NAMED_BY: Readonly<Record<string, string>> = {
@@ -10,8 +10,9 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes the headers that a message needs over HTTP, where they repeat parts of its body.
- * @param negotiated revision that a handshake has settled, for clients of 2025; undefined before it
+ * Makes the headers that a message needs over HTTP, which repeat parts of its body. They are empty for a client of 2025
+ * before its handshake.
+ * @param negotiated revision on which a handshake has agreed, for clients of 2025; undefined before it
  */
 export function headersOf(message: unknown, negotiated: string | undefined): Record<string, string> {
   const { method, params } = fieldsOf(message);
@@ -25,12 +26,12 @@ export function headersOf(message: unknown, negotiated: string | undefined): Rec
   };
 }
 
-/** True for the message with which a client of 2025 begins. */
+/** Tells whether a message is `initialize`, with which a client of 2025 begins. */
 export function isHandshake(message: unknown): boolean {
   return fieldsOf(message)['method'] === 'initialize';
 }
 
-/** Returns the revision that the answer to a handshake settles; undefined for an error. */
+/** Returns the revision on which the answer to a handshake agrees; undefined for an error. */
 export function revisionSettledBy(reply: unknown): string | undefined {
   const revision = fieldsOf(fieldsOf(reply)['result'])['protocolVersion'];
   return typeof revision === 'string' ? revision : undefined;
@@ -48,7 +49,10 @@ export function requestId(message: unknown): string | number | undefined {
   return method !== undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined;
 }
 
-/** Makes an error of JSON-RPC. */
+/**
+ * Makes an error of JSON-RPC as a line of JSON.
+ * @param id id of the request; undefined if it is not known, which becomes null
+ */
 export function errorReply(id: string | number | undefined, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message } });
 }
@@ -57,7 +61,10 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** Writes a value as a header may hold it: other texts than plain ASCII in base64, marked as the protocol asks. */
+/**
+ * Returns a value as a header may contain it: plain ASCII as it is, any other text in base64, marked as the protocol
+ * requires.
+ */
 function headerValue(text: string): string {
   const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text);
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;

@@ -3,7 +3,10 @@ import { ROLES } from '../../engine/for-options.ts';
 import type { KeyOptions } from '../commands/keys.ts';
 import { collect, integer, onTenant, overHttp } from '../options.ts';
 
-/** Adds the commands on tenants, their keys and limits, the audit log, and models on this machine. */
+/**
+ * Adds the commands about tenants, their keys, limits, privacy policy, audit log and receipts, and about models on this
+ * machine.
+ */
 export function addAccessCommands(program: Command): void {
   program.commandsGroup('Operation (on the files that OM_DB_PATH names)');
   addTenants(program);

@@ -1,8 +1,8 @@
-/** Commands for all data of a tenant: its export and import. */
+/** Commands that export and import all data of a tenant. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { collect, overHttp } from '../options.ts';
 
-/** Declares `cairn export` and `cairn import`. */
+/** Adds the commands `cairn export` and `cairn import`. */
 export function addDataCommands(program: Command): void {
   overHttp(program, 'export')
     .description('write memories, documents and links into a file; needs an admin key')

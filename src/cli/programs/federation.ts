@@ -4,7 +4,7 @@ import { overHttp } from '../options.ts';
 
 const JSON_LINE = 'print the reply as JSON';
 
-/** Adds the commands on the servers that questions of a running server may be sent to. */
+/** Adds the commands about other servers to which queries of a running server may be sent. */
 export function addFederationCommands(program: Command): void {
   const federation = program.command('federation').description('other Cairn servers that questions may name');
   overHttp(federation, 'list', { isDefault: true })

@@ -17,6 +17,13 @@ export function addFileCommands(program: Command): void {
     .option('--yes', 'confirm that you mean it')
     .action(async (file: string, options: object) => (await import('../commands/restore.ts')).restore(file, options));
   program
+    .command('move')
+    .description('move all tenants into a PostgreSQL database, or back into files; every service must be stopped')
+    .requiredOption('--to <place>', 'postgres://…, or with OM_DATABASE_URL the path that OM_DB_PATH shall have')
+    .option('--tenant <id>', 'only this tenant, with its keys, settings and limits')
+    .option('--keep-source', 'leave the source open, such as for a trial')
+    .action(async (options: { to: string }) => (await import('../commands/move.ts')).move(options));
+  program
     .command('encrypt')
     .description('encrypt all stored data with the key of the settings; the server must be stopped')
     .action(async () => (await import('../commands/encryption.ts')).encrypt());

@@ -10,7 +10,7 @@ import type { EvalOptions } from '../commands/eval.ts';
 import { addReviewCommands } from './review.ts';
 import { asking, collect, integer, names, overHttp, parseObject, parsePast } from '../options.ts';
 
-/** Adds the commands on memories and documents of a running server. */
+/** Adds the commands about memories and documents of a running server. */
 export function addMemoryCommands(program: Command): void {
   program.commandsGroup('Memories (of a running server)');
   addReading(program);
@@ -21,7 +21,7 @@ export function addMemoryCommands(program: Command): void {
   addBulk(program);
 }
 
-/** One memory or question at a time. */
+/** Adds the commands that store, find, explain and list single memories. */
 function addReading(program: Command): void {
   overHttp(program, 'add')
     .description('store a memory')
@@ -82,7 +82,7 @@ function addReading(program: Command): void {
     );
 }
 
-/** What happened to memories. */
+/** Adds the commands that report changes of memories, and changes in the quality of answers. */
 function addHistory(program: Command): void {
   overHttp(program, 'diff')
     .description('tell what became known, was changed, replaced, contradicted and faded since a time')
@@ -105,7 +105,7 @@ function addHistory(program: Command): void {
     );
 }
 
-/** Answers that were given, and what is learned from them. */
+/** Adds the commands about earlier answers. */
 function addRecalls(program: Command): void {
   overHttp(program, 'recalls')
     .description('list answers that were given, newest first')
@@ -139,7 +139,7 @@ function addLearning(program: Command): void {
     .action(async (options: LearnOptions) => (await import('../commands/learn.ts')).learn(options));
 }
 
-/** Many memories or documents. */
+/** Adds the commands about many memories or documents at once. */
 function addBulk(program: Command): void {
   addDataCommands(program);
   overHttp(program, 'ingest')

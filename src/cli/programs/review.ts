@@ -3,7 +3,7 @@ import type { FadingOptions } from '../commands/fading.ts';
 import type { PairOptions } from '../commands/pairs.ts';
 import { fraction, integer, overHttp, parseDay, parseRates } from '../options.ts';
 
-/** Adds the commands on memories that want somebody's eye. */
+/** Adds the commands that list memories for a person to review: contradictions, duplicates, and those that fade. */
 export function addReviewCommands(program: Command): void {
   overHttp(program, 'contradictions')
     .description('list pairs of memories that are proposed to contradict each other, the latest first')

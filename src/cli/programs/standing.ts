@@ -6,9 +6,11 @@ import { fraction, overHttp, parseObject } from '../options.ts';
 
 const JSON_LINE = 'print the reply as JSON';
 
-/** Adds the commands on standing queries and webhooks of a running server. */
+/** Adds the commands about standing queries and webhooks of a running server. */
 export function addStandingCommands(program: Command): void {
-  const standing = program.command('standing').description('questions whose later answers are told of');
+  const standing = program
+    .command('standing')
+    .description('questions: you are told, once, of each memory that answers one from now on');
   overHttp(standing, 'list', { isDefault: true })
     .description('list standing queries, newest first')
     .option('--user <id>', 'only those about this user')

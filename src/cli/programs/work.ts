@@ -5,7 +5,7 @@ import { addFederationCommands } from './federation.ts';
 import { addConsolidationCommands } from './consolidations.ts';
 import { addStandingCommands } from './standing.ts';
 
-/** Adds the commands on the background work of a running server. */
+/** Adds the commands about the background work of a running server, its activity, settings and events. */
 export function addWorkCommands(program: Command): void {
   addEmbeddingCommands(program);
 

@@ -3329,7 +3329,7 @@ export type TextReceipt = {
   readonly sha256: string | null;
   /** SHA-256 of what the memories hold now, which `/content` sends. */
   readonly held_sha256: string;
-  /** Whether every character is held or named in `omissions`, and what is held is what was read. */
+  /** Whether every character is held (or is a blank of `no_text`), and what is held is what was read. */
   readonly complete: boolean;
   /** Chunks that are new. */
   readonly stored: number;
@@ -3890,7 +3890,7 @@ export type ReadLogInput = {
   readonly id: string;
   /** The user who owns the log; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
-  /** Most items on the page, which has at most 1 MiB of them. */
+  /** Most items on the page, which has at most 1 MiB of them, counted as for a query. */
   readonly limit?: number | undefined;
   /** Only items before this position: the `next` of the last page. */
   readonly before?: number | undefined;
@@ -5626,6 +5626,8 @@ export type GetErasureReply = {
   readonly word_hashes: readonly string[];
   /** Salted hashes of phrases of four words, at most 1,024. */
   readonly phrase_hashes: readonly string[];
+  /** Hash of the id under the salt, by which a wrong salt is known; null while the delete runs. */
+  readonly salt_hash: string | null;
 };
 export type ListTenantsReply = {
   readonly items: readonly {

@@ -4,11 +4,11 @@ import { createTurnMemory, endsTurn, type TurnMemoryOptions } from '../turn-memo
 export interface WithCairnOptions extends TurnMemoryOptions {
   /** The user whose memories are recalled and stored. */
   readonly userId: string;
-  /** The conversation that stored messages belong to. */
+  /** The conversation to which stored messages belong; by default they belong to none. */
   readonly sessionId?: string | undefined;
 }
 
-/** The parameters of a call of the model, as far as they are looked at. */
+/** Parameters of a call of the model, with the fields that are used here. */
 interface CallParams {
   readonly prompt: PromptMessage[];
   readonly abortSignal?: AbortSignal | undefined;
@@ -41,13 +41,14 @@ export interface CairnMiddleware {
   }) => Promise<Result>;
 }
 
-/** Most turns whose recall is kept for further calls of the model. */
+/** Greatest number of turns whose recall is kept for later calls of the model in the same turn. */
 const MAX_KEPT = 100;
 
 /**
- * Gives a model a memory. Before it is called, what belongs to the user's last message is recalled, once a turn, and
- * put before that message. After the reply that ends the turn, what was said is stored in the background. A failure of
- * either stops no call.
+ * Makes a middleware that gives a model a memory. Before a call, memories that help to answer the user's last message
+ * are recalled, once a turn, and inserted before that message. After the reply that ends the turn, the user's message
+ * is stored in the background; `capture` can add the reply, or store nothing. If a recall or store fails, the model is
+ * called all the same.
  * @example wrapLanguageModel({ model, middleware: withCairn({ client, userId: 'ana', sessionId: 'chat-7' }) })
  */
 export function withCairn(options: WithCairnOptions): CairnMiddleware {
@@ -77,8 +78,8 @@ export function withCairn(options: WithCairnOptions): CairnMiddleware {
 }
 
 /**
- * Recalls once a turn. A prompt that ends in a message of the user begins a turn; in the calls after it, results of
- * tools follow that message, and what was recalled for it is used again.
+ * Makes a function that recalls once a turn. A prompt that ends with a message of the user begins a turn and makes a
+ * new recall. In later calls of the turn, results of tools follow that message, and the same recall is used again.
  */
 function keepRecalls(
   recall: (asked: string, signal: AbortSignal | undefined) => Promise<string>,
@@ -97,7 +98,10 @@ function keepRecalls(
   };
 }
 
-/** Passes the parts of a stream on and tells of the text when the model has finished. */
+/**
+ * Makes a transform that passes a model's stream on unchanged, and calls `onFinish` with the whole text when the model
+ * has finished.
+ */
 function listen(onFinish: (answer: string, finishReason: FinishReason) => void): TransformStream<unknown, unknown> {
   const blocks = new Map<string, string>();
   return new TransformStream({

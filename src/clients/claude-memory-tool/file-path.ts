@@ -1,12 +1,12 @@
-/** A path below `/memories`, as the names of its folders and its file. */
+/** A path below `/memories`, as the list of the names of its folders and, last, its file. */
 export type Names = readonly string[];
 
 const ROOT = '/memories';
 
 /**
- * Reads a path.
- * @returns the names below `/memories`; none for `/memories` itself
- * @throws Error for a path that is not below `/memories`
+ * Splits a path into its names.
+ * @returns the names below `/memories`; an empty list for `/memories` itself
+ * @throws Error if the path is not below `/memories`, or has a name such as `..` or one with a backslash
  */
 export function namesIn(path: string): Names {
   if (path !== ROOT && !path.startsWith(`${ROOT}/`)) throw new Error(`Path must start with ${ROOT}, got: ${path}`);
@@ -21,13 +21,16 @@ export function pathOf(names: Names): string {
   return [ROOT, ...names].join('/');
 }
 
-/** The namespace of a folder: a label for each name, behind `memories`. What a label must not hold is escaped. */
+/**
+ * Returns the namespace of a folder: `memories`, then one label for each folder's name. Characters that a label must
+ * not contain are escaped.
+ */
 export function namespaceOf(folders: Names): string {
   const labels = folders.map((name) => encodeURIComponent(name).replaceAll('.', '%2E').replaceAll('*', '%2A'));
   return ['memories', ...labels].join('.');
 }
 
-/** The folder of a namespace. */
+/** Returns the names of the folders that a namespace stands for: the reverse of `namespaceOf`. */
 export function foldersIn(namespace: string): Names {
   return namespace.split('.').slice(1).map(decodeURIComponent);
 }

@@ -14,8 +14,9 @@ export interface CairnMemoryFilesOptions {
 }
 
 /**
- * A handler for each command of the tool, as `betaMemoryTool` of `@anthropic-ai/sdk` takes them. A handler returns the
- * text of the tool's result, and throws an Error whose message belongs into a result with `is_error`.
+ * One handler for each command of the tool, as `betaMemoryTool` of `@anthropic-ai/sdk` takes them. A handler returns
+ * the text of the tool's result. If the command fails it throws an Error, whose message belongs into a result with
+ * `is_error`.
  */
 export interface CairnMemoryFiles {
   view(command: { path: string; view_range?: number[] }): Promise<string>;
@@ -26,12 +27,13 @@ export interface CairnMemoryFiles {
   rename(command: { old_path: string; new_path: string }): Promise<string>;
 }
 
-/** Lines before and after a change that are shown. */
+/** Number of lines that are shown before and after a change. */
 const SURROUNDING_LINES = 2;
 
 /**
- * Keeps the files of Claude's memory tool as items of a user: the folder is the namespace, below `memories`, and the
- * name of the file is the key. Queries of the user find their texts. A file is changed only if it is as it was read.
+ * Keeps the files of Claude's memory tool as items of a user. The folder becomes the namespace, below `memories`, and
+ * the file's name the key. Queries of the user find the texts of the files. A file is only changed if it is still as it
+ * was read.
  * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
  */
 export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {
@@ -117,7 +119,7 @@ interface FoundFile {
   readonly version: number;
 }
 
-/** Most files that a listing looks at. */
+/** Greatest number of files that a listing reads; further files are not listed. */
 const MAX_LISTED = 1_000;
 
 function filesOf({ client, userId }: CairnMemoryFilesOptions) {
@@ -183,7 +185,7 @@ async function orMissing<Value>(reply: Promise<Value>): Promise<Value | undefine
   }
 }
 
-/** The text of an item; an item that another program put there may be no text. */
+/** Returns the text of an item. If another program stored a value that is not a string, it is its JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }

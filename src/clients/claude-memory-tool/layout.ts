@@ -1,4 +1,4 @@
-/** How files and folders are shown to the model, in the words of the tool's documentation. */
+/** Lays out files and folders for the model, in the words of the tool's documentation. */
 import { foldersIn, pathOf, type Names } from './file-path.ts';
 
 export interface File {
@@ -7,15 +7,18 @@ export interface File {
   readonly text: string;
 }
 
-/** Levels below a folder that its listing shows. */
+/** Number of levels below a folder that its listing shows. */
 const LEVELS = 2;
-/** Width of a line's number; it is followed by a tab. */
+/** Width of a line's number, in characters; a tab follows it. */
 const NUMBER_WIDTH = 6;
 
 // Edge runtimes have no `Buffer`.
 const encoder = new TextEncoder();
 
-/** Lists the files and folders up to two levels below a folder, with their sizes; hidden ones are left out. */
+/**
+ * Lists a folder and the files and folders up to two levels below it, by path, each with its size in UTF-8 bytes. Names
+ * that begin with a dot, and `node_modules`, are left out.
+ */
 export function listingOf(folder: Names, files: readonly File[]): string {
   const sizes = new Map([[pathOf(folder), 0]]);
   for (const { namespace, name, text } of files) {
@@ -42,8 +45,9 @@ function sizeOf(bytes: number): string {
 }
 
 /**
- * Lines with their numbers.
- * @param range the first and the last line, counted from 1; an end of -1 is the end of the file. All lines by default
+ * Joins lines, each after its number and a tab.
+ * @param range numbers of the first and last line to show, counted from 1; -1 as the last is the end of the file. By
+ *   default all lines are shown
  */
 export function numbered(lines: readonly string[], [first = 1, last = -1]: readonly number[] = []): string {
   const from = Math.max(first, 1) - 1;

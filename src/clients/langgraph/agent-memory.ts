@@ -5,31 +5,34 @@ import { checkUser } from '../check-user.ts';
 import { queryText } from '../query-text.ts';
 import { warn } from '../warn.ts';
 
-/** What the middleware reads of an agent's runtime. */
+/** The part of an agent's runtime that the middleware uses. */
 interface AgentRuntime {
   readonly context?: unknown;
   readonly configurable?: unknown;
 }
 
 export interface CairnMemoryOptions extends CairnOptions {
-  /** The user whose memories are recalled and stored, or how it follows from the agent's runtime. */
+  /** The user whose memories are recalled and stored, or a function that finds the user in the agent's runtime. */
   readonly userId: string | ((runtime: AgentRuntime) => string);
-  /** The conversation that stored memories belong to; by default the `thread_id` of the run, if it has one. */
+  /**
+   * The conversation to which stored memories belong, or a function that finds it. By default it is the `thread_id` of
+   * the run; without one, memories belong to no conversation.
+   */
   readonly sessionId?: string | ((runtime: AgentRuntime) => string) | undefined;
-  /** Most tokens of recalled memories in a prompt; 1,000 by default, and 0 recalls nothing. */
+  /** Greatest number of tokens of recalled memories in a prompt; 1,000 by default. With 0, nothing is recalled. */
   readonly recallTokens?: number | undefined;
-  /** Whose messages are stored after a run: those of the `user`, which is the default, of `both` sides, or `none`. */
+  /** Whose messages are stored after a run: those of the `user` (the default), of `both` sides, or of `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `k`. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * Told of a recall or a store that failed; the agent goes on without it. By default it becomes a warning of the
-   * process, or of the console where there is no process.
+   * Called with the error of a recall or store that failed; the agent goes on without it. By default the error becomes
+   * a warning of the process or, in edge runtimes without a process, of the console.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** What the middleware needs of a model's request. */
+/** The part of a model's request that the middleware uses. */
 interface ModelRequest {
   readonly messages: readonly BaseMessage[];
   readonly systemMessage: SystemMessage;
@@ -47,13 +50,13 @@ export interface CairnMemory {
 }
 
 const DEFAULT_TOKENS = 1_000;
-/** Most turns of users whose recall is kept; an agent calls its model several times in one turn. */
+/** Greatest number of turns whose recall is kept; an agent calls its model several times in one turn. */
 const MAX_KEPT = 100;
 
 /**
- * Gives an agent of LangChain a memory: before each call of the model it recalls what belongs to the user's last
- * message and puts it behind the system message; after a run it stores what was said. A recall is made once a turn of
- * the user.
+ * Makes a middleware that gives an agent of LangChain a memory. Before each call of the model, memories that help to
+ * answer the user's last message are added to the system message; they are recalled once a turn. After a run, messages
+ * are stored as `capture` says. If a recall or store fails, the agent goes on.
  * @example createAgent({ model, tools, middleware: [createMiddleware(cairnMemory({ url, userId: 'ana' }))] })
  */
 export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
@@ -106,7 +109,7 @@ async function recall(
   return ids.length === 0 ? '' : text;
 }
 
-/** Names a turn: whose it is, and the message that began it. undefined for a message without an id. */
+/** Returns a key for a turn, made of its user, conversation and first message; undefined if the message has no id. */
 function turnKey(
   owner: { readonly user_id: string; readonly session_id?: string },
   message: BaseMessage | undefined,
@@ -116,7 +119,10 @@ function turnKey(
     : JSON.stringify([owner.user_id, owner.session_id, message.id, message.text]);
 }
 
-/** Recalls for the message of a turn; while the turn lasts, a message that has an id is asked about once. */
+/**
+ * Recalls memories for the user's message that began a turn; '' if there is none or it is blank. While the turn lasts,
+ * the recall of a message with an id is made once and kept, unless it fails.
+ */
 function recallOnce(
   kept: Map<string, Promise<string>>,
   { message, key }: { readonly message: BaseMessage | undefined; readonly key: string | undefined },
@@ -128,7 +134,7 @@ function recallOnce(
   const answer = ask(message.text);
   if (key !== undefined) {
     kept.set(key, answer);
-    // A failure is not kept: the next call of the model may have more luck.
+    // A failure is not kept, so that the next call of the model tries again.
     answer.catch(() => kept.delete(key));
     if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
   }
@@ -139,7 +145,10 @@ function lastOfUser(messages: readonly BaseMessage[]): BaseMessage | undefined {
   return messages.findLast((message) => message.type === 'human');
 }
 
-/** The messages of the last turn that are stored: the user's last message, and the answer to it. */
+/**
+ * Returns the messages of the last turn that are to be stored: the user's message and, for `both`, the last answer to
+ * it. Blank messages are left out.
+ */
 function turnOf(messages: readonly BaseMessage[], capture: 'user' | 'both'): BaseMessage[] {
   const start = messages.findLastIndex((message) => message.type === 'human');
   if (start === -1) return [];
@@ -159,7 +168,10 @@ function toMemory({ text, type, id }: BaseMessage) {
   };
 }
 
-/** Returns the user of a run. Throws TypeError for one that is no text: such a request would reach all users. */
+/**
+ * Returns the user of a run.
+ * @throws TypeError if it is not a string: a request without a user would reach the memories of all users
+ */
 function userOf({ userId }: CairnMemoryOptions, runtime: AgentRuntime): string {
   const user: unknown = typeof userId === 'string' ? userId : userId(runtime);
   checkUser(user);

@@ -9,18 +9,18 @@ import type { CairnOptions } from '../connection.ts';
 import { CairnStore } from './store.ts';
 
 export interface CairnChatHistoryOptions extends CairnOptions {
-  /** The conversation. */
+  /** Id of the conversation; it must not be empty. */
   readonly sessionId: string;
-  /** The user who owns the conversation; by default no particular user. */
+  /** The user who owns the conversation; by default it belongs to no user. */
   readonly userId?: string | undefined;
 }
 
-/** Most messages that are read or deleted at once. */
+/** Greatest number of messages that are read or deleted in one request. */
 const AT_ONCE = 500;
 
 /**
  * The messages of one conversation, kept by a Cairn server in the order in which they were added. Each message is an
- * item in the namespace `chat.<session>`, so that queries of its user find what was said.
+ * item in the namespace `chat.<session>`, and also a memory, so that queries of its user find it.
  */
 export class CairnChatHistory extends BaseListChatMessageHistory {
   override lc_namespace = ['cairn-memory', 'stores', 'message'];
@@ -75,7 +75,10 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
     return (this.#namespace ??= labelOf(this.#sessionId).then((label) => ['chat', label]));
   }
 
-  /** Keys sort by time, and of one history by order; the end keeps two histories of a conversation apart. */
+  /**
+   * Returns a key for the next message. Keys sort by time, and in one history object by the order of adding. A random
+   * end keeps apart the keys of two history objects of one conversation.
+   */
   #nextKey(): string {
     this.#added += 1;
     const [time, order] = [String(Date.now()).padStart(15, '0'), String(this.#added).padStart(9, '0')];
@@ -87,8 +90,9 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
 const MAX_LABEL = 128;
 
 /**
- * Makes a label of a namespace from any text: what a label must not hold is written as in a URL. Of a text that is too
- * long so, or no well-formed Unicode, the label has a hash; `=` keeps it apart from the label of every other text.
+ * Makes a label of a namespace from any text. Characters that a label must not contain are escaped as in a URL. If the
+ * label would be longer than 128 characters, or the text is not well-formed Unicode, the label is `sha256=` and a hash;
+ * no other label contains `=`.
  */
 async function labelOf(text: string): Promise<string> {
   const plain = text.isWellFormed() ? encodeURIComponent(text).replaceAll('.', '%2E') : undefined;

@@ -3,23 +3,27 @@ import { BaseRetriever, type BaseRetrieverInput } from '@langchain/core/retrieve
 import { connect, type CairnOptions, type Send } from '../connection.ts';
 
 export interface CairnRetrieverOptions extends CairnOptions, BaseRetrieverInput {
-  /** Only memories of this user; of all users by default. */
+  /** User whose memories are searched; those of all users by default. */
   readonly userId?: string | undefined;
-  /** Most documents; 8 by default. */
+  /** Greatest number of documents; that of the server, 8, by default. */
   readonly k?: number | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What the retriever reads of a match. */
+/**
+ * The fields of a match that become the id and the text of a document. All its other fields become the document's
+ * metadata.
+ */
 interface Match {
   readonly id: string;
   readonly content: string;
 }
 
 /**
- * A retriever of LangChain that asks a Cairn server. A document is a memory: its id, its text, and in its metadata
- * everything else that `POST /memory/query` says of a match, the `score` and the memory's own `metadata` among it.
+ * A retriever of LangChain that queries a Cairn server. Each memory found becomes a document with its id and text. The
+ * document's metadata are all other fields of the match in `POST /memory/query`, such as `score` and the memory's own
+ * `metadata`.
  */
 export class CairnRetriever extends BaseRetriever {
   static override lc_name() {

@@ -14,17 +14,17 @@ import {
 import { connect, type CairnOptions, type Send } from '../connection.ts';
 
 export interface CairnStoreOptions extends CairnOptions {
-  /** The user who owns all items of this store; by default no particular user. */
+  /** The user who owns all items of this store; by default they belong to no user. */
   readonly userId?: string | undefined;
-  /** Minutes until an item expires, counted from its last put or read; by default it stays. */
+  /** Minutes until an item expires, counted from its last put or read; by default items do not expire. */
   readonly ttl?: number | undefined;
-  /** Whether a read renews the lives of the items that it returns; true by default. */
+  /** Whether a read restarts the `ttl` of the items that it returns; true by default. */
   readonly refreshOnRead?: boolean | undefined;
 }
 
-/** Most requests of a batch that are under way at once. */
+/** Greatest number of requests of a batch that are in flight at once. */
 const AT_ONCE = 8;
-/** Most entries of one reply. */
+/** Greatest number of entries of one reply. */
 const PAGE = 1_000;
 
 /** An item as the server sends it. */
@@ -38,11 +38,9 @@ interface SentItem {
 }
 
 /**
- * A store of LangGraph whose items are kept by a Cairn server. Every item is a memory, too: it is classified, embedded,
- * linked and found by queries of its user.
- *
- * In a batch, reads see what was stored before the batch, and the last put of a key wins. Its puts are no transaction:
- * if one is refused, others may have been stored.
+ * A store of LangGraph whose items are kept by a Cairn server. Every item is also a memory: it is classified, embedded,
+ * linked and found by queries of its user. In a batch, reads see what was stored before the batch, and the last put of
+ * a key wins. A batch is not a transaction: if one put is refused, others may have been stored.
  */
 export class CairnStore extends BaseStore {
   readonly #send: Send;
@@ -58,7 +56,11 @@ export class CairnStore extends BaseStore {
     this.#reading = options.refreshOnRead === false ? { refresh_ttl: false } : {};
   }
 
-  /** @throws InvalidNamespaceError for a namespace that no store takes; CairnError for a request that was refused */
+  /**
+   * Runs operations and returns their results in order. Reads run first, then puts.
+   * @throws InvalidNamespaceError for a namespace that LangGraph forbids; TypeError for a filter with an undefined
+   *   value; CairnError for a request that the server refused
+   */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const puts = new Map<string, PutOperation>();
     const reads = operations.map((operation): (() => Promise<unknown>) => {
@@ -91,7 +93,7 @@ export class CairnStore extends BaseStore {
   }
 
   async #search({ namespacePrefix, filter, query, limit = 10, offset = 0 }: SearchOperation): Promise<SearchItem[]> {
-    // JSON would drop the condition, and the search would find the items of everybody.
+    // JSON would drop the condition, and the search would find items that it must not find.
     for (const [name, condition] of Object.entries(filter ?? {}))
       if (condition === undefined) throw new TypeError(`filter.${name} is undefined: leave it out, or give a value`);
     const asked = { namespace_prefix: namespacePrefix, filter, query, ...this.#reading, ...this.#owner };
@@ -115,7 +117,8 @@ export class CairnStore extends BaseStore {
     const others = [...otherPrefixes, ...otherSuffixes];
     const asked = { prefix: prefix?.path, suffix: suffix?.path };
     if (others.length === 0) return this.#askForNamespaces({ ...asked, max_depth: maxDepth }, offset, limit);
-    // The server takes one prefix and one suffix; further ones are looked at here, before the paths are cut.
+    // The server takes one prefix and one suffix. Further conditions are checked here, before paths are cut to the
+    // wanted depth.
     const all = await this.#askForNamespaces(asked, 0, Infinity);
     const matching = all.filter((labels) => others.every((condition) => matches(condition, labels)));
     const cut = matching.map((labels) => JSON.stringify(labels.slice(0, maxDepth)));
@@ -133,7 +136,7 @@ export class CairnStore extends BaseStore {
   }
 }
 
-/** Collects at most `limit` entries of a list, page by page. */
+/** Collects the first entries of a list, at most `limit`, page by page. */
 async function pagesOf<Entry>(
   limit: number,
   read: (found: number, most: number) => Promise<{ readonly entries: readonly Entry[]; readonly isLast: boolean }>,
@@ -147,7 +150,10 @@ async function pagesOf<Entry>(
   return all;
 }
 
-/** Runs tasks, at most `AT_ONCE` of them at a time, and returns their results in order. */
+/**
+ * Runs tasks in groups of 8, each after the one before, and returns their results in order. It rejects at the first
+ * task that fails; later groups are then not run.
+ */
 async function allOf<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
   const results: Result[] = [];
   for (let start = 0; start < tasks.length; start += AT_ONCE)

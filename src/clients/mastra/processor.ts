@@ -1,22 +1,22 @@
 import { askedIn, withRecalled, type PromptMessage } from '../recall-in-prompt.ts';
 import { createTurnMemory, endsTurn, type Speaker, type TurnMemoryOptions } from '../turn-memory.ts';
 
-/** What is read of Mastra's request context. */
+/** The part of Mastra's request context that is used. */
 interface ProcessorContext {
   get(key: string): unknown;
 }
 
 export interface CairnProcessorOptions extends TurnMemoryOptions {
-  /** The user whose memories are recalled and stored, or how it follows from the request context. */
+  /** The user whose memories are recalled and stored, or a function that finds the user in the request context. */
   readonly userId: string | ((context: ProcessorContext) => string);
   /**
-   * The conversation that stored messages belong to; by default the thread of the request, if the agent has a memory of
-   * Mastra's own.
+   * The conversation to which stored messages belong, or a function that finds it. By default it is the thread of
+   * Mastra's own memory, if the agent has one; else messages belong to none.
    */
   readonly sessionId?: string | ((context: ProcessorContext) => string) | undefined;
 }
 
-/** What the processor reads of each call; Mastra keeps the state of a processor for one request. */
+/** The part of each call that the processor uses. Mastra gives a processor one `state` for each request. */
 interface Call {
   readonly state: Record<string, unknown>;
   readonly requestContext?: ProcessorContext | undefined;
@@ -36,19 +36,19 @@ export interface CairnProcessor {
   ) => Message[];
 }
 
-/** What is kept in the state of a request. */
+/** Data that the processor keeps in the state of a request. */
 interface Kept {
   asked?: string;
   recalled?: Promise<string>;
 }
 
 /**
- * Gives an agent a memory. Before the model is called, what belongs to the user's last message is recalled, once a
- * request, and put before that message. It goes to the model only, and not into the threads that Mastra stores. After
- * the reply, what was said is stored in the background. A failure of either stops no agent.
- * @example
- * const memory = cairnProcessor({ client, userId: (context) => context.get('user') as string });
- * new Agent({ name, instructions, model, inputProcessors: [memory], outputProcessors: [memory] });
+ * Makes a processor that gives an agent a memory. Before the model is called, memories that help to answer the user's
+ * last message are recalled, once a request, and inserted before that message. They are sent to the model but not
+ * stored in Mastra's own threads. After the reply that ends the turn, messages are stored in the background. If a
+ * recall or store fails, the agent goes on.
+ * @example const memory = cairnProcessor({ client, userId: (context) => context.get('user') as string }); new Agent({
+ *   name, instructions, model, inputProcessors: [memory], outputProcessors: [memory] });
  */
 export function cairnProcessor(options: CairnProcessorOptions): CairnProcessor {
   const memory = createTurnMemory(options);
@@ -77,7 +77,7 @@ function speakerOf({ userId, sessionId }: CairnProcessorOptions, context: Proces
   return { userId: user, sessionId: session ?? threadOf(context) };
 }
 
-/** The thread of a request, where Mastra's own memory names it. */
+/** Returns the id of the request's conversation thread in Mastra's own memory; undefined if the agent has none. */
 function threadOf(context: ProcessorContext): string | undefined {
   const memory = context.get('MastraMemory') as { readonly thread?: { readonly id?: unknown } } | undefined;
   const id = memory?.thread?.id;

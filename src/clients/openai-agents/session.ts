@@ -3,9 +3,9 @@ import { isCairnError, type Client } from '../../client/index.ts';
 export interface CairnSessionOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */
   readonly client: Pick<Client, 'readLog' | 'appendToLog' | 'replaceEndOfLog' | 'popFromLog' | 'clearLog'>;
-  /** The user who owns the session; by default no particular user. */
+  /** The user who owns the session; by default it belongs to no user. */
   readonly userId?: string | undefined;
-  /** The conversation; a new one by default. */
+  /** Id of the conversation, which must not be empty; by default a new, random one. */
   readonly sessionId?: string | undefined;
 }
 
@@ -18,16 +18,18 @@ export type HistoryTransaction =
       readonly replacement: readonly object[];
     };
 
-/** Most items that a request appends, and that a page has. */
+/** Greatest number of items that one request appends. */
 const MAX_APPENDED = 100;
 const MAX_PAGE = 1_000;
-/** Most bytes of items in one request; Cairn takes 1 MiB with everything around them. */
+/**
+ * Greatest size of the items in one request, in bytes of JSON. Cairn takes 1 MiB, what surrounds the items included.
+ */
 const MAX_BYTES = 1_000_000;
 
 /**
- * A `Session` of the OpenAI Agents SDK whose items are kept in a session log: word for word, in their order, equal ones
- * too. It is transaction-aware (`SessionHistoryTransactionAwareSession`): the SDK's changes happen once, however often
- * a run is resumed. Nothing is sent before the first call.
+ * A `Session` of the OpenAI Agents SDK whose items are kept in a session log of a Cairn server: unchanged, in their
+ * order, and equal ones too. It is transaction-aware (`SessionHistoryTransactionAwareSession`): each change by the SDK
+ * happens once, even if a run is resumed several times. Nothing is sent before the first call.
  * @example await run(agent, 'Hello', { session: new CairnSession({ client, userId: 'ana', sessionId: 'chat-7' }) })
  */
 export class CairnSession {
@@ -44,7 +46,7 @@ export class CairnSession {
     return this.#log.id;
   }
 
-  /** Returns the newest items, at most `limit` of them and by default all, the oldest of them first. */
+  /** Returns the newest items, oldest first: at most `limit`, and by default all. */
   async getItems<Item = unknown>(limit = Infinity): Promise<Item[]> {
     const pages: Item[][] = [];
     let [left, before] = [limit, undefined as number | undefined];
@@ -59,14 +61,14 @@ export class CairnSession {
   }
 
   /**
-   * Appends items. Up to 100 of them, and 1 MB, are appended in one step; more are appended in several.
+   * Appends items. Up to 100 items and 1 MB are appended in one step, that is all or none; more take several steps.
    * @throws CairnError for an item that Cairn refuses, such as one of more than 256 KiB; the steps before it stay
    */
   async addItems(items: readonly object[]): Promise<void> {
     for (const some of stepsOf(items)) await this.#append(some, crypto.randomUUID());
   }
 
-  /** Takes the newest item off and returns it; undefined if there is none. */
+  /** Removes the newest item and returns it; undefined if the session is empty. */
   async popItem<Item = unknown>(): Promise<Item | undefined> {
     const { popped } = await this.#client.popFromLog(this.#log);
     return popped === null ? undefined : (popped.item as Item);
@@ -77,9 +79,10 @@ export class CairnSession {
   }
 
   /**
-   * Applies a change in one step, once for each `operationId`: the same again changes nothing.
-   * @throws CairnError `conflict` if the id stands for another change, or the session does not end in the expected
-   *   items; `invalid` for more than 100 items, as these cannot be appended in one step. Nothing has changed then
+   * Applies a change in one step, once for each `operationId`: a repetition with the same id changes nothing.
+   * @throws CairnError `conflict` if the id was used for another change, or the session does not end in the expected
+   *   items; `invalid` for more than 100 items, which cannot be appended in one step. Nothing has changed then
+   * @throws TypeError if `operationId` is blank
    */
   async applyHistoryTransaction(change: {
     readonly operationId: string;
@@ -107,7 +110,9 @@ export class CairnSession {
   }
 }
 
-/** Sends a change once more if its reply got lost. It is named by an operation id, so it happens once. */
+/**
+ * Sends a change, and once more if its reply was lost. The change's operation id makes sure that it happens only once.
+ */
 async function again(send: () => Promise<unknown>): Promise<void> {
   try {
     await send();
@@ -120,7 +125,7 @@ async function again(send: () => Promise<unknown>): Promise<void> {
 // Edge runtimes have no `Buffer`.
 const encoder = new TextEncoder();
 
-/** Divides items into requests that Cairn takes. */
+/** Divides items into steps of at most 100 items and 1 MB; a larger item has a step of its own. */
 function* stepsOf(items: readonly object[]): Generator<readonly object[]> {
   let step: object[] = [];
   let bytes = 0;

@@ -5,7 +5,10 @@ import logo from '../cairn.svg';
 import { rememberView, session, signIn } from '../session.ts';
 import { texts } from '../texts.ts';
 
-/** Asks for a key. It goes to the service once, and stays neither in the page nor in the browser's storage. */
+/**
+ * Page that asks for a key and exchanges it for a session. The key is sent to the service once, and is stored neither
+ * in the page nor in the browser.
+ */
 export function SignIn() {
   const [key, setKey] = useState('');
   const [problem, setProblem] = useState(
@@ -61,7 +64,7 @@ export function SignIn() {
   );
 }
 
-/** The way to the identity provider, where there is one. */
+/** Shows a link for signing in at the identity provider; nothing if none is configured. */
 function Provider() {
   const host = session.value?.identity_provider ?? null;
   if (host === null) return null;

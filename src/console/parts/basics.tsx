@@ -1,11 +1,13 @@
-/** The small parts that every page is made of. */
+/** Basic components of the pages. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { hrefOf } from '../address.ts';
 import type { Refusal } from '../client.ts';
 import { texts } from '../texts.ts';
 import type { Sector } from '../types.ts';
+import { centre } from './centre.ts';
 import { ago, dateTime, fixed, percent, shortId } from './format.ts';
+import { useTyped } from './use-typed.ts';
 
 interface PageHeadProps {
   readonly title: ComponentChildren;
@@ -13,7 +15,7 @@ interface PageHeadProps {
   readonly children?: ComponentChildren;
 }
 
-/** Shows the head of a page: its title, what it is for, and what can be done there. */
+/** Shows the head of a page: its title, its purpose, and its buttons. */
 export function PageHead({ title, about, children }: PageHeadProps) {
   return (
     <header class="page-head">
@@ -26,7 +28,7 @@ export function PageHead({ title, about, children }: PageHeadProps) {
   );
 }
 
-/** Shows in place of a list that there is nothing in it, and below it what can be done. */
+/** Shows a notice for an empty list; `children` says what can be done. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -36,7 +38,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Shows why something could not be loaded, with a button that tries again if `retry` is given. */
+/** Shows why a request failed, with a button to try again if `retry` is given. */
 export function Failed({ error, retry }: { error: Refusal; retry?: () => void }) {
   return (
     <div class="notice notice-bad between" role="alert">
@@ -52,7 +54,7 @@ export function Failed({ error, retry }: { error: Refusal; retry?: () => void })
   );
 }
 
-/** Shows grey lines while something is loaded. */
+/** Shows placeholder lines while something is loaded. */
 export function Waiting({ lines = 3 }: { lines?: number }) {
   return (
     <div class="stack-tight" role="status">
@@ -69,7 +71,7 @@ export function SectorName({ sector }: { sector: Sector }) {
   return <span class={`sector of-${sector}`}>{sector}</span>;
 }
 
-/** Shows a time, as how long ago it was; the exact time shows on hovering. */
+/** Shows a time (Unix ms) relative to now; the exact time appears as a tooltip. */
 export function Time({ at }: { at: number }) {
   return (
     <time class="nowrap" dateTime={new Date(at).toISOString()} title={dateTime(at)}>
@@ -93,7 +95,7 @@ export function Meter({ value, name, sector }: { value: number; name: string; se
   );
 }
 
-/** Shows a link to a memory: the end of its id, or `children`. */
+/** Shows a link to a memory, with `children` as its text or else the last eight characters of the id. */
 export function MemoryLink({ id, children }: { id: string; children?: ComponentChildren }) {
   return <a href={hrefOf(['memory', id])}>{children ?? <span class="mono">{shortId(id)}</span>}</a>;
 }
@@ -108,17 +110,16 @@ interface FieldProps {
   readonly min?: number;
   readonly max?: number;
   readonly step?: number;
-  /** The label is for screen readers alone, where a table says it. */
+  /** Shows the label to screen readers only, for fields whose label is visible elsewhere. */
   readonly isBare?: boolean;
 }
 
-/** Shows a labelled input. What is typed counts when the field is left or Enter is pressed. */
+/** Shows a labelled input. A typed value takes effect when the field loses the focus or Enter is pressed. */
 export function Field({ label, value, onChange, list, isBare = false, ...rest }: FieldProps) {
   const id = useId();
-  // What is being typed is kept here, as the page around may be drawn anew meanwhile.
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  // As an object, since Preact's types of an input forbid a type that is only known here.
+  // The text that is being typed is kept here, since the page around the input may be drawn anew meanwhile.
+  const [text, setText] = useTyped(value);
+  // They are typed as a plain object, since Preact's types of an input refuse a `type` that is only known at run time.
   const attributes: object = { ...rest, ...(list === undefined ? {} : { list: `${id}-list` }) };
   return (
     <div class={`field ${rest.type === 'datetime-local' ? 'wide' : ''}`}>
@@ -148,11 +149,11 @@ interface ChoiceProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Values with the words for them; a string stands for both. */
+  /** Values with the labels that are shown for them. A string is both value and label. */
   readonly options: readonly (string | readonly [string, string])[];
 }
 
-/** Shows a labelled choice of one of several. */
+/** Shows a labelled select element. */
 export function Choice({ label, value, onChange, options }: ChoiceProps) {
   const id = useId();
   return (
@@ -193,8 +194,10 @@ interface TabsProps {
   readonly options: readonly (readonly [string, string])[];
 }
 
-/** Shows a row of tabs; arrow keys move between them. */
+/** Shows a row of tabs. The left and right arrow keys choose another tab, and the chosen one is scrolled into view. */
 export function Tabs({ label, value, onChange, options }: TabsProps) {
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => centre(row.current, row.current?.querySelector('[aria-selected=true]')), [value]);
   const move = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (step === 0) return;
@@ -205,7 +208,7 @@ export function Tabs({ label, value, onChange, options }: TabsProps) {
     tabs[options.indexOf(next)]?.focus();
   };
   return (
-    <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+    <div ref={row} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
       {options.map(([key, words]) => (
         <button
           key={key}

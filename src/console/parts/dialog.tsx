@@ -5,16 +5,18 @@ import { sayRefusal } from './toast.tsx';
 
 interface DialogProps {
   readonly title: string;
-  /** Words of the button that does it. */
+  /** Label of the button that carries out the action. */
   readonly action: string;
   readonly isBad?: boolean;
-  /** Does it; the dialog closes once it is done, and stays if it throws. */
+  /**
+   * Carries out the action. The dialog closes afterwards; if the promise rejects, it shows the reason and stays open.
+   */
   readonly onDo: () => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-/** Shows a question that needs an answer before something is changed. Escape closes it. */
+/** Shows a modal dialog with an action and a cancel button. Escape closes it. */
 export function Dialog({ title, action, isBad = false, onDo, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);

@@ -5,7 +5,7 @@ import type { Deleted } from '../types.ts';
 import { count } from './format.ts';
 import { CopyButton } from './secret.tsx';
 
-/** Shows what deletes erased, all together, and how that can be proven later. */
+/** Shows the sums of what several deletes erased, and the tokens that prove it later. */
 export function Erased({ receipts }: { receipts: readonly Deleted[] }) {
   const tokens = receipts.flatMap(({ erasure }) => (erasure === undefined ? [] : [erasure]));
   return (
@@ -24,7 +24,7 @@ export function Erased({ receipts }: { receipts: readonly Deleted[] }) {
   );
 }
 
-/** The receipts with the salts of their hashes, which nobody tells again. */
+/** Shows the tokens of the receipts. They contain the salts of the hashes, which the service does not return again. */
 function Proof({ tokens }: { tokens: readonly string[] }) {
   const text = tokens.join('\n');
   return (

@@ -1,7 +1,10 @@
 import { Refusal, send } from '../client.ts';
 import type { MemoryItem } from '../types.ts';
 
-/** Reads a memory; undefined for one that was erased since. Throws Refusal. */
+/**
+ * Reads a memory; undefined if it does not exist.
+ * @throws {Refusal} if the request fails for another reason
+ */
 export async function findMemory(id: string, signal: AbortSignal): Promise<MemoryItem | undefined> {
   try {
     return await send<MemoryItem>('GET', `/memory/${id}`, { signal });

@@ -1,4 +1,4 @@
-/** How numbers and times are written. Times are shown in the time zone of the browser. */
+/** Formats numbers and times for display. Times are in the time zone of the browser. */
 
 const DATE = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' });
@@ -13,26 +13,26 @@ const UNITS = [
   ['minute', 60_000],
 ] as const;
 
-/** Writes a number as in English, with a comma between thousands. */
+/** Formats a number in English notation, with a comma between thousands. */
 export const count = (value: number) => COUNT.format(value);
-/** Writes the day and time of a Unix time (ms) in the time zone of the browser. */
+/** Formats day and time of a Unix time (ms) in the time zone of the browser. */
 export const dateTime = (at: number) => DATE.format(at);
-/** Writes the day of a Unix time (ms) in the time zone of the browser. */
+/** Formats the day of a Unix time (ms) in the time zone of the browser. */
 export const day = (at: number) => DAY.format(at);
-/** Two digits after the point, as scores are compared. */
+/** Formats a number with two digits after the point, or with `digits`. */
 export const fixed = (value: number, digits = 2) => value.toFixed(digits);
-/** Writes a share of 0 to 1 in per cent, without decimals. */
+/** Formats a share of 0 to 1 as per cent, without decimals. */
 export const percent = (value: number) => `${Math.round(value * 100)} %`;
-/** Short form of an id: its last eight characters, as the first ones are its time. */
+/** Shortens an id to its last eight characters; its first ones encode a time and are alike for many ids. */
 export const shortId = (id: string) => `…${id.slice(-8)}`;
 
-/** Says how long ago a time was, or in how long it will be. */
+/** Formats a time (Unix ms) relative to `now`, in the largest unit that fits; `just now` for less than a minute. */
 export function ago(at: number, now = Date.now()): string {
   const unit = UNITS.find(([, ms]) => Math.abs(at - now) >= ms);
   return unit === undefined ? 'just now' : AGO.format(Math.trunc((at - now) / unit[1]), unit[0]);
 }
 
-/** Writes a duration with the unit that suits it. */
+/** Formats a duration (ms) in ms, s, min, h or days, whichever suits its length. */
 export function duration(ms: number): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
@@ -42,7 +42,7 @@ export function duration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`;
 }
 
-/** Writes a number of bytes as B, kB, MB or GB, of 1,000 each. */
+/** Formats a number of bytes as B, kB, MB or GB, each 1,000 of the one before. */
 export function bytes(value: number): string {
   if (value < 1_000) return `${value} B`;
   if (value < 1_000_000) return `${(value / 1_000).toFixed(1)} kB`;
@@ -50,7 +50,7 @@ export function bytes(value: number): string {
   return `${(value / 1_000_000_000).toFixed(2)} GB`;
 }
 
-/** Writes a time for an input of the type `datetime-local`. */
+/** Formats a Unix time (ms) as the value of an input of type `datetime-local`, in the time zone of the browser. */
 export function localTime(at: number): string {
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

@@ -1,4 +1,6 @@
-/** The pictures of the navigation: lines on a grid of 18 units. They say nothing that the words beside them do not. */
+/**
+ * SVG paths of the icons in the navigation, on a grid of 18 units. They are decoration: each stands next to its name.
+ */
 const PATHS = {
   ask: 'M8 14a6 6 0 1 1 0-12 6 6 0 0 1 0 12zm4.400-1.600L16 16',
   browse: 'M3 4h12M3 9h12M3 14h8',
@@ -11,10 +13,10 @@ const PATHS = {
   work: 'M3 15V9h3v6M7.500 15V4h3v11M12 15v-4h3v4',
   admin: 'M2 5h7M13 5h3M11 3v4M2 13h3M9 13h7M7 11v4',
 } as const;
-/** Names of the drawings that `Icon` knows. */
+/** Names of the icons that `Icon` shows. */
 export type IconName = keyof typeof PATHS;
 
-/** Shows a small drawing of 18 by 18 units in the colour of the text; screen readers pass over it. */
+/** Shows an icon of 18 by 18 units in the colour of the text, hidden from screen readers. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg

@@ -1,4 +1,4 @@
-/** A list of things that are kept until somebody removes them: standing queries, webhooks, other servers. */
+/** A list of entries that exist until they are removed: standing queries, webhooks, other servers. */
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useState } from 'preact/hooks';
 import { send } from '../client.ts';
@@ -15,18 +15,18 @@ import { Line } from './words.tsx';
 export interface AddProps {
   readonly onClose: () => void;
   readonly onDone: () => void;
-  /** Takes a secret that came with the new thing, to be shown once; undefined for none. */
+  /** Called with the secret of the new entry, which is shown once; undefined if it has none. */
   readonly onSecret: (secret: string | undefined) => void;
 }
 
-/** One kind of such things. */
+/** Describes a kind of entry for `KeptList`. */
 export interface Kind<Item> {
-  /** Path of the list; an item is removed at this path and its key. */
+  /** Path of the list in the API. An entry is removed by DELETE on this path followed by its key. */
   readonly path: string;
   readonly keyOf: (item: Item) => string;
-  /** By what people know an item, in the question whether to remove it. */
+  /** Returns the name of an entry that the dialog before removal shows. */
   readonly nameOf: (item: Item) => string;
-  /** Who may add and remove. */
+  /** Access that is needed to add and to remove entries. */
   readonly access: 'write' | 'admin';
   readonly words: {
     readonly label: string;
@@ -34,26 +34,26 @@ export interface Kind<Item> {
     readonly add: string;
     readonly emptyTitle: string;
     readonly empty: string;
-    /** The last column is that of the buttons that remove. */
+    /** Headers of the columns. The last column has the buttons to remove; callers who may not remove do not see it. */
     readonly columns: readonly string[];
     readonly removeTitle: string;
   };
-  /** The dialog that adds one. */
+  /** Dialog that adds an entry. */
   readonly Add: ComponentType<AddProps>;
-  /** The cells of an item, all but the last. */
+  /** Returns the cells of an entry, without the one that removes it. */
   readonly cells: (item: Item) => ComponentChildren;
 }
 
-/** Time between two looks at what changes by itself, such as the number of answers (ms). */
+/** Time between two reloads while the list has entries (ms). */
 const LOOK_MS = 3_000;
 
 interface KeptListProps<Item> {
   readonly kind: Kind<Item>;
-  /** Parameters of the list. */
+  /** Query parameters of the list. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
 }
 
-/** The list, with what adds to it and what takes from it for those who may. */
+/** Shows a list, with buttons to add and to remove entries for callers who have the access. */
 export function KeptList<Item>({ kind, query = {} }: KeptListProps<Item>) {
   const { path, words, Add } = kind;
   const { data, error, reload } = useLoad(JSON.stringify([path, query]), (signal) =>
@@ -131,7 +131,7 @@ interface RemoveProps<Item> {
   readonly onDone: () => void;
 }
 
-/** Asks whether to remove one, and does it. */
+/** Shows the dialog that removes an entry. */
 export function Remove<Item>({ kind, item, onClose, onDone }: RemoveProps<Item>) {
   const remove = async () => {
     await send('DELETE', `${kind.path}/${encodeURIComponent(kind.keyOf(item))}`);

@@ -3,8 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { Waiting } from './basics.tsx';
 
 /**
- * Makes a component whose files are loaded when it is first shown. `lazy` of preact/compat would do the same, and would
- * make each `onChange` an `onInput`: fields would count with every letter, and not when they are left.
+ * Makes a component whose files are loaded when it is first shown. It replaces `lazy` of preact/compat, which would
+ * turn each `onChange` into `onInput`, so that fields took effect at each letter instead of when they lose the focus.
  */
 export function lazily<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;

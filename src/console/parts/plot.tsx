@@ -4,10 +4,10 @@ const WIDTH = 480;
 const HEIGHT = 180;
 const LEFT = 52;
 const [TOP, BOTTOM] = [10, 24];
-/** Classes of the lines, by their place. */
+/** Classes that colour the lines, in their order; further lines start again with the first. */
 const COLOURS = ['of-semantic', 'of-episodic', 'of-procedural', 'of-emotional', 'of-reflective'];
 
-/** A line of a plot; a point without a value breaks it. */
+/** A line of a plot. It has a gap where a value is null. */
 interface Line {
   readonly name: string;
   readonly points: readonly (readonly [x: number, y: number | null])[];
@@ -16,15 +16,17 @@ interface Line {
 interface PlotProps {
   readonly title: string;
   readonly lines: readonly Line[];
-  /** Writes a value. */
+  /** Formats a value for display. */
   readonly write: (value: number) => string;
-  /** Writes a place of the axis below. */
+  /** Formats a position on the horizontal axis for display. */
   readonly writeX: (x: number) => string;
-  /** Upper end of the axis; by default a round number above all values. */
+  /** Upper end of the vertical axis; a round number that is at least the largest value by default. */
   readonly most?: number;
 }
 
-/** Shows values over time as lines. The latest values stand below as words, for everybody. */
+/**
+ * Shows values over time as lines. The legend repeats the latest value of each, for readers who cannot see the lines.
+ */
 export function Plot({ title, lines, write, writeX, most }: PlotProps) {
   const points = lines.flatMap((line) => line.points);
   const xs = points.map(([at]) => at);
@@ -86,7 +88,10 @@ function pathOf(points: Line['points'], x: (at: number) => number, y: (value: nu
     .join('');
 }
 
-/** A round number that is at least the value: 1, 2 or 5 of some power of ten. */
+/**
+ * Returns the smallest number of the form 1, 2, 5 or 10 times a power of ten that is at least the value; 1 for a value
+ * of 0 or less.
+ */
 function roundAbove(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

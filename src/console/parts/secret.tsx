@@ -8,7 +8,7 @@ interface SecretProps {
   readonly onClose: () => void;
 }
 
-/** Shows a secret that was made a moment ago and is shown this once; the page forgets it with this notice. */
+/** Shows a new secret, which the service does not return again, until the notice is closed. */
 export function Secret({ title, about, secret, onClose }: SecretProps) {
   return (
     <section class="notice notice-good stack-tight" role="status" aria-label={title}>
@@ -25,7 +25,10 @@ export function Secret({ title, about, secret, onClose }: SecretProps) {
   );
 }
 
-/** Puts a text into the clipboard, which browsers offer to pages of HTTPS and of this machine alone. */
+/**
+ * Shows a button that copies a text, and says so if it could not. Browsers offer the clipboard to pages of HTTPS and of
+ * localhost only.
+ */
 export function CopyButton({ text, isFirst = false }: { text: string; isFirst?: boolean }) {
   const copy = async () => {
     try {

@@ -1,4 +1,7 @@
-/** SHA-256 by the browser, as hex digits; undefined where it computes none: on pages of plain HTTP from elsewhere. */
+/**
+ * Computes the SHA-256 of the concatenated parts, as hexadecimal digits; undefined on pages of plain HTTP other than
+ * localhost, where browsers do not offer it.
+ */
 export async function sha256(...parts: readonly (string | Uint8Array<ArrayBuffer>)[]): Promise<string | undefined> {
   const { subtle } = crypto as { readonly subtle?: SubtleCrypto };
   if (subtle === undefined) return undefined;
@@ -6,7 +9,7 @@ export async function sha256(...parts: readonly (string | Uint8Array<ArrayBuffer
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Reads bytes from hexadecimal digits, two a byte. */
+/** Reads bytes from hexadecimal digits, two for each byte; an odd last digit is ignored. */
 export function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
 }

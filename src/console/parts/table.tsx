@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 
 interface TableProps {
   readonly label: string;
-  /** Heads of the columns; one that begins with `>` is aligned to the right, as numbers are. */
+  /** Headers of the columns. A leading `>` is removed and aligns the header to the right. */
   readonly columns: readonly string[];
   readonly children: ComponentChildren;
 }
 
-/** Shows a table that scrolls sideways by itself where it is wider than the page. */
+/** Shows a table that scrolls sideways if it is wider than the page. */
 export function Table({ label, columns, children }: TableProps) {
   return (
     <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>

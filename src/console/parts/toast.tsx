@@ -8,19 +8,19 @@ const SHOWN_MS = 6_000;
 const message = signal('');
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Shows a short message, and has screen readers say it. */
+/** Shows a short message, which replaces the previous one and is announced by screen readers. */
 export function say(text: string): void {
   clearTimeout(timer);
   message.value = text;
   timer = setTimeout(() => (message.value = ''), SHOWN_MS);
 }
 
-/** Says why a request was refused. */
+/** Shows the reason of a failed request as a message. */
 export function sayRefusal(error: unknown): void {
   say(error instanceof Refusal ? [error.message, ...error.errors].join(' ') : String(error));
 }
 
-/** Shows the message of `say` until it is closed or its time is over. It stands once in the page. */
+/** Shows the message of `say` until its time is over or it is closed. The page has one of it. */
 export function Toast() {
   return (
     <div role="status" aria-live="polite">

@@ -2,23 +2,24 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { chosenTenant } from '../address.ts';
 import { Refusal, returns } from '../client.ts';
 
-/** What became of a load. The last data stay while they are loaded again. */
+/** State of a request. `data` is kept during a reload and after a reload that failed. */
 export interface Loaded<Data> {
   readonly data: Data | undefined;
   readonly error: Refusal | undefined;
   readonly isLoading: boolean;
-  /** Loads again. */
+  /** Requests the data again. */
   readonly reload: () => void;
 }
 
-/** Returns a key of what is loaded that differs between tenants. */
+/** Returns a key that differs for each chosen tenant. */
 export function inTenant(key: string): string {
   return `${chosenTenant.value ?? ''} ${key}`;
 }
 
 /**
- * Loads data when a view appears, when `name` or the tenant changes, and when the service is back after it was gone.
- * @param name names what is loaded; null loads nothing
+ * Loads data when a view appears, when `name` or the tenant changes, and when the service responds again after an
+ * outage. A request that is no longer needed is aborted.
+ * @param name name of the data; null loads nothing
  */
 export function useLoad<Data>(name: string | null, load: (signal: AbortSignal) => Promise<Data>): Loaded<Data> {
   const key = name === null ? null : inTenant(name);
@@ -56,7 +57,7 @@ export function useLoad<Data>(name: string | null, load: (signal: AbortSignal) =
   };
 }
 
-/** Calls a function at an interval while the view is shown and the page is visible. */
+/** Calls a function at an interval (ms) while the view is shown and the page is visible. */
 export function useInterval(tick: () => void, ms: number): void {
   const latest = useRef(tick);
   latest.current = tick;

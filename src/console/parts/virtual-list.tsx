@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** Rows that are drawn above and below the visible ones, so that none is missing while one scrolls. */
+/** Number of rows rendered above and below the visible ones, so that no gap appears during scrolling. */
 const SPARE_ROWS = 8;
 
 interface VirtualListProps<Item> {
@@ -9,14 +9,15 @@ interface VirtualListProps<Item> {
   readonly rowHeight: number;
   readonly label: string;
   readonly children: (item: Item, index: number) => ComponentChildren;
-  /** Called when the end comes near, to load more. */
+  /** Called when the rendered rows come near the end of the list, to load more. */
   readonly onNearEnd?: () => void;
 }
 
-/** Shows a list of any length: only the rows in sight are in the page. */
+/** Shows a long list of rows of equal height; only the visible rows and a few around them are in the document. */
 export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd }: VirtualListProps<Item>) {
   const ref = useRef<HTMLDivElement>(null);
-  // The first row in sight, not the place of the scroll bar: scrolling within a row draws nothing anew.
+  // Index of the first row in sight. It is kept instead of the scroll position, so that scrolling within a row draws
+  // nothing.
   const [first, setFirst] = useState(0);
   const [height, setHeight] = useState(600);
   useEffect(() => {

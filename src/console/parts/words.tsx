@@ -1,12 +1,15 @@
-/** Texts of memories. They come from anyone, so they are only ever shown as text: no part of one becomes markup. */
+/** Shows texts of memories. They are untrusted, so they are rendered as text only, never as markup. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { count } from './format.ts';
 import { texts } from '../texts.ts';
 
-/** Characters of a long text that are shown at first. */
+/** Number of characters of a long text that are shown at first. */
 const FIRST_CHARACTERS = 4_000;
-/** Characters that reorder the text around them; shown by name, as they could make a text read as another. */
+/**
+ * Characters that reorder the text around them, with their names. The name is shown instead of the character, which
+ * could make a text read as another.
+ */
 const CONTROLS: Readonly<Record<string, string>> = {
   '\u202a': 'LRE',
   '\u202b': 'RLE',
@@ -23,14 +26,14 @@ const WORD = /[\p{L}\p{N}]+/gu;
 
 interface WordsProps {
   readonly children: string;
-  /** Terms of a question, as the word index has them; words that begin like one are highlighted. */
+  /** Terms of a question, as the word index holds them. Words that begin like one of them are highlighted. */
   readonly terms?: readonly string[] | undefined;
-  /** Whether only the first lines are shown. */
+  /** Shows the first lines only until the reader asks for the rest. */
   readonly isCut?: boolean;
 }
 
 /**
- * Shows the text of a memory: its first 4,000 characters, or its first lines where `isCut`, with a button for the rest.
+ * Shows the text of a memory: its first 4,000 characters, or its first lines with `isCut`, and a button for the rest.
  * Words that begin like one of `terms` are highlighted.
  */
 export function Words({ children: text, terms = [], isCut = false }: WordsProps) {
@@ -52,7 +55,7 @@ export function Words({ children: text, terms = [], isCut = false }: WordsProps)
   );
 }
 
-/** Shows the first 300 characters of a text as one line, each run of blanks and line breaks as one space. */
+/** Shows the first 300 characters of a text as one line, with each run of blanks and line breaks as one space. */
 export function Line({ children: text }: { children: string }) {
   return <bdi>{visible(text.slice(0, 300).replace(/\s+/g, ' '))}</bdi>;
 }
@@ -69,7 +72,7 @@ function highlighted(text: string, terms: readonly string[]): ComponentChildren 
   return [...parts, visible(text.slice(from))];
 }
 
-/** Makes controls visible that reorder text. */
+/** Replaces the characters of `CONTROLS` by their names. */
 function visible(text: string): ComponentChildren {
   if (!CONTROL.test(text)) return text;
   return text.split(CONTROL).map((part, at) =>
@@ -87,7 +90,10 @@ function folded(word: string): string {
   return word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
-/** A stem may end in another letter than its word: `happi` and `happy`. */
+/**
+ * Returns whether a folded word equals a stem of the terms, or begins with a stem of more than three letters without
+ * its last one: `happi` matches `happy`.
+ */
 function isTermOf(word: string, terms: readonly string[]): boolean {
   return terms.some((term) =>
     folded(term)

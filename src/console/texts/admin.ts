@@ -1,4 +1,4 @@
-/** Words of the administration. */
+/** Texts of the administration. */
 import { many } from './many.ts';
 
 export const admin = {
@@ -87,6 +87,15 @@ export const admin = {
   noLimit: 'none',
   ofTenant: 'this tenant',
   ofService: 'the settings of the service',
+  limitNames: {
+    upload_mb: 'uploads in MB',
+    parse_seconds: 'seconds of reading documents',
+    fetches: 'pages fetched',
+    fetches_at_once: 'pages fetched at once',
+    event_streams: 'event streams at once',
+    max_mb: 'size of the database in MB',
+    max_memories: 'memories in all',
+  } as Readonly<Record<string, string>>,
   newLimit: (name: string) => `Own ${name}`,
   changed: 'Changed.',
   retrieval: 'Defaults for questions',
@@ -97,6 +106,10 @@ export const admin = {
   privacyAbout: 'What becomes of them in texts that are added from now on.',
   secrets: 'Secrets',
   personal: 'Personal data',
+  modelAbout:
+    'To change the model, change OM_EMBEDDINGS or the model of its provider, and start the service again. All ' +
+    'memories are then embedded anew: by itself where that costs nothing, else once you start it here. Until it is ' +
+    'done, questions use the old model.',
   live: 'In use',
   configured: 'In the settings',
   state: 'State',

@@ -1,4 +1,4 @@
-/** Words of the page Ask. */
+/** Texts of the page Ask. */
 import { many } from './many.ts';
 
 export const ask = {
@@ -125,6 +125,9 @@ export const compare = {
 } as const;
 
 export const code = {
+  mcpAt: 'The call goes to the address',
+  mcpWith: 'with the header',
+  mcpWithout: (fields: string) => `The tool has no ${fields}: the call leaves that out.`,
   copy: 'Copy',
   copied: 'Copied.',
   notCopied: 'The browser does not let this page copy: select the text and copy it yourself.',

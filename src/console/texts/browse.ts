@@ -1,4 +1,4 @@
-/** Words of the list of memories, of names and of the graph. */
+/** Texts of the list of memories, of names and of the graph. */
 import { many } from './many.ts';
 
 export const browse = {
@@ -45,6 +45,7 @@ export const browse = {
   views: 'Lists',
   tabs: {
     all: 'All',
+    changes: 'What changed',
     contradictions: 'Contradictions',
     duplicates: 'Near duplicates',
     gathered: 'Gathered',
@@ -89,7 +90,9 @@ export const browse = {
 } as const;
 
 export const name = {
-  gone: 'No memory mentions this name.',
+  gone: 'No memory mentions this name',
+  goneAbout: 'The memories that did are gone, or belong to another user. The list of names has those that are known.',
+  all: 'All names',
   mentions: (number: number) => `in ${many(number, 'memory', 'memories')}`,
   relations: 'Relations',
   noRelations: 'No memory states a relation of this name to another.',

@@ -1,4 +1,4 @@
-/** Words of the page about decay. */
+/** Texts of the page Decay. */
 import { many } from './many.ts';
 
 export const decay = {

@@ -1,10 +1,10 @@
-/** Words of the pages of documents. */
+/** Texts of the pages of documents. */
 import { many } from './many.ts';
 
 export const documents = {
   title: 'Documents',
   about: 'Files and pages are read into parts, which are memories.',
-  drop: 'Drop files here',
+  drop: 'Drop files or links here',
   choose: 'Choose files',
   or: 'PDF, Word, PowerPoint, Excel, EPUB, HTML, Markdown, text, CSV, JSON, e-mail',
   url: 'Or the address of a page',
@@ -12,11 +12,16 @@ export const documents = {
   user: 'For the user',
   emptyTitle: 'No document yet',
   empty: 'Drop a file above. You see it being read, and then find its parts under Ask.',
+  emptyReader: 'Documents appear here once somebody adds them; this key may only read.',
+  noneTitle: 'No document matches',
   accepted: (name: string) => `${name} is stored and will be read.`,
   unchanged: (name: string) => `${name} is here already and has not changed.`,
   name: 'Document',
   state: 'State',
   parts: 'Parts',
+  partsOf: (parts: number, pages: number | null) =>
+    pages === null ? many(parts, 'part') : `${many(parts, 'part')}, ${many(pages, 'page')}`,
+  tokens: (number: number) => many(number, 'token'),
   size: 'Size',
   added: 'Added',
   progress: (done: number, of: number) => `${done} of ${of} parts are ready`,
@@ -42,7 +47,6 @@ export const documents = {
   cut: (characters: string) => `Only the first ${characters} characters are shown.`,
   whole: 'Whole text',
   askAbout: 'Ask about it',
-  gone: 'This document is gone.',
-  headings: 'No heading',
-  failedFor: 'Not read:',
+  gone: 'This document is gone, or it was never here',
+  all: 'All documents',
 } as const;

@@ -1,4 +1,4 @@
-/** Words of the evaluation sets. */
+/** Texts of the pages of evaluation sets. */
 import { many } from './many.ts';
 
 export const evals = {
@@ -29,7 +29,8 @@ export const evals = {
   runs: 'Runs',
   runColumns: ['When', 'Changed before', '>Found', '>Precise', '>Rightly empty', '>Forbidden', '>95 % within'],
   questions: 'Questions',
-  questionColumns: ['Question', 'User', 'Expected', 'Last run'],
+  questionColumns: ['Question', 'User', 'Expected', 'This run'],
+  runToSee: 'Run the set to see what became of each question; runs keep the figures alone.',
   nothing: 'nothing',
   right: 'right',
   missing: (entries: string) => `misses ${entries}`,

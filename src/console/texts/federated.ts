@@ -1,4 +1,4 @@
-/** Words of questions to several tenants and servers, and of the servers. */
+/** Texts of questions to several tenants and servers, and of the list of servers. */
 import { many } from './many.ts';
 
 export const federated = {

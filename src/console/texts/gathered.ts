@@ -1,4 +1,4 @@
-/** Words of memories that were gathered from others. */
+/** Texts of consolidated memories. */
 import { many } from './many.ts';
 
 export const gathered = {

@@ -1,4 +1,4 @@
-/** Words of weights that are learned from feedback. */
+/** Texts of weights learned from feedback. */
 import { many } from './many.ts';
 
 export const learned = {

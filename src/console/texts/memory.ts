@@ -1,4 +1,4 @@
-/** Words of the page of a memory. */
+/** Texts of the page of a memory. */
 export const memory = {
   title: 'Memory',
   gone: 'This memory is gone, or it was never here.',
@@ -55,7 +55,8 @@ export const memory = {
   changed: (version: number) => `Version ${version} became ${version + 1}`,
   by: 'by',
   first: 'Added',
-  noLinks: 'Nothing is linked to it yet. Links appear when similar memories are added.',
+  noLinks: 'No memory is linked to it directly. Links appear when similar memories are added.',
+  weight: 'weight',
   linkMap: 'Memories and names around it',
   walk: 'Choose a neighbour to walk on. Circles are memories, squares are names.',
   hops: 'Steps away',

@@ -1,4 +1,4 @@
-/** Words of the log of answers. */
+/** Texts of the log of answers. */
 import { many } from './many.ts';
 
 export const recalls = {
@@ -25,6 +25,7 @@ export const recalls = {
   confidence: 'Confidence',
   noMatches: 'No memory was returned.',
   missing: (memories: number) => `${many(memories, 'match', 'matches')} of then were erased since.`,
+  candidates: 'What became of the candidates',
   leftOut: 'Just left out',
   feedback: 'What was it good for?',
   verdicts: { used: 'Used', useless: 'Useless', wrong: 'Wrong' },
@@ -34,5 +35,5 @@ export const recalls = {
   nowColumns: ['Memory', 'Then', 'Today', 'Because of'],
   out: 'not in it',
   forMemory: 'Recalled for',
-  forMemoryNone: 'No kept answer had it.',
+  forMemoryNone: 'No answer in the log had it. Ask a question that it should answer.',
 } as const;

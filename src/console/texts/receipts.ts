@@ -1,4 +1,4 @@
-/** Words of receipts: of deletes, and of the text of documents. */
+/** Texts of receipts of deletes and of documents. */
 import { many } from './many.ts';
 
 export const receipts = {

@@ -1,4 +1,4 @@
-/** Words of the frame, signing in, and fields of several pages. */
+/** Texts of the frame of the console, of signing in, and of fields that several pages share. */
 export const shell = {
   skip: 'Skip to the page',
   pages: 'Pages',
@@ -13,6 +13,16 @@ export const shell = {
     work: 'Work and cost',
     admin: 'Administration',
   },
+  /** Titles of pages that the navigation does not list. */
+  further: {
+    memory: 'Memory',
+    document: 'Document',
+    name: 'Name',
+    recalls: 'Past answers',
+    recall: 'Past answer',
+    'sign-in': 'Sign in',
+  },
+  console: 'Console',
   down: 'The service does not answer. This page goes on as soon as it is back.',
   tenant: 'Tenant',
   open: 'No key is configured: this machine alone is served.',

@@ -1,4 +1,4 @@
-/** Words of standing queries and webhooks. */
+/** Texts of standing queries and webhooks. */
 import { many } from './many.ts';
 
 export const standing = {

@@ -1,4 +1,4 @@
-/** Words of the page of work and cost. */
+/** Texts of the page Work and cost. */
 export const work = {
   title: 'Work and cost',
   bound: 'This key is bound to a user or tags, and the work is that of all users: ask somebody whose key is not.',
@@ -17,6 +17,14 @@ export const work = {
   age: 'Age of the oldest',
   jobs: 'Jobs',
   state: 'State',
+  states: {
+    queued: 'waiting',
+    active: 'active',
+    failed: 'trying again',
+    done: 'done',
+    dead: 'gave up',
+    cancelled: 'stopped',
+  },
   kind: 'Kind',
   all: 'all',
   noJobs: 'There is no such job. Jobs appear when something is added.',

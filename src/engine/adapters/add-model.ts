@@ -1,4 +1,4 @@
-/** Installs a local model: takes its files from where they were downloaded to, tries it, and says how to use it. */
+/** Installs a local model: copies its files, tries the model with three sentences, and reports how to configure it. */
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,36 +10,44 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { cosine } from '../store/vector-encoding.ts';
 
-/** A model that was installed, and what was found out about it. */
+/** A model that was installed, with the results of trying it. */
 export interface AddedModel {
-  /** Its folder: the value of `LOCAL_MODEL_PATH`. */
+  /** Folder of the model: the value of `LOCAL_MODEL_PATH`. */
   readonly folder: string;
-  /** Length of its vectors: the value of `OM_VEC_DIM`. */
+  /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;
   readonly pooling: 'mean' | 'cls';
-  /** SHA-256 of the model's file, 64 hex digits. */
+  /** SHA-256 of `model.onnx`, 64 hex digits; a `.onnx_data` file beside it is not covered. */
   readonly sha256: string;
-  /** Cosine of two sentences that say the same, and of two that have nothing in common. */
+  /**
+   * Cosines between three sentences by the model: `alike` of two that say the same, `unlike` of two that have nothing
+   * in common.
+   */
   readonly trial: { readonly alike: number; readonly unlike: number };
 }
 
-/** What to install. */
+/** A model to install. */
 export interface ModelToAdd {
-  /** Name of the model's folder, by which its family is known. */
+  /** Name of the model's folder. The model's family is recognised by it. */
   readonly name: string;
-  /** Files of the model, or one folder that holds them. */
+  /** Paths of the model's files, or the path of one folder that holds them. */
   readonly from: readonly string[];
-  /** The folder that gets the model's folder; it is made if it does not exist. */
+  /** Folder in which the model's folder is created; it is created itself if it does not exist. */
   readonly into: string;
-  /** SHA-256 that the model's file must have, 64 hex digits. */
+  /**
+   * SHA-256 that `model.onnx` must have, 64 hex digits in any case; it is not checked if left out. A `.onnx_data` file
+   * beside it is not covered.
+   */
   readonly sha256?: string | undefined;
-  /** Length of its vectors, if neither the model's folder nor the catalogue says it. */
+  /**
+   * Number of dimensions of its vectors. It is needed only if neither the model's folder nor the catalogue states it.
+   */
   readonly dimensions?: number | undefined;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const POOLING_FILE = path.join('1_Pooling', 'config.json');
-/** Small files of a model by their path in its folder. */
+/** Paths, in the model's folder, of the small files that a model may have. */
 const SMALL_FILES = [
   'tokenizer.json',
   'tokenizer_config.json',
@@ -48,15 +56,16 @@ const SMALL_FILES = [
   'modules.json',
   POOLING_FILE,
 ];
-/** Two sentences that say the same, and one that has nothing to do with them. */
+/** Sentences with which a model is tried: two that say the same, and one that has nothing to do with them. */
 const TRIAL = ['The cat is asleep on the sofa.', 'A cat is sleeping on the couch.', 'Interest rates rose in March.'];
 
 /**
- * Copies a model's files into a folder of its own, computes the hash of the model and three vectors, and puts the
- * folder in its place if all is well. Nothing is left of a model that is refused.
- * @throws EngineError `invalid` if a file is missing or there twice, if the hash or the dimensions are others than
- *         those expected, or if the packages that run models are not installed; `conflict` if there is a model of this
- *         name; `unavailable` if the model cannot be loaded or makes no vectors
+ * Copies a model's files into a folder of its own, checks its hash, computes three vectors with it, and moves the
+ * folder into place if all of that succeeds. Nothing is left of a model that is refused.
+ * @throws EngineError `invalid` if the name is not allowed, if a file is missing or named twice, if the hash or the
+ *    dimensions are not as expected or the dimensions are not known, or if the packages that run models are not
+ *    installed; `conflict` if there is a folder of this name; `unavailable` if the model cannot be loaded or makes no
+ *    vectors
  */
 export async function addModel(
   { name, from, into, sha256, dimensions }: ModelToAdd,
@@ -86,7 +95,11 @@ export async function addModel(
   }
 }
 
-/** Returns the source of each file by its path in the model's folder. */
+/**
+ * Returns the path of each source file by the path that it gets in the model's folder.
+ * @throws EngineError `invalid` for a file that belongs to no model, for two sources of one file, and for a missing
+ *    file
+ */
 function findFiles(from: readonly string[]): ReadonlyMap<string, string> {
   const [only] = from;
   const isFolder = from.length === 1 && fs.statSync(only!, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -110,7 +123,11 @@ function findFiles(from: readonly string[]): ReadonlyMap<string, string> {
   return files;
 }
 
-/** Lists the files of a downloaded repository that a model needs; its `onnx/model.onnx` if there is none beside. */
+/**
+ * Lists the files of a downloaded repository that a model needs. Without a `model.onnx` at its top, `onnx/model.onnx`
+ * is used.
+ * @throws EngineError `invalid` if there is neither
+ */
 function filesOfFolder(folder: string): string[] {
   const at = ['', 'onnx']
     .map((name) => path.join(folder, name))
@@ -124,7 +141,7 @@ function filesOfFolder(folder: string): string[] {
   );
 }
 
-/** Returns the path that a file has in the model's folder, null if a model has no such file. */
+/** Returns the path that a file gets in the model's folder; null if it is not a file of a model. */
 function placeOf(source: string): string | null {
   const name = path.basename(source);
   if (name.endsWith('.onnx')) return 'model.onnx';
@@ -135,7 +152,11 @@ function placeOf(source: string): string | null {
   return SMALL_FILES.includes(name) ? name : null;
 }
 
-/** Copies files into a folder. @returns the SHA-256 of the model's file, 64 hex digits */
+/**
+ * Copies files into a folder.
+ * @param files paths of the sources by their paths in the folder
+ * @returns the SHA-256 of `model.onnx`, 64 hex digits
+ */
 async function copyFiles(files: ReadonlyMap<string, string>, folder: string): Promise<string> {
   const hash = createHash('sha256');
   for (const [place, source] of files) {

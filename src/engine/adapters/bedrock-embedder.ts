@@ -6,17 +6,17 @@ import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 
-/** Most requests that one call of `embed` has under way. */
+/** Greatest number of requests that one call of `embed` sends at the same time. */
 const REQUESTS_AT_ONCE = 4;
-/** Longest text that Titan accepts, in tokens. */
+/** Greatest length of a text that Titan accepts, in tokens. */
 const MAX_TOKENS = 8_192;
 /** Names of the settings that hold credentials, for error messages. */
 const CREDENTIALS = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK';
 
 /**
  * Creates an embedder that calls Amazon's Titan Text Embeddings V2 on Bedrock. Titan takes one text in a request, so
- * `maxBatchTexts` is 1: a call in the metrics is one request, and a refused text fails alone. `OM_EMBED_CONCURRENCY`
- * bounds the requests under way. If `embed` gets several texts, it sends up to four requests at a time.
+ * `maxBatchTexts` is 1, and a refused text fails alone. If `embed` gets several texts, it sends up to four requests at
+ * a time; after a failure, it sends no further ones.
  */
 export function createBedrockEmbedder(config: Config): Embedder {
   const { OM_BEDROCK_MODEL: model, OM_VEC_DIM: dimensions } = config;
@@ -96,8 +96,8 @@ const LIMITS = new Set([
 ]);
 
 /**
- * Explains a failed reply; undefined if its status says all. AWS names the error in a header, with a URL behind a
- * colon, or in the body; one status has several errors.
+ * Explains a failed reply; returns undefined if its status says all. AWS names the type of the error in a header or in
+ * the body, as several errors share one status.
  */
 function explain({ status, headers, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const { message, __type: named } = (json ?? {}) as { message?: unknown; __type?: unknown };

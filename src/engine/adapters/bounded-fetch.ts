@@ -1,12 +1,28 @@
+import { limitTime, unscheduledMs } from './limit-time.ts';
+
+/** Bounds on the reply to a request, and the errors for a reply beyond them. */
+interface ReplyBounds {
+  /** Greatest size of a reply (bytes), counted after decompression. */
+  readonly maxBytes: number;
+  /** Creates the error for a longer reply; `what` is a phrase such as "is longer than 100 bytes". */
+  readonly refused: (what: string) => Error;
+  /**
+   * Time limit from connecting to the last byte; if it is left out, only the request's own signal ends a call. Time for
+   * which this thread had no processor does not count.
+   */
+  readonly timeLimit?: {
+    readonly ms: number;
+    /** Creates the error for a call that took longer. */
+    readonly tooLong: () => Error;
+  };
+}
+
 /**
- * Creates a `fetch` that resolves once it has the whole body. So a time limit also covers the body of an error, and a
- * reply that never ends takes at most `maxBytes`, counted after decompression. Redirects are not followed: texts and
- * keys go to the configured host only.
- * @param refused creates the error with which the `fetch` rejects for a longer reply; `what` follows the words "the
- *   reply"
+ * Creates a `fetch` that resolves once it has the whole body. So a time limit also covers the body of a failed reply.
+ * Redirects are not followed: texts and keys go to the configured host only.
  */
-export function boundedFetch(maxBytes: number, refused: (what: string) => Error): typeof fetch {
-  return async (input, init) => {
+export function boundedFetch({ maxBytes, refused, timeLimit }: ReplyBounds): typeof fetch {
+  const fetchWhole = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
     const response = await fetch(input, { ...init, redirect: 'manual' });
     const parts: Uint8Array[] = [];
     let bytes = 0;
@@ -18,5 +34,22 @@ export function boundedFetch(maxBytes: number, refused: (what: string) => Error)
     }
     const { status, statusText, headers } = response;
     return new Response(bytes === 0 ? null : Buffer.concat(parts), { status, statusText, headers });
+  };
+  if (timeLimit === undefined) return fetchWhole;
+  return async (input, init) => {
+    const timeout = new AbortController();
+    const endLimit = limitTime({
+      timeoutMs: timeLimit.ms,
+      unscheduledMs: () => unscheduledMs('thread-self'),
+      expire: () => timeout.abort(),
+    });
+    const signal = init?.signal ? AbortSignal.any([init.signal, timeout.signal]) : timeout.signal;
+    try {
+      return await fetchWhole(input, { ...init, signal });
+    } catch (error) {
+      throw timeout.signal.aborted && !init?.signal?.aborted ? timeLimit.tooLong() : error;
+    } finally {
+      endLimit();
+    }
   };
 }

@@ -7,34 +7,35 @@ import { QUEUE_NAMES, type QueueName } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 
 export interface BullmqOptions {
-  /** URL of the Redis server, which may hold a password: it is never logged. */
+  /** URL of the Redis server. It may hold a password, so it is never logged. */
   readonly redisUrl: string;
-  /** Prefix of all keys, which separates the queues of several data folders in one Redis. */
+  /** Prefix of all keys. It separates the queues of several data folders in one Redis. */
   readonly prefix: string;
   readonly logger: Logger;
 }
 
-/** Time limit of a call to Redis (ms): BullMQ itself would wait for ever. */
+/** Time limit of a call to Redis (ms). BullMQ itself would wait forever. */
 const MAX_CALL_MS = 2_000;
-/** Time for which a dispatcher counts as the leader after it said so (ms). */
+/** Time after `lead` for which a dispatcher counts as the leader (ms). */
 const LEADS_MS = 2_000;
-/** Time for which the schedules count as kept after a worker said so (ms). */
+/** Time for which the schedules count as maintained after a worker's note (ms). */
 const UNMAINTAINED_MS = 60_000;
-/** Priority of bulk jobs: workers take them after all jobs without a priority. */
+/** Priority of bulk jobs. Workers take them after all interactive jobs, which have none. */
 const BULK_PRIORITY = 10;
 
-/** Events kept in BullMQ's stream. Nobody reads it, because the ledger has the timeline. */
+/** Number of events that are kept in BullMQ's stream. Nobody reads them, because the ledger has the timeline. */
 const EVENTS_KEPT = 100;
 
 /**
- * Options of every job. BullMQ neither retries nor keeps jobs, because the ledger counts attempts and keeps outcomes.
+ * Options of every job: BullMQ neither retries nor keeps jobs, because the ledger counts attempts and keeps outcomes.
  */
 export const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
 
 /**
- * Creates a connection to Redis, which connects in the background, as often as needed. An outage is logged.
- * @param blocking true for a worker, whose commands wait for ever and resume by themselves; false for callers that can
- *   go on without Redis: while it is down, commands fail at once
+ * Creates a connection to Redis. It connects in the background, again after each loss. One line is logged for each
+ * outage.
+ * @param blocking true for a worker, whose commands wait until Redis is back; false for callers that can go on without
+ *    Redis: while it is down, their commands fail at once
  * @param maxCommandMs time limit of a command (ms); none by default
  */
 export async function connectRedis(
@@ -64,28 +65,28 @@ export async function connectRedis(
 
 /** Counts the jobs in the queues, for metrics. */
 export interface QueueCounter {
-  /** Returns the number of jobs of every queue in each of `COUNTED_STATES`; undefined while Redis is not reached. */
+  /** Returns the number of jobs of every queue in each of `COUNTED_STATES`; undefined while Redis cannot be reached. */
   counts(): Promise<QueuedJobs[] | undefined>;
 }
 
-/** Number of jobs of one queue in one state. */
+/** The number of jobs of one queue in one state. */
 interface QueuedJobs {
   readonly queue: QueueName;
-  /** One of `COUNTED_STATES`. */
+  /** One of `COUNTED_STATES`: `waiting`, `prioritized`, `active`, `delayed`. */
   readonly state: string;
   readonly jobs: number;
 }
 
 /**
- * BullMQ's states in which jobs are counted: `waiting` is for interactive jobs, `prioritized` for bulk jobs. Jobs that
- * ended are not kept.
+ * States of BullMQ in which jobs are counted: `waiting` holds interactive jobs, `prioritized` bulk jobs. Ended jobs are
+ * not kept.
  */
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 
 /**
- * Opens BullMQ's step queues for a dispatcher. It connects in the background, so that a Redis that is down delays
- * nothing. Each call to Redis fails with EngineError `unavailable` within `MAX_CALL_MS`, as `bounded` says; `counts`
- * never fails.
+ * Opens BullMQ's queues of the steps, for a dispatcher. It connects in the background, so that it does not wait for a
+ * Redis that is down. Each method that calls Redis rejects with EngineError `unavailable` within 2 s (`MAX_CALL_MS`);
+ * only `counts` never rejects.
  */
 export async function openStepQueues(options: BullmqOptions): Promise<StepQueues & QueueCounter> {
   const [{ Queue }, redis] = await Promise.all([import('bullmq'), connectRedis(options, { blocking: false })]);
@@ -94,11 +95,14 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
   const marker = `${options.prefix}:known`;
   const leader = `${options.prefix}:leader`;
   const maintained = maintainedKey(options);
-  /** True while this Redis is new to this process, or has just lost its data: it may not know of the workers yet. */
+  /**
+   * Whether this Redis is new to this process, or has just lost its data, so that it may hold no note of a worker yet.
+   */
   let isNew = true;
 
   /**
-   * Runs a call on a step's queue. A queue that failed to get ready never will, so after a failure it is created anew.
+   * Runs a call on the queue of a step. After a failure, the queue object is created anew at the next call, as one that
+   * failed to get ready never recovers.
    */
   async function call<T>(step: QueueName, work: (queue: Queue) => Promise<T>): Promise<T> {
     try {
@@ -165,9 +169,9 @@ async function countJobs(countsOf: (name: QueueName) => Promise<Record<string, n
 }
 
 /**
- * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a display that calls them directly. Every
- * command of theirs fails if it takes longer than `MAX_CALL_MS`.
- * @throws EngineError `unavailable` within `MAX_CALL_MS` while Redis is down
+ * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a display that calls them directly. Their
+ * commands fail after 2 s (`MAX_CALL_MS`).
+ * @throws EngineError `unavailable` if Redis is down or does not get ready within 2 s
  */
 export async function openQueuesToShow(
   options: BullmqOptions,
@@ -189,7 +193,7 @@ export async function openQueuesToShow(
   };
 }
 
-/** Opens one queue over a connection, which the caller closes; the queue's errors are logged. */
+/** Opens one queue over a connection, which the caller closes. The queue's errors are logged at level debug. */
 export function openQueue(
   QueueClass: typeof Queue,
   name: QueueName,
@@ -201,7 +205,10 @@ export function openQueue(
   return queue;
 }
 
-/** Notes in Redis that a worker keeps the schedules. The note lasts for `UNMAINTAINED_MS`: repeat it well before. */
+/**
+ * Notes in Redis that a worker maintains the schedules. The note expires after a minute (`UNMAINTAINED_MS`), so it must
+ * be repeated before.
+ */
 export async function noteMaintained(redis: Redis, options: Pick<BullmqOptions, 'prefix'>): Promise<void> {
   await redis.set(maintainedKey(options), '1', 'PX', UNMAINTAINED_MS);
 }
@@ -211,7 +218,8 @@ function maintainedKey({ prefix }: Pick<BullmqOptions, 'prefix'>): string {
 }
 
 /**
- * Warns of settings with which Redis evicts or forgets jobs. Lost data costs time only, as the ledger keeps all work.
+ * Warns in the log of settings with which Redis evicts or forgets jobs. Lost jobs cost only time, as the ledger keeps
+ * all work. Nothing is logged where Redis forbids reading its settings.
  */
 async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
   try {
@@ -227,8 +235,8 @@ async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
 }
 
 /**
- * Runs a call to Redis, once the connection is ready.
- * @throws EngineError `unavailable` if Redis is down, refuses the call, or is not ready and done within `MAX_CALL_MS`
+ * Runs a call to Redis once the connection is ready.
+ * @throws EngineError `unavailable` if Redis is down, refuses the call, or does not get ready and answer within 2 s
  */
 export async function bounded<T>(redis: Redis, call: () => Promise<T>): Promise<T> {
   return within(MAX_CALL_MS, async () => {
@@ -257,8 +265,8 @@ async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
 const REFUSALS = /\b(OOM|READONLY|NOAUTH|WRONGPASS|NOPERM|LOADING|MISCONF|BUSY|MASTERDOWN|CLUSTERDOWN|MAXCLIENTS)\b/;
 
 /**
- * Returns the reason of an error as a word: Redis's own word, else the error's code or name. Its message may hold the
- * URL, which may hold a password.
+ * Returns the reason of an error as one word: Redis's own word, else the error's code or name. The error's message may
+ * hold the URL with a password.
  */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';

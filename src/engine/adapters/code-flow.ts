@@ -4,52 +4,60 @@ import { assert, EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
-/** Largest reply of the identity provider (bytes). */
+/** Greatest size of a reply of the identity provider (bytes). */
 const MAX_BYTES = 256 * 1024;
 /** Time limit for one request to the identity provider (s). */
 const TIMEOUT_S = 10;
 
-/** What a browser keeps between leaving for the identity provider and coming back. */
+/** Secrets that a browser keeps while its user signs in at the identity provider. */
 export interface CodeFlowSecrets {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** What the identity provider says about somebody who signed in there. */
+/** What the identity provider states about a person who has signed in. */
 interface SignedIn {
   readonly subject: string;
-  /** Claims of the ID token, which is for this client. */
+  /** Claims of the ID token, which is issued for this client. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Made for the audience of the API, or for nobody here; it may be no JWT. */
+  /** Access token. It is meant for the API or another service, and need not be a JWT. */
   readonly accessToken: string;
 }
 
-/** Signing in at an identity provider by the authorization code flow with PKCE, state and nonce. */
+/** Signs people in at an identity provider by the authorization code flow with PKCE, state and nonce. */
 export interface CodeFlow {
   /**
    * Begins to sign in.
-   * @param redirectUrl where the provider sends the browser afterwards; the provider must know it
-   * @returns the address at the provider
-   * @throws EngineError `unavailable` while the provider does not answer
+   * @param redirectUrl address to which the provider sends the browser afterwards; it must be registered there
+   * @returns the address at the provider that the browser must open, and the secrets for `finish`
+   * @throws EngineError `unavailable` if the provider does not answer
    */
   begin(redirectUrl: string): Promise<{ readonly url: URL; readonly secrets: CodeFlowSecrets }>;
   /**
-   * Exchanges the code that the provider sent the browser back with.
+   * Exchanges the code with which the provider sent the browser back.
    * @param currentUrl address at which the browser came back, with its query
-   * @throws EngineError `unauthenticated` if the provider refused, or its answer is not what was asked for;
-   *   `unavailable` while it does not answer
+   * @param secrets secrets that `begin` returned
+   * @throws EngineError `unauthenticated` if the provider refused, or its answer does not fit the secrets;
+   *    `unavailable` if it does not answer, fails, or its configuration cannot be read
    */
   finish(currentUrl: URL, secrets: CodeFlowSecrets): Promise<SignedIn>;
-  /** Address at which the provider ends its own session; null if it has none. @throws EngineError `unavailable` */
+  /**
+   * Returns the address at which the provider ends its own session; null if it has none.
+   * @param returnUrl address to which the provider sends the browser afterwards
+   * @throws EngineError `unavailable` if the provider does not answer
+   */
   endUrl(returnUrl: string): Promise<URL | null>;
 }
 
-/** Makes the code flow of `OM_OIDC_CLIENT_ID`. It loads `openid-client` and asks the provider at its first use. */
+/**
+ * Creates the code flow of `OM_OIDC_CLIENT_ID`. The first sign-in loads `openid-client` and reads the provider's
+ * configuration.
+ */
 export function createCodeFlow({ config, logger }: { readonly config: Config; readonly logger: Logger }): CodeFlow {
   let known: Promise<Configuration> | undefined;
 
-  /** The provider's configuration is kept once it was read; a failure is tried again by the next one who signs in. */
+  /** Returns the provider's configuration, read at the first call. After a failure, the next call reads it again. */
   async function configuration(): Promise<Configuration> {
     known ??= discover(config);
     try {
@@ -96,6 +104,7 @@ export function createCodeFlow({ config, logger }: { readonly config: Config; re
         const claims = tokens.claims()!;
         return { subject: claims.sub, claims, accessToken: tokens.access_token };
       } catch (error) {
+        if (isNoAnswer(error)) throw unavailable(error);
         // The errors of the library hold codes and claims, so none of them becomes a cause.
         logger.warn({ reason: codeOf(error) }, 'sign_in_refused');
         throw new EngineError('unauthenticated', 'the identity provider did not sign you in');
@@ -110,7 +119,10 @@ export function createCodeFlow({ config, logger }: { readonly config: Config; re
   };
 }
 
-/** Reads the configuration of the provider. Its endpoints must be as safe as the issuer itself. */
+/**
+ * Reads the configuration of the provider.
+ * @throws Error if the provider does not answer, or if an endpoint of it is not protected against tampering by https
+ */
 async function discover(config: Config): Promise<Configuration> {
   const { OM_OIDC_ISSUER: issuer, OM_OIDC_CLIENT_ID: clientId, OM_OIDC_CLIENT_SECRET: secret } = config;
   assert(issuer !== undefined && clientId !== undefined, 'a sign-in has an issuer and a client');
@@ -125,7 +137,10 @@ async function discover(config: Config): Promise<Configuration> {
       timeout: TIMEOUT_S,
       // A setting allows http for a loopback host alone.
       ...(isPlain ? { execute: [client.allowInsecureRequests] } : {}),
-      [client.customFetch]: boundedFetch(MAX_BYTES, (what) => new Error(`its reply ${what}`)) as never,
+      [client.customFetch]: boundedFetch({
+        maxBytes: MAX_BYTES,
+        refused: (what) => new Error(`its reply ${what}`),
+      }) as never,
     },
   );
   const { authorization_endpoint: asked, token_endpoint: token } = found.serverMetadata();
@@ -134,7 +149,18 @@ async function discover(config: Config): Promise<Configuration> {
   return found;
 }
 
-/** Names an error by its code alone. */
+/** Tells whether an error says that the provider could not be reached, took too long, or answered 5xx. */
+function isNoAnswer(error: unknown): boolean {
+  for (let at = error; typeof at === 'object' && at !== null; at = (at as { cause?: unknown }).cause) {
+    const { code, status } = at as { code?: unknown; status?: unknown };
+    // `fetch` rejects with a TypeError.
+    if (at instanceof TypeError || code === 'OAUTH_TIMEOUT' || (typeof status === 'number' && status >= 500))
+      return true;
+  }
+  return false;
+}
+
+/** Returns the code of an error, or `unknown`; its message may hold secrets. */
 function codeOf(error: unknown): string {
   const { code, error: refusal, cause } = error as { code?: unknown; error?: unknown; cause?: { code?: unknown } };
   return [refusal, code, cause?.code].find((word) => typeof word === 'string') ?? 'unknown';

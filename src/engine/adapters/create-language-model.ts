@@ -3,8 +3,8 @@ import type { LanguageModel } from '../ports.ts';
 import { createOpenAiLanguageModel } from './openai-language-model.ts';
 
 /**
- * Creates the language model that `OM_LLM_MODEL` names, or another one of the same server; null if it is not set, as a
- * language model is optional.
+ * Creates a language model of the configured server. Returns null if no model is given and `OM_LLM_MODEL` is not set.
+ * @param model name of the model; by default the one that `OM_LLM_MODEL` names
  */
 export function createLanguageModel(config: Config, model = config.OM_LLM_MODEL): LanguageModel | null {
   return model === undefined ? null : createOpenAiLanguageModel(config, model);

@@ -3,7 +3,9 @@ import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import type { Tracing } from '../tracing.ts';
 
-/** Packages of OpenTelemetry with versions, for npm. They are optional, because most installations trace nothing. */
+/**
+ * Packages of OpenTelemetry with their versions, for npm. They are optional, because most installations use no tracing.
+ */
 const PACKAGES = [
   '@opentelemetry/api@1.9',
   '@opentelemetry/resources@2',
@@ -12,7 +14,7 @@ const PACKAGES = [
 ] as const;
 
 /**
- * Opens tracing for this thread if the settings ask for it; else returns null and loads nothing of OpenTelemetry.
+ * Opens tracing for this thread if `OM_TRACING` is not `none`; else it returns null and loads nothing of OpenTelemetry.
  * @throws EngineError `invalid` if the packages are not installed
  */
 export async function createTracing(config: Config, logger: Logger): Promise<Tracing | null> {

@@ -6,47 +6,62 @@ import { VERSION } from '../version.ts';
 import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 
-/** Header of a question that another server asks. A server does not ask such a question on, so that none goes round. */
+/**
+ * Header of a question that comes from another server. The server that gets it does not ask further servers, so that no
+ * question circulates.
+ */
 export const FEDERATED_HEADER = 'x-cairn-federated';
 
 /**
- * What came of a question: the bytes of the answer, or why there is none. `refused`: the server answered an error.
- * `invalid`: what it answered is no answer to a question. `failed`: there is no room for its answer here. `detail` is a
+ * The result of asking a server: the bytes of its answer, or why there is none. `refused`: it replied with an error
+ * status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: no memory is left here for its
+ * answer. `timeout`: it did not reply in time. `unreachable`: no connection was made, or it broke. `detail` is a
  * sentence without host, address or key.
  */
 export type ServerAnswer =
   | { readonly outcome: 'answered'; readonly bytes: Buffer }
   | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed'; readonly detail: string };
 
-/** Asks other Cairn servers. It reaches only addresses that may be asked, whatever resolvers say. */
+/** Asks other Cairn servers. It connects only to allowed addresses, which are checked at each connection. */
 export interface FederationClient {
-  /** Checks an address before it is stored. @returns it without a slash at its end @throws EngineError `invalid` */
+  /**
+   * Checks the address of a server before it is stored.
+   * @returns the address without slashes at its end
+   * @throws EngineError `invalid` if it is not a URL, or may not be asked
+   */
   check(url: string): string;
   /**
-   * Asks a server once, by `POST /memory/query`. What it answers is not looked at.
+   * Sends a question to a server once, by `POST /memory/query`. The content of the answer is not checked. Failures are
+   * outcomes, not errors.
    * @throws whatever `signal` was aborted with
    */
   ask(server: FederationAccess, question: object, options: AskOptions): Promise<ServerAnswer>;
 }
 
 interface AskOptions {
-  /** Most bytes of a reply; a longer one is `invalid`. */
+  /** Greatest number of bytes of a reply; a longer one has the outcome `invalid`. */
   readonly maxBytes: number;
   readonly room: AnswerRoom;
   readonly signal: AbortSignal;
 }
 
-/** The memory that the replies to one question may take. A reply that finds none left is `failed`. */
+/**
+ * The memory that the replies to one question may take together, in bytes. A reply that exceeds it has the outcome
+ * `failed`.
+ */
 export interface AnswerRoom {
-  /** Takes room for bytes that have arrived. @returns false, and takes nothing, if there is none left */
+  /**
+   * Reserves memory for bytes that have arrived.
+   * @returns false, with nothing reserved, if too little is left
+   */
   take(bytes: number): boolean;
-  /** Gives back what was taken for a reply that is no answer. */
+  /** Releases the bytes that were reserved for a reply which failed. */
   give(bytes: number): void;
 }
 
 /**
- * Creates a client that asks public addresses by https at port 443, and `allowed` networks by http and at other ports,
- * too. Redirects are not followed, and a reply is read up to a bound.
+ * Creates a client that asks public addresses by https at port 443 only, and the `federationNetworks` also by http and
+ * at other ports. Redirects are not followed.
  */
 export function createFederationClient({
   deniedNetworks: denied,
@@ -69,7 +84,7 @@ export function createFederationClient({
       const url = new URL(`${server.url}/memory/query`);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([signal, timeout]);
-      const { Agent, request } = await import('undici');
+      const { Agent, request } = await loadFederation();
       const agent = new Agent({
         connect: guardedConnector({
           ...{ resolve: resolveByDns, connect: connectToAddress, denied, allowed, signal: either },
@@ -114,7 +129,15 @@ function headersFor({ key, remoteTenant }: FederationAccess): Record<string, str
   };
 }
 
-/** Reads a body of at most `maxBytes`, as long as there is room for it. */
+/**
+ * Loads `undici`, by which servers are asked. That is some hundred files, which block the thread for 50 ms or more the
+ * first time.
+ */
+export function loadFederation(): Promise<typeof import('undici')> {
+  return import('undici');
+}
+
+/** Reads a body of at most `maxBytes`, as long as memory is left for it. What it reserved is released if it fails. */
 async function readBounded(
   body: AsyncIterable<Buffer>,
   { maxBytes, room }: Pick<AskOptions, 'maxBytes' | 'room'>,

@@ -5,13 +5,13 @@ import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 
-/** Most texts of a batch: Gemini refuses more. */
+/** Greatest number of texts in a batch; Gemini refuses more. */
 const MAX_TEXTS = 100;
 const TASK_TYPES = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const;
 
 /**
- * Creates an embedder that calls Google's Gemini API in Gemini's own format, which distinguishes questions from
- * documents, unlike its OpenAI-compatible one. Gemini does not normalise vectors that it shortens; the embedder does.
+ * Creates an embedder that calls Google's Gemini API in its own format. Unlike Gemini's OpenAI-compatible API, it
+ * distinguishes questions from documents. Gemini does not normalise vectors that it shortens, so the embedder does.
  */
 export function createGeminiEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions } = config;
@@ -66,9 +66,9 @@ interface GeminiError {
 }
 
 /**
- * Reads the error of a reply; what is not there or malformed is ''. By hand, since each thread that answers queries
- * loads this file, and zod would take 3 MB of it.
- * @returns undefined for a reply without one
+ * Reads the error in a reply of Gemini. A field that is missing or malformed becomes ''. It is read without zod, which
+ * would take 3 MB in each thread that answers queries.
+ * @returns undefined for a reply without an error
  */
 function readError(json: unknown): GeminiError | undefined {
   const error = fieldsOf(fieldsOf(json)?.['error']);
@@ -93,8 +93,8 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Explains a failed reply; undefined if its status says all. Gemini answers 400 also for a wrong key and for an account
- * that is not set up, and says in the body how long to wait.
+ * Explains a failed reply; returns undefined if its status says all. Gemini answers 400 also for a wrong key and for an
+ * account that is not set up, and states in the body how long to wait.
  */
 function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const error = readError(json);

@@ -6,10 +6,12 @@ import { DocumentError } from '../documents/document-error.ts';
 import { isPublicAddress } from '../documents/public-address.ts';
 import { ownAddresses } from './own-addresses.ts';
 
-/** Resolves a host name to its addresses, public or not. Rejects with a system error if it has none. */
+/** Resolves a host name to its addresses, public or not. It rejects with a system error if there are none. */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** Connects to one of `addresses` and to nothing else, whatever host `options` names. */
+/**
+ * Connects to one of `addresses` and to no other, whatever host `options` names. The result is passed to `callback`.
+ */
 export type ConnectTo = (
   addresses: readonly string[],
   options: buildConnector.Options,
@@ -19,19 +21,19 @@ export type ConnectTo = (
 interface GuardOptions {
   readonly resolve: ResolveHost;
   readonly connect: ConnectTo;
-  /** Networks that no connection is opened to, beside those that are not public. */
+  /** Networks to which no connection is opened, in addition to those that are not public. */
   readonly denied: readonly Network[];
-  /** Networks that may be connected to although they are not public; none if left out. */
+  /** Networks to which connections are opened although they are not public; none if left out. */
   readonly allowed?: readonly Network[];
-  /** Whether only `allowed` may be connected to. */
+  /** Whether connections are opened only to networks in `allowed`; false if left out. */
   readonly onlyAllowed?: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * Creates a connector that resolves, checks and connects in one step, so that the host name is not resolved a second
- * time. Every error goes to undici's callback, because undici would wait for the callback for ever. `signal` ends the
- * wait for the resolver, whether or not the resolver heeds it.
+ * Creates a connector for undici that resolves, checks and connects in one step, so that the host name is not resolved
+ * a second time. Every error is passed to undici's callback, because undici would otherwise wait forever. `signal` ends
+ * the wait for the resolver, even if the resolver ignores it.
  */
 export function guardedConnector({ connect, ...guards }: GuardOptions): buildConnector.connector {
   const { signal } = guards;
@@ -47,9 +49,10 @@ export function guardedConnector({ connect, ...guards }: GuardOptions): buildCon
 }
 
 /**
- * Returns the addresses of a host that may be connected to: public ones, neither this machine's nor denied, and those
- * of `allowed`. Throws DocumentError `fetch_refused` if it has none.
+ * Returns the addresses of a host that may be connected to. Those in `allowed` networks come alone if there are any;
+ * else they are the public ones that are neither this machine's own nor denied.
  * @param host a name, or an address without the brackets of IPv6
+ * @throws DocumentError `fetch_refused` if there are none
  */
 async function publicAddressesOf(
   host: string,
@@ -77,7 +80,7 @@ function requireSome(addresses: readonly string[]): readonly string[] {
   throw new DocumentError('fetch_refused', 'its host has no address in the networks that are allowed here');
 }
 
-/** Whether one of these networks holds an address. An IPv6 network holds no IPv4 address, in whatever form. */
+/** Tells whether one of these networks holds an address. An IPv6 network never holds an IPv4 address. */
 export function isAmong(address: string, networks: readonly Network[]): boolean {
   const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
   const list = new net.BlockList();
@@ -88,8 +91,10 @@ export function isAmong(address: string, networks: readonly Network[]): boolean 
 }
 
 /**
- * Resolves a host name by the DNS alone. Names in the machine's hosts file are no public pages, search domains are not
- * tried, and a slow DNS server blocks none of the few threads that file access shares with the system's resolver.
+ * Resolves a host name by the DNS alone, to IPv4 and IPv6 addresses. Names in the machine's hosts file are not public
+ * pages, search domains are not tried, and a slow DNS server does not block the few threads that file access shares
+ * with the system's resolver.
+ * @throws the DNS error if the name has no address; whatever `signal` was aborted with
  */
 export async function resolveByDns(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new dns.Resolver();
@@ -106,7 +111,7 @@ export async function resolveByDns(hostname: string, signal: AbortSignal): Promi
   }
 }
 
-/** Connects to the first of `addresses` that answers, of both families. */
+/** Connects to the first of `addresses` that answers, IPv4 or IPv6. The result is passed to `callback`. */
 export async function connectToAddress(
   addresses: readonly string[],
   options: buildConnector.Options,

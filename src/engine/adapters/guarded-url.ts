@@ -1,4 +1,4 @@
-/** What requests to addresses that callers registered have in common: which URLs are taken, and what failures say. */
+/** Checks and messages for requests to addresses that callers have registered. */
 
 import net from 'node:net';
 import type { Network } from '../config.ts';
@@ -7,24 +7,24 @@ import { isPublicAddress } from '../documents/public-address.ts';
 import { EngineError } from '../errors.ts';
 import { isAmong } from './guarded-connector.ts';
 
-/** Longest URL that is registered, in characters. */
+/** Greatest length of a URL that is registered, in characters. */
 const MAX_URL = 2_048;
 
-/** Who sends to the URL, for messages. */
+/** What messages about a URL name: the use of the URL, an example, and the setting that allows more. */
 interface GuardedUse {
   /** Subject of the messages, such as `webhook`. */
   readonly subject: string;
-  /** A URL as it should be. */
+  /** A valid URL as an example. */
   readonly example: string;
-  /** Networks that may be sent to although they are not public. */
+  /** Networks that may be called although they are not public. */
   readonly allowed: readonly Network[];
-  /** The setting that names them. */
+  /** Name of the setting that holds `allowed`. */
   readonly setting: string;
 }
 
 /**
- * Checks a URL before it is stored: https at port 443 of a public address, or anything in an allowed network. A host
- * name is taken as it is, as its addresses are checked at each connection.
+ * Checks a URL before it is stored: https at port 443 of a public address, or http, https and any port in an allowed
+ * network. The addresses of a host name are not checked here, but at each connection.
  * @throws EngineError `invalid`
  */
 export function checkGuardedUrl(text: string, { subject, example, allowed, setting }: GuardedUse): URL {
@@ -43,11 +43,11 @@ export function checkGuardedUrl(text: string, { subject, example, allowed, setti
   return url;
 }
 
-/** Whether a URL has https at its own port: all that is sent to the public internet. */
+/** Tells whether a URL has https and its default port, as calls to the public internet must have. */
 export const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
 
-/** Says what failed without the names and addresses that system errors hold. */
+/** Describes an error without the names and addresses that the messages of system errors hold. */
 export function failureOf(error: unknown): string {
   if (error instanceof DocumentError) return error.message;
   const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;

@@ -1,9 +1,10 @@
 /**
  * The offline embedder, which needs no model, key or network. A text becomes a signed count of its words and letter
- * triples, hashed into a few hundred dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask
- * Learning", ICML 2009). It matches forms of a word and typing errors, and does not match synonyms. Word pairs as
- * features were measured and gain nothing. The same text gives the same vector on every machine and for ever: any
- * change of the computation in this file needs a new model name.
+ * triples, hashed into 256 to 4,096 dimensions, 768 by default (Weinberger et al., "Feature Hashing for Large Scale
+ * Multitask Learning", ICML 2009). It matches forms of a word and typing errors, and does not match synonyms. Word
+ * pairs as features were measured and gain nothing. The same text with the same purpose gives the same vector on every
+ * machine and for ever: any change of the computation in this file needs a new model name. The purpose matters for
+ * short texts only: a short memory gets an echo that a question does not get (`scaleEcho`).
  */
 
 import { EngineError } from '../errors.ts';
@@ -13,35 +14,35 @@ import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
 export interface HashedEmbedderOptions {
-  /** Dimensions of a vector: a multiple of 256, at most 4,096; 768 by default. */
+  /** Number of dimensions of a vector: a multiple of 256, at most 4,096; 768 by default. */
   readonly dimensions?: number;
 }
 
 export interface HashedEmbedder extends Embedder {
-  /** Embeds one text as `embed` does, without a promise. Returns a new L2-normalised vector, also for a blank text. */
+  /** Embeds one text as `embed` does, but synchronously. Returns a new L2-normalised vector, even for a blank text. */
   embedOne(text: string, purpose: EmbedOptions['purpose']): Float32Array;
 }
 
 /**
- * Least cosine for a waypoint, as measured by bench/eval-embedder.ts. At 0.5, half of the memories of long chats have a
- * neighbour, as do a third of the abstracts on one subject, and 0.4 % of the chats' memories would have one among the
- * memories of another user. Of 32 pairs that were read, those above 0.5 share topic and words, those below 0.45 often
- * only a name and a tone.
+ * Least cosine at which two memories get a waypoint, measured by bench/eval-embedder.ts. At 0.5, half of the memories
+ * of long chats have a neighbour, as do a third of the abstracts on one subject, and 0.4 % of the chats' memories would
+ * have one among the memories of another user. Of 32 pairs that were read, those above 0.5 share topic and words, those
+ * below 0.45 often only a name and a tone.
  */
 const WAYPOINT_THRESHOLD = 0.5;
 
 /**
- * Weight of vectors in rank fusion, which bench/eval-embedder.ts measures. It is the highest weight at which vectors
- * lower no figure of the three sets of bench/datasets.ts by more than 0.005 below what words alone reach, the words of
- * the context included. The figures are recall@1, 10 and 60 and nDCG@10, in rank fusion and in the composite score. At
- * 0.15, rank fusion lowers recall@10 of the chats by 0.024. At 0.05, most of what vectors gain is kept: 0.027 of
- * recall@10 on the Chinese notes, 0.005 of nDCG@10 on the abstracts.
+ * Weight of vectors against words in rank fusion, 0..1, measured by bench/eval-embedder.ts. It is the highest weight at
+ * which vectors lower no figure of the three sets of bench/datasets.ts by more than 0.005 below what words alone reach,
+ * including the words of neighbouring memories. The figures are recall@1, 10 and 60 and nDCG@10, in rank fusion and in
+ * the composite score. At 0.15, rank fusion lowers recall@10 of the chats by 0.024. At 0.05, most of what vectors gain
+ * is kept: 0.027 of recall@10 on the Chinese notes, 0.005 of nDCG@10 on the abstracts.
  */
 const VECTOR_WEIGHT = 0.08;
 
 /**
  * Creates the offline embedder.
- * @throws EngineError `invalid` for dimensions that it cannot compute
+ * @throws EngineError `invalid` for dimensions that are not a multiple of 256, or exceed 4,096
  */
 export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions = {}): HashedEmbedder {
   if (!Number.isInteger(dimensions) || dimensions % BLOCK !== 0 || dimensions < BLOCK || dimensions > 4096) {
@@ -88,7 +89,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
 // Weights of features. A word counts its informativeness, and all others are relative to that. bench/eval-embedder.ts
 // measures them. They are few and round, so that they are not fitted to one set.
 
-/** Weight of all letter triples of a word together, relative to the word. */
+/** Weight of all letter triples of a word together, relative to the weight of the word. */
 const TRIPLES_WEIGHT = 0.4;
 /** Weight of two adjacent CJK characters. */
 const CJK_PAIR_WEIGHT = 1.5;
@@ -103,7 +104,7 @@ function addSymbols(sketch: Float64Array, symbols: string): void {
   addTriples(sketch, symbols, TRIPLES_WEIGHT);
 }
 
-/** Adds the words of a text. The frequency n of a term counts sublinearly, as 1 + ln n. */
+/** Adds the words of a text to its sketch. A term that occurs n times counts 1 + ln n times its weight. */
 function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   const terms = new Map<string, Term>();
   for (const word of textWords) {
@@ -120,16 +121,16 @@ function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   }
 }
 
-/** A word in all its forms, which have one stem. */
+/** A term: all forms of a word that have one stem. */
 interface Term {
-  /** The first form in the text, whose letter triples stand for those of the term's other forms. */
+  /** The first form in the text; only its letter triples are added. */
   readonly word: string;
   readonly hash: number;
   /** Weight of the term if it occurs once. */
   readonly weight: number;
-  /** True if letter triples count too: not for CJK, which has no letters, and not for stop words. */
+  /** Whether its letter triples are added: not for CJK, which has no letters, and not for stop words. */
   readonly spelled: boolean;
-  /** Times that the term occurs in the text. */
+  /** Number of times that the term occurs in the text. */
   count: number;
 }
 
@@ -143,7 +144,7 @@ function makeTerm(word: string, key: string, cjk: boolean): Term {
   };
 }
 
-/** Returns the weight of a CJK token, which has one character or two, as `words` makes them. */
+/** Returns the weight of a CJK token of one or two characters; grammatical characters lower it. */
 function cjkWeight(token: string): number {
   const first = String.fromCodePoint(token.codePointAt(0)!);
   const second = token.slice(first.length);
@@ -153,8 +154,8 @@ function cjkWeight(token: string): number {
 }
 
 /**
- * True for Chinese particles, pronouns, question words and small numbers, and for Hiragana, in which Japanese writes
- * its grammar.
+ * Tells whether a character is a Chinese particle, pronoun, question word or small number, or Hiragana, with which
+ * Japanese writes its grammar.
  */
 function isCjkGrammar(character: string): boolean {
   return CJK_GRAMMAR.has(character) || (character >= '\u3040' && character <= '\u309f');
@@ -165,9 +166,8 @@ const CJK_GRAMMAR = new Set(
 );
 
 /**
- * Adds the letter triples of a word, with both its ends marked; a word of less than three UTF-16 units adds none. The
- * triples share one weight, so that a long word does not outweigh a short one: the squares of their weights add up to
- * the square of `weight`, as squares measure their share of the vector.
+ * Adds the letter triples of a word, with both its ends marked; a word of fewer than three UTF-16 units adds none. A
+ * long word must not outweigh a short one, so the squares of the triples' weights add up to the square of `weight`.
  */
 function addTriples(sketch: Float64Array, word: string, weight: number): void {
   if (word.length < 3) return;
@@ -185,9 +185,9 @@ function addTriples(sketch: Float64Array, word: string, weight: number): void {
 const WORD_END = 0;
 
 /**
- * Adds a feature to every block: to one dimension of the text's part and one of its echo (see `scaleEcho`), each with a
- * sign. Three blocks share a hash: each takes 8 bits for the dimension and one for the sign, and its echo takes those
- * of the next block. Features that collide in one block do not collide in the others, and unrelated ones cancel out in
+ * Adds a feature to every block: to one dimension of the text's part and to one of its echo (`scaleEcho`), each with a
+ * sign. One hash serves three blocks: each takes 8 bits for the dimension and one for the sign, and its echo takes
+ * those of the next block. Features that collide in one block do not collide in the others, so the errors cancel out in
  * the mean.
  */
 function addFeature(sketch: Float64Array, hash: number, weight: number): void {
@@ -204,20 +204,21 @@ function addFeature(sketch: Float64Array, hash: number, weight: number): void {
   }
 }
 
-/** Dimensions of a block: as many as 8 bits of a hash can choose from. */
+/** Number of dimensions in a block: as many as 8 bits of a hash can address. */
 const BLOCK = 256;
 /**
- * Dimensions of each block for the echo, a power of two. More of them separate echoes better and leave less for the
- * text.
+ * Number of each block's dimensions that hold the echo, a power of two. More of them separate echoes better and leave
+ * less for the text.
  */
 const ECHO_PLACES = 16;
 
 /**
- * Scales the echo, a second copy of a text's features, to the length that a short text lacks; a question gets no echo.
- * Without an echo, "Wow, Anna!" would be entirely about Anna and rank above every sentence that says something about
- * her: cosine divides by the length of a vector, while BM25 normalises length only in part. To a question, which has no
- * echo, a short memory seems to hold something else as well. Two memories both have echoes, so they are as similar as
- * without. In chats this doubles nDCG@10, elsewhere it changes little.
+ * Scales the echo, a second copy of a text's features, so that the vector of a short text is as long as that of a text
+ * of four words of full weight (`MIN_LENGTH`). The echo of a question or of a longer text becomes zero. Without it,
+ * "Wow, Anna!" would be entirely about Anna and rank above every sentence that says something about her: cosine divides
+ * by the length of a vector, while BM25 normalises length only in part. To a question, which has no echo, a short
+ * memory seems to hold something else as well. Two short memories both have echoes, so they are about as similar as
+ * without them. In chats this doubles nDCG@10, elsewhere it changes little.
  */
 function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void {
   let text = 0;
@@ -233,7 +234,7 @@ function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void
   }
 }
 
-/** Length of a vector that needs no echo, in words that count fully. */
+/** Length of a vector from which it needs no echo, in words of full weight. */
 const MIN_LENGTH = 4;
 
 /**
@@ -273,7 +274,8 @@ function squaredLength(sketch: Float64Array): number {
 }
 
 /**
- * Hashes by FNV-1a over UTF-16 code units, then by the finisher of MurmurHash3, which spreads each bit over all others.
+ * Hashes a text by FNV-1a over its UTF-16 code units, then by the finisher of MurmurHash3, with which each bit affects
+ * all others. Returns an unsigned 32-bit number.
  */
 function hashText(text: string, seed: number): number {
   let hash = seed;

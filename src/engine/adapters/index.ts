@@ -11,6 +11,7 @@ export {
   createFederationClient,
   FEDERATED_HEADER,
   type FederationClient,
+  loadFederation,
   type ServerAnswer,
 } from './federation-client.ts';
 export { createLanguageModel } from './create-language-model.ts';

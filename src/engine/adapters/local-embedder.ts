@@ -23,7 +23,10 @@ import { MODEL_VECTORS, readVectors } from './read-vectors.ts';
 
 type Runtime = Pick<typeof import('onnxruntime-web'), 'InferenceSession' | 'Tensor' | 'env'>;
 
-/** The part of the tokenizers package that is used; the package's own types name no files that a compiler finds. */
+/**
+ * The part of the tokenizers package that is used. It is declared here because the compiler does not find the package's
+ * own types.
+ */
 interface Tokenizer {
   encode(text: string): { readonly ids: readonly number[] };
 }
@@ -31,18 +34,18 @@ interface Tokenizers {
   readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
 }
 
-/** Most tokens of a run, which is a group of texts that are computed together; padding is included. */
+/** Greatest number of tokens of a run, a group of texts that are computed together; padding counts. */
 const MAX_RUN_TOKENS = MAX_TEXT_TOKENS;
 const TOKENIZER = '@huggingface/tokenizers';
 const RUNTIMES = ['onnxruntime-node', 'onnxruntime-web'];
-/** Names of models' outputs by preference: a vector of the whole text, else one for each token. */
+/** Names of model outputs in order of preference: a vector of the whole text, else one for each token. */
 const OUTPUTS = ['sentence_embedding', 'last_hidden_state', 'token_embeddings'];
 
 interface LoadedModel {
   readonly tokenizer: Tokenizer;
-  /** Id of the token that pads shorter texts of a run. */
+  /** Id of the token with which the shorter texts of a run are padded. */
   readonly padId: number;
-  /** Longest text (tokens). */
+  /** Greatest length of a text, in tokens; a longer one is cut. */
   readonly maxTokens: number;
   readonly session: InferenceSession;
   /** Name of the output that holds the vectors. */
@@ -51,8 +54,10 @@ interface LoadedModel {
 }
 
 /**
- * Creates the embedder of the model in `LOCAL_MODEL_PATH`; its first call loads the model.
- * @throws EngineError `invalid` if a package is missing, or if the folder holds no `model.onnx` or no `tokenizer.json`
+ * Creates the embedder of the model in `LOCAL_MODEL_PATH`. Its first call loads the model; a load that failed is tried
+ * again by the next call. Calls reject with EngineError `unavailable` if the model cannot be loaded or fails.
+ * @throws EngineError `invalid` if a package is missing, if the folder holds no `model.onnx` or no `tokenizer.json`, or
+ *    if the model is known to make another number of dimensions than `OM_VEC_DIM`
  */
 export function createLocalEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: setting } = config;
@@ -107,7 +112,10 @@ export function createLocalEmbedder(config: Config): Embedder {
   };
 }
 
-/** Refuses a model that is known to make vectors of another length. */
+/**
+ * Checks `OM_VEC_DIM` against the model, if the number of the model's dimensions is known.
+ * @throws EngineError `invalid` if they differ
+ */
 function checkDimensions({ name, dimensions: made }: LocalModel, dimensions: number): void {
   if (made === null || made === dimensions) return;
   throw new EngineError(
@@ -116,7 +124,10 @@ function checkDimensions({ name, dimensions: made }: LocalModel, dimensions: num
   );
 }
 
-/** Returns the package to run models with. Throws EngineError `invalid` if none, or no tokenizer, is installed. */
+/**
+ * Returns the name of the package that runs models: the native one if it is installed.
+ * @throws EngineError `invalid` if no such package, or no tokenizer, is installed
+ */
 function findRuntime(): string {
   const require = createRequire(import.meta.url);
   const isInstalled = (name: string) => {
@@ -133,8 +144,10 @@ function findRuntime(): string {
 }
 
 /**
- * Loads the packages, the tokenizer and the model. Throws a plain Error if that fails or the files have been replaced.
- * @param isSame returns true if the files are still those in the model's name; other files make another vector space
+ * Loads the packages, the tokenizer and the model.
+ * @param isSame tells whether the files are still those from which the model got its name; other files would make
+ *    another vector space
+ * @throws Error if loading fails, if the files have been replaced, or if the model wants an unknown input
  */
 async function loadModel(
   { files, maxTokens }: LocalModel,
@@ -167,7 +180,10 @@ async function loadModel(
   };
 }
 
-/** Names the weights for WebAssembly, which cannot look beside the model; the native runtime can. */
+/**
+ * Returns the option that passes the file of weights to the WebAssembly runtime, which cannot read it beside the model;
+ * the native runtime can.
+ */
 function externalWeights({ weights }: ModelFiles, runtimeName: string): InferenceSession.SessionOptions {
   if (weights === null || runtimeName !== 'onnxruntime-web') return {};
   return { externalData: [{ path: path.basename(weights), data: weights }] };
@@ -178,8 +194,8 @@ function readJson(file: string): object {
 }
 
 /**
- * Splits a text into token ids, 1 to `maxTokens`. A text that is too long loses its end, but keeps the token that
- * ends every text; one without tokens gives a single padding token.
+ * Splits a text into token ids, 1 to `maxTokens`. A text that is too long loses its end, but keeps its last token,
+ * which ends every text. A text without tokens gives a single padding token.
  */
 function tokenise({ tokenizer, padId, maxTokens }: LoadedModel, text: string): readonly number[] {
   const { ids } = tokenizer.encode(text);
@@ -187,7 +203,10 @@ function tokenise({ tokenizer, padId, maxTokens }: LoadedModel, text: string): r
   return ids.length > maxTokens ? [...ids.slice(0, maxTokens - 1), ids.at(-1)!] : ids;
 }
 
-/** Groups texts of similar length, as shorter ones are padded to the longest. Returns runs of indexes into `tokens`. */
+/**
+ * Groups texts of similar length into runs, as shorter texts are padded to the longest of their run. Returns runs of
+ * indexes into `tokens`, each of at most `MAX_RUN_TOKENS` with padding.
+ */
 function planRuns(tokens: readonly (readonly number[])[]): number[][] {
   const byLength = [...tokens.keys()].sort((a, b) => tokens[a]!.length - tokens[b]!.length);
   const runs: number[][] = [];
@@ -200,7 +219,7 @@ function planRuns(tokens: readonly (readonly number[])[]): number[][] {
   return runs;
 }
 
-/** Inputs of models by name, as functions that give the value for one token; `isText` is false for padding. */
+/** Functions that return an input's value for one token, by the name of the input; `isText` is false for padding. */
 const INPUTS: Readonly<Record<string, (id: number, isText: boolean) => number>> = {
   input_ids: (id) => id,
   attention_mask: (_, isText) => (isText ? 1 : 0),
@@ -208,7 +227,9 @@ const INPUTS: Readonly<Record<string, (id: number, isText: boolean) => number>> 
   token_type_ids: () => 0,
 };
 
-/** Runs the model on one run of texts, given as token ids. Returns one vector per text, in order, not normalised. */
+/**
+ * Runs the model on one run of texts, given as token ids. Returns one vector for each text, in order, not normalised.
+ */
 async function compute(
   { session, output, Tensor, padId }: LoadedModel,
   tokens: readonly (readonly number[])[],

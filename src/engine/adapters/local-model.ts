@@ -12,36 +12,43 @@ import { familyOf, type Pooling, type Prefixes } from './model-families.ts';
 /** Paths of a model's files. */
 export interface ModelFiles {
   readonly model: string;
-  /** Path of the weights, if they are not inside `model`; null otherwise. ONNX keeps files over 2 GB this way. */
+  /**
+   * Path of the weights if they are in a file of their own, as ONNX keeps those over 2 GB; null if they are inside
+   * `model`.
+   */
   readonly weights: string | null;
   readonly tokenizer: string;
-  /** Path of `tokenizer_config.json`, which need not exist. */
+  /** Path of `tokenizer_config.json`; that file need not exist. */
   readonly tokenizerConfig: string;
 }
 
-/** A model that can be run on this machine. */
+/** A model whose files are on this machine. */
 export interface LocalModel {
-  /** Name of the folder. */
+  /** Name of the model's folder. */
   readonly name: string;
   readonly files: ModelFiles;
   readonly pooling: Pooling;
   readonly prefixes: Prefixes;
-  /** Longest text (tokens), at most `MAX_TEXT_TOKENS`; a longer one is cut. */
+  /** Greatest length of a text, in tokens, at most 512 (`MAX_TEXT_TOKENS`); a longer one is cut. */
   readonly maxTokens: number;
-  /** Length of its vectors, null if the folder does not say it. */
+  /** Number of dimensions of its vectors; null if its files do not state it. */
   readonly dimensions: number | null;
 }
 
-/** Longest text of any model (tokens). A window of a memory has about as many, and a model's time grows with them. */
+/**
+ * Greatest length of a text for any model, in tokens. A window of a memory is about as long, and a model's time grows
+ * with the length.
+ */
 export const MAX_TEXT_TOKENS = 512;
-/** Largest of the small files that describe a model (bytes); a larger one is none of them. */
+/** Greatest size of the small files that describe a model (bytes); a larger one is refused. */
 const MAX_DESCRIPTION_BYTES = 1_000_000;
 
 /**
- * Reads the folder of a model. The model itself is not loaded.
- * @param setting how vectors are made; 'auto' leaves it to the model, and takes the mean where nothing says it
+ * Reads what the folder of a model says about it. The model itself is not loaded.
+ * @param setting how vectors are pooled; `auto` takes what the folder says, else what is known of the model's family,
+ *    else `mean`
  * @throws EngineError `invalid` if the folder holds no `model.onnx` or no `tokenizer.json`, if a file that describes
- *         the model cannot be read, or if the model wants another pooling than those that Cairn knows
+ *    the model cannot be read, or if the model wants a pooling that Cairn does not know
  */
 export function readLocalModel(folder: string, setting: Pooling | 'auto'): LocalModel {
   const name = path.basename(folder);
@@ -78,7 +85,11 @@ function findModel(folder: string): ModelFiles {
   };
 }
 
-/** Reads a small JSON file of the folder, as an object or a list; one that does not exist is an empty object. */
+/**
+ * Reads a small JSON file of the folder, which must be an object or a list. A file that does not exist gives an empty
+ * object.
+ * @throws EngineError `invalid` if it is too large or not such JSON
+ */
 function readDescription(folder: string, name: string): Readonly<Record<string, unknown>> {
   const file = path.join(folder, name);
   if (!fs.existsSync(file)) return {};
@@ -92,7 +103,10 @@ function readDescription(folder: string, name: string): Readonly<Record<string, 
   throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: its ${name} is no JSON that describes a model`);
 }
 
-/** Returns the pooling that sentence-transformers wrote beside the model, null if it wrote none. */
+/**
+ * Returns the pooling that sentence-transformers wrote beside the model; null if it wrote none.
+ * @throws EngineError `invalid` for a pooling that Cairn does not know
+ */
 function poolingOfFolder(folder: string): Pooling | null {
   const description = readDescription(folder, path.join('1_Pooling', 'config.json'));
   const wanted = Object.keys(description).filter((key) => key.startsWith('pooling_mode_') && description[key] === true);
@@ -106,7 +120,7 @@ function poolingOfFolder(folder: string): Pooling | null {
   );
 }
 
-/** Returns the prefixes that sentence-transformers wrote beside the model, null if it wrote none. */
+/** Returns the prefixes that sentence-transformers wrote beside the model; null if it wrote none for either purpose. */
 function promptsOf(prompts: unknown): Prefixes | null {
   if (typeof prompts !== 'object' || prompts === null) return null;
   const named = (...names: readonly string[]) =>
@@ -117,10 +131,12 @@ function promptsOf(prompts: unknown): Prefixes | null {
   return { query: query ?? '', document: document ?? '' };
 }
 
-/** Families that count positions from behind that of the padding, and so have two fewer than their table. */
+/**
+ * Families whose position numbers start after that of the padding, so that two positions of their table are not usable.
+ */
 const OFFSET_POSITIONS = /roberta|mpnet|camembert/;
 
-/** Returns the number of tokens that the model has positions for; Infinity if its description does not say it. */
+/** Returns the number of tokens for which the model has positions; Infinity if its description does not state it. */
 function positionsOf(config: Readonly<Record<string, unknown>>): number {
   const positions = positiveInteger(config['max_position_embeddings']);
   if (positions === null) return Number.POSITIVE_INFINITY;
@@ -131,18 +147,20 @@ function positiveInteger(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null;
 }
 
-/** Number of samples of a model's file that its fingerprint is made of, at equal distances. */
+/** Number of samples, at equal distances in a model's file, from which its fingerprint is made. */
 const SAMPLES = 16;
 /** Length of a sample (bytes). */
 const SAMPLE_BYTES = 65_536;
 
 /**
- * Returns a digest of the pooling, the document's prefix, the tokenizer's file, and the size and some of the bytes of
- * the model and its weights, as 8 hexadecimal digits; to read all bytes would take seconds.
+ * Returns a fingerprint of the model as 8 hexadecimal digits. It is a digest of the pooling, the document prefix if it
+ * is not that of the family, the tokenizer's file, and the size and samples of the model and its weights. Reading all
+ * bytes would take seconds.
  */
 export function fingerprint({ files, pooling, prefixes, name }: LocalModel): string {
   const hash = createHash('sha256').update(pooling).update(fs.readFileSync(files.tokenizer));
-  // The prefix of a family is part of its name, which the space is named after.
+  // The document's prefix of the family is the normal case, and is implied by the model's name; only another prefix
+  // changes the fingerprint.
   if (prefixes.document !== familyOf(name).prefixes.document) hash.update(prefixes.document);
   addSamples(files.model);
   if (files.weights !== null) addSamples(files.weights);

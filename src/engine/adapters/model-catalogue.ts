@@ -1,26 +1,26 @@
 /**
- * Embedding models that suit Cairn, for those who look for one. All of it is taken from the models' own pages. The
- * figures of retrieval are those of the tables on the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5,
- * which compare models with each other by one measure.
+ * Embedding models that suit Cairn, for users who look for one. All facts are from the models' own pages. The figures
+ * of retrieval are from the tables on the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5, which compare
+ * models by one measure.
  */
 
-/** A model that can be used by a provider of `OM_EMBEDDINGS` on one's own machine. */
+/** A model of the catalogue. It runs on the user's own machine, by a provider of `OM_EMBEDDINGS`. */
 export interface CatalogueModel {
-  /** Name for `cairn models add` and for its folder, or the name that Ollama has for it. */
+  /** Name for `cairn models add` and for the model's folder; for `ollama`, the name that Ollama has for it. */
   readonly name: string;
   readonly provider: 'local' | 'ollama';
-  /** Its repository at Hugging Face, where the ONNX files are; null for a model that Ollama downloads. */
+  /** Repository at Hugging Face with the model's ONNX files; null for a model that Ollama downloads. */
   readonly repository: string | null;
-  /** Size of the download, about (MB of 1,000,000 bytes); for `local` that of `model.onnx` in float32. */
+  /** Approximate size of the download, in MB of 1,000,000 bytes; for `local` that of `model.onnx` in float32. */
   readonly megabytes: number;
-  /** Length of its vectors: the value of `OM_VEC_DIM`. */
+  /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;
-  /** The languages that it was trained on, in words. */
+  /** Languages that it was trained on, as text for people. */
   readonly languages: string;
   readonly licence: string;
   /**
-   * How well the model finds what questions ask for: the mean nDCG@10 of the 15 English retrieval sets of MTEB, in
-   * percent. Null where no such figure was published that compares; a model of many languages is not judged by English.
+   * Mean nDCG@10 over the 15 English retrieval sets of MTEB, in percent. It is null where no comparable figure was
+   * published, and for models of many languages, which English sets do not judge.
    */
   readonly retrieval: number | null;
 }

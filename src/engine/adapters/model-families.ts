@@ -1,27 +1,27 @@
 /**
  * What families of embedding models have in common: the prefixes that their texts need, and how the vectors of tokens
- * become the vector of a text. A model is recognised by its name, as servers and folders have it: in any case, perhaps
- * with an owner, a size or a format. All of it is taken from the models' cards.
+ * become the vector of a text. A model is recognised by its name, which may have any case, an owner, a size or a
+ * format. All facts are from the models' cards.
  */
 import type { EmbedOptions } from '../ports.ts';
 
 /** How the vectors of a text's tokens become one: their mean, or the vector of the first token (`cls`). */
 export type Pooling = 'mean' | 'cls';
 
-/** Text that stands before each text of a purpose; '' for none. */
+/** Text that is put before each text of a purpose; '' for none. */
 export type Prefixes = Readonly<Record<EmbedOptions['purpose'], string>>;
 
-/** What the models of a family need. */
+/** Prefixes and pooling of the models of a family. */
 export interface ModelFamily {
   readonly prefixes: Prefixes;
-  /** null where this is no known family. */
+  /** How the vectors of tokens become one vector; null for an unknown family. */
   readonly pooling: Pooling | null;
 }
 
 /**
- * Returns the family of a model, or one without prefixes and pooling if it is not listed. The vectors of a question and
- * of its answers are near only with the prefixes that the model was trained with, and servers do not add them. A
- * change of a document's prefix here would make another vector space with the same name.
+ * Returns the family of a model, or a family without prefixes and pooling if the model's name fits none. The vectors of
+ * a question and of its answers are near only with the prefixes that the model was trained with, and servers do not add
+ * them. A change of a document's prefix here would make another vector space with the same name.
  * @param model name of the model
  */
 export function familyOf(model: string): ModelFamily {
@@ -37,7 +37,7 @@ const PASSAGES_OF_A_SENTENCE: Prefixes = {
   query: 'Represent this sentence for searching relevant passages: ',
 };
 
-/** The first family whose `names` match is the model's. */
+/** Known families. A model belongs to the first one whose `names` match its name in lower case. */
 const FAMILIES: readonly (ModelFamily & { readonly names: RegExp })[] = [
   {
     names: /nomic-embed-text/,

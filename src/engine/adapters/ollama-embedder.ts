@@ -7,8 +7,8 @@ import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 import { familyOf } from './model-families.ts';
 
 /**
- * Time that Ollama keeps the model loaded. Its default is five minutes, and to load a model takes longer than a query
- * waits.
+ * Time for which Ollama keeps the model loaded after a request. Its default is five minutes, and loading a model takes
+ * longer than a query waits.
  */
 const KEEP_ALIVE = '30m';
 
@@ -53,8 +53,9 @@ export function createOllamaEmbedder(config: Config): Embedder {
 }
 
 /**
- * Explains a failed reply; undefined if its status says all. Only its message shows that a text is too long; the status
- * is 400, or 500 in older versions.
+ * Returns the error for a failed reply with a message of Ollama: a text that is too long, an unknown model (404), or
+ * another refusal (400). Returns undefined for any other reply; its status then decides. That a text is too long shows
+ * only in the message: the status is 400, or 500 in older versions.
  */
 function explain({ status, json }: FailedReply, model: string, errors: ProviderErrors): EngineError | undefined {
   const said = (json as { error?: unknown } | null | undefined)?.error;

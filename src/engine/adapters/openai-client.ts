@@ -3,24 +3,25 @@ import type { APIPromise } from 'openai';
 import { EngineError } from '../errors.ts';
 import type { EmbedOptions } from '../ports.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { longestTime } from './limit-time.ts';
 import { createProviderErrors, type CalledProvider, type ProviderErrors } from './provider-errors.ts';
 
 type Sdk = typeof import('openai');
 type ApiError = InstanceType<Sdk['APIError']>;
 
-/** A server that speaks OpenAI's API. */
+/** A server that has OpenAI's API. */
 export interface OpenAiServer extends CalledProvider {
   /** Address of the API with its path, such as `https://api.openai.com/v1`. */
   readonly baseUrl: string;
   /** API key; undefined for a server that needs none. */
   readonly apiKey: string | undefined;
-  /** Time limit of a call from connect to the last byte (ms). */
+  /** Time limit of a call, from connecting to the last byte (ms). Time without a processor does not count. */
   readonly timeoutMs: number;
-  /** Longest reply that is accepted (bytes). */
+  /** Greatest size of a reply (bytes); a larger one is refused. */
   readonly maxReplyBytes: number;
   /**
-   * Returns the error for a reply of status 400 or 422 in JSON, or of 413; `param` is the parameter that it names, if
-   * any.
+   * Returns the error for a reply of status 413, or of status 400 or 422 in JSON. `param` is the request's parameter
+   * that the reply names; null or undefined if it names none.
    */
   badRequest(status: number, param: string | null | undefined): EngineError;
 }
@@ -30,23 +31,23 @@ export interface OpenAiClient extends Pick<
   ProviderErrors,
   'refused' | 'declined' | 'failed' | 'misconfigured' | 'badText'
 > {
-  /** Loads the SDK, which `call` does otherwise. */
+  /** Loads the SDK, so that the first `call` need not. */
   prepare(): Promise<void>;
   /**
-   * Makes one request; retries are up to the caller. `onReply` is also called for a failed reply.
+   * Makes one request without retries. `onReply` is called for a successful reply and for a failed one.
    * @param request makes the request with the SDK's client, and passes the caller's abort signal to it
    * @returns the body of the reply, which the SDK does not check
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; what `badRequest` returns
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; the result of `badRequest`
    */
   call<T>(request: (client: OpenAI) => APIPromise<T>, onReply?: EmbedOptions['onReply']): Promise<T>;
 }
 
-/** Wraps OpenAI's SDK: bounds time and size of a call, and turns the SDK's errors into EngineErrors. */
+/** Wraps OpenAI's SDK: bounds the time and the size of a call, and turns the SDK's errors into EngineErrors. */
 export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   let connection: Promise<{ sdk: Sdk; client: OpenAI }> | undefined;
   const errors = createProviderErrors(server);
   const { refused, failed } = errors;
-  const connected = () => (connection ??= connect(server, refused));
+  const connected = () => (connection ??= connect(server, errors));
   return {
     ...errors,
     prepare: async () => void (await connected()),
@@ -64,12 +65,12 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   };
 
   /**
-   * Returns the error for a failed call. The SDK's own errors quote replies, which may quote texts and keys. Neither
+   * Returns the error for a failed call. The SDK's own errors quote replies, which may quote texts and keys. So neither
    * their messages nor the errors themselves (as `cause`) are passed on.
    */
   function meaningOf(error: unknown, sdk: Sdk): EngineError {
     if (error instanceof sdk.APIUserAbortError) return failed('was given up by its caller');
-    if (error instanceof sdk.APIConnectionTimeoutError) return failed(`took longer than ${server.settings.timeout}`);
+    if (error instanceof sdk.APIConnectionTimeoutError) return tookTooLong(server, errors);
     if (error instanceof sdk.APIConnectionError) {
       return error.cause instanceof EngineError ? error.cause : errors.ofConnection(error);
     }
@@ -85,26 +86,28 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   }
 }
 
-/** Reads the tokens that a call was billed for; undefined if the server does not count, or counts 0. */
+/** Reads the number of tokens that a call was billed for; undefined if the server states none or 0. */
 function tokensOf(reply: unknown): number | undefined {
   const { total_tokens: tokens } = (reply as { usage?: { total_tokens?: unknown } } | null)?.usage ?? {};
   return Number.isSafeInteger(tokens) && (tokens as number) > 0 ? (tokens as number) : undefined;
 }
 
 /**
- * True for the address of OpenAI's own server, by its host name. That server accepts parameters that compatible servers
- * refuse, and refuses some that they accept.
+ * Tells, by its host name, whether an address is that of OpenAI's own server. That server accepts parameters that
+ * compatible servers refuse, and refuses some that they accept.
  */
 export function isOpenAiItself(baseUrl: string): boolean {
   return new URL(baseUrl).hostname === 'api.openai.com';
 }
 
-/** Loads the SDK and creates a client. Loading takes 0.2 s, so it waits until the first call. */
-async function connect(
-  { baseUrl, apiKey, timeoutMs, maxReplyBytes }: OpenAiServer,
-  refused: (what: string) => EngineError,
-): Promise<{ sdk: Sdk; client: OpenAI }> {
+function tookTooLong({ settings }: OpenAiServer, { failed }: ProviderErrors): EngineError {
+  return failed(`took longer than ${settings.timeout}`);
+}
+
+/** Loads the SDK and creates a client. Loading takes 0.2 s, so it is done at the first call or by `prepare`. */
+async function connect(server: OpenAiServer, errors: ProviderErrors): Promise<{ sdk: Sdk; client: OpenAI }> {
   const sdk = await import('openai');
+  const { baseUrl, apiKey, timeoutMs, maxReplyBytes } = server;
   const client = new sdk.OpenAI({
     baseURL: baseUrl,
     // If these were left out, the SDK would read them from the environment and bypass Config.
@@ -115,8 +118,13 @@ async function connect(
     webhookSecret: null,
     logLevel: 'off',
     maxRetries: 0,
-    timeout: timeoutMs,
-    fetch: boundedFetch(maxReplyBytes, refused),
+    // The SDK's own limit counts time without a processor, so it only has to lie beyond that of `fetch`.
+    timeout: 2 * longestTime(timeoutMs),
+    fetch: boundedFetch({
+      maxBytes: maxReplyBytes,
+      refused: errors.refused,
+      timeLimit: { ms: timeoutMs, tooLong: () => tookTooLong(server, errors) },
+    }),
     ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
   });
   return { sdk, client };

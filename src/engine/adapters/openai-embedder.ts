@@ -5,8 +5,9 @@ import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 import { familyOf } from './model-families.ts';
 
 /**
- * Creates an embedder that calls any server with OpenAI's `/embeddings`. One call is one request: the ledger retries,
- * as it knows how often a job was tried. `OM_EMBED_TIMEOUT_MS` bounds a call from connect to the last byte.
+ * Creates an embedder that calls any server with OpenAI's `/embeddings`. One call of `embed` is one request without
+ * retries: the job ledger counts attempts and retries. `OM_EMBED_TIMEOUT_MS` bounds a call from connecting to the last
+ * byte.
  */
 export function createOpenAiEmbedder(config: Config): Embedder {
   const { OM_OPENAI_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
@@ -61,7 +62,7 @@ function requestOptions(config: Config): { encoding_format: 'base64' | 'float'; 
   };
 }
 
-/** Reads the vector and its index from an item of a reply's list. */
+/** Reads the vector and its index from an item of the reply's list; a field that is missing is undefined. */
 function openItem(item: unknown): { numbers: unknown; index?: unknown } {
   const { embedding, index } = (item ?? {}) as { embedding?: unknown; index?: unknown };
   return { numbers: embedding, index };

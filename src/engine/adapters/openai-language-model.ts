@@ -5,15 +5,18 @@ import type { Completion, EmbedOptions, LanguageModel } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import { createOpenAiClient, isOpenAiItself, type OpenAiClient } from './openai-client.ts';
 
-/** Longest reply (bytes): more than any requested answer, even from servers that also send the model's reasoning. */
+/**
+ * Greatest size of a reply (bytes): more than any requested answer takes, even from servers that also send the model's
+ * reasoning.
+ */
 const MAX_REPLY_BYTES = 1_048_576;
 
 type Request = Parameters<LanguageModel['complete']>[0];
 
 /**
  * Creates a language model that calls any server with OpenAI's `/chat/completions`. One answer is one request, which
- * `OM_LLM_TIMEOUT_MS` bounds from connect to the last byte. `complete` throws EngineError `conflict` when the model
- * first refuses a temperature; the next request is sent without one.
+ * `OM_LLM_TIMEOUT_MS` bounds from connecting to the last byte. If the model refuses a temperature, `complete` rejects
+ * once with EngineError `conflict`, and further requests are sent without one.
  */
 export function createOpenAiLanguageModel(config: Config, model: string): LanguageModel {
   // Reasoning models take no temperature, and their names do not show it. The first refusal is remembered.
@@ -91,9 +94,9 @@ const completionSchema = z.object({
 });
 
 /**
- * Reads an answer; where the server counts no tokens, they are estimated.
- * @throws EngineError `unavailable` for a reply of another form; `invalid` for a text that was cut off, withheld or
- *         left empty: it is no answer, but not the server's failure
+ * Reads the model's answer from a reply. Tokens are estimated where the server does not count them.
+ * @throws EngineError `unavailable` for a reply of another form; `invalid` for an answer that was cut off, withheld or
+ *    left empty, which is not a failure of the server
  */
 function readCompletion(
   reply: unknown,

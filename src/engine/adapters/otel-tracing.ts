@@ -26,14 +26,14 @@ const KINDS = {
   consumer: OtelKind.CONSUMER,
 } as const satisfies Record<SpanKind, OtelKind>;
 
-/** Most links of one span: the OpenTelemetry SDK drops any beyond 128. */
+/** Greatest number of links of one span; the OpenTelemetry SDK drops any beyond 128. */
 const MAX_LINKS = 128;
 /**
- * Longest time that `close` waits for the collector (ms), so that a collector that is down does not delay a shutdown.
+ * Greatest time that `close` waits for the collector (ms), so that a collector that is down does not delay a shutdown.
  */
 const MAX_CLOSE_MS = 2_000;
 
-/** A span as this module holds it. */
+/** A span with what this module needs of it. */
 interface OpenSpan extends Span {
   /** OpenTelemetry's context in which the span is the active one. */
   readonly context: Context;
@@ -41,9 +41,9 @@ interface OpenSpan extends Span {
 }
 
 /**
- * Opens tracing by OpenTelemetry's SDK, which sends spans by OTLP over HTTP. The SDK's own variables say where to, how
- * much is sampled and in what batches (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` …).
- * Nothing is registered globally, so that no other library of the process traces, or is traced, by it.
+ * Opens tracing by OpenTelemetry's SDK, which sends spans by OTLP over HTTP. The SDK's own environment variables set
+ * the address, the sampling and the batches (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME`
+ * …). Nothing is registered globally, so that no other library of the process uses it.
  */
 export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTLPTraceExporter()): Tracing {
   const provider = new NodeTracerProvider({
@@ -78,21 +78,21 @@ export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTL
   };
 }
 
-/** The tracer that makes spans, and the storage that holds the active span of the code that runs. */
+/** The tracer that creates spans, and the storage that holds the active span of the running code. */
 interface SpanSource {
   readonly tracer: Tracer;
   readonly storage: AsyncLocalStorage<OpenSpan>;
 }
 
 interface SpanStart {
-  /** Context of the span that the new span is part of; `ROOT_CONTEXT` for the first span of a trace. */
+  /** Context of the parent span; `ROOT_CONTEXT` for the first span of a trace. */
   readonly parent: Context;
   readonly options: SpanOptions;
-  /** Further traces that the work belongs to: each gets a copy of the span, with the same times, when it ends. */
+  /** Further traces that the work belongs to. Each gets a copy of the span, with equal times, when the span ends. */
   readonly others?: readonly SpanContext[];
 }
 
-/** Starts a span whose `end` also makes a copy of it in each of the other traces. */
+/** Starts a span. When it ends, a copy of it is made in each of the other traces. */
 function startSpan(
   { tracer, storage }: SpanSource,
   name: string,
@@ -139,7 +139,7 @@ function startSpan(
   return open;
 }
 
-/** Sends the spans that are left, for `MAX_CLOSE_MS` at most. Never rejects. */
+/** Sends the remaining spans, for at most 2 s (`MAX_CLOSE_MS`). It never rejects. */
 async function shutDown(provider: NodeTracerProvider): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
@@ -152,14 +152,15 @@ async function shutDown(provider: NodeTracerProvider): Promise<void> {
 /** Difference between the wall clock and `performance.now()` in this thread (ms). */
 let offsetMs = 0;
 /**
- * Largest error of `offsetMs` (ms): the wall clock has whole milliseconds, and beyond that it was set or has drifted.
+ * Greatest error of `offsetMs` (ms) that is tolerated. The wall clock has whole milliseconds; a greater error means
+ * that it was set or has drifted.
  */
 const OFFSET_ERROR_MS = 2;
 
 /**
  * Converts a monotonic time to the wall clock. One offset serves all spans: the SDK would read both clocks for each
  * span and put adjacent spans up to a millisecond apart.
- * @param at a time by `performance.now()`, the only clock that measures durations
+ * @param at a time by `performance.now()` (ms)
  * @returns  Unix ms with fractions
  */
 function toUnixMs(at: number): number {
@@ -177,8 +178,8 @@ function markFailed(span: OtelSpan, type: string): void {
 const TRACEPARENT = /^(?!ff|00.{54})[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
 /**
- * Parses a `traceparent` header; undefined if it is absent or malformed: W3C Trace Context demands that such a header
- * is ignored.
+ * Parses a `traceparent` header. Returns undefined if it is absent or malformed, as W3C Trace Context demands that a
+ * malformed header is ignored.
  */
 function parseTraceparent(header: string | undefined): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header ?? '') ?? [];
@@ -191,8 +192,8 @@ function formatTraceparent({ traceId, spanId }: SpanContext): string {
 }
 
 /**
- * Wraps an exporter so that it logs one line per outage. Only the error's code or name is logged: its message may hold
- * the collector's URL, which may hold a password.
+ * Wraps an exporter so that it logs one line for each outage. Only the error's code or name is logged: its message may
+ * hold the collector's URL with a password.
  */
 function logOutages(exporter: SpanExporter, logger: Logger): SpanExporter {
   let isFailing = false;

@@ -2,8 +2,8 @@ import net from 'node:net';
 import os from 'node:os';
 
 /**
- * Returns the addresses of this machine's own interfaces, as they are now. A service here may be closed to the network
- * by a firewall that does not see this machine's own connections.
+ * Returns the present addresses of this machine's own interfaces. A firewall may close a service here to the network,
+ * but not to connections from this machine itself.
  */
 export function ownAddresses(): net.BlockList {
   const list = new net.BlockList();

@@ -19,32 +19,32 @@ import {
 } from './guarded-connector.ts';
 
 export interface PageFetcherOptions {
-  /** Time limit (ms) of one page, for host names, redirects and the body together. */
+  /** Time limit of one page (ms), which covers host names, redirects and the body together. */
   readonly timeoutMs: number;
-  /** Most bytes of a page, both as sent and after decompression. */
+  /** Greatest number of bytes of a page, both as sent and after decompression; a larger page is refused. */
   readonly maxBytes: number;
-  /** Networks that pages are not fetched from, beside those that are not public; none by default. */
+  /** Networks from which pages are not fetched, in addition to those that are not public; none by default. */
   readonly denied?: readonly Network[];
-  /** Resolves host names; by the DNS alone by default. */
+  /** Resolves host names; by default by the DNS alone. */
   readonly resolve?: ResolveHost;
-  /** Opens connections; to any of the addresses by default. */
+  /** Opens connections; by default to the first address that answers. */
   readonly connect?: ConnectTo;
 }
 
-/** Most redirects that are followed for one page. */
+/** Greatest number of redirects that are followed for one page; with more, it is refused. */
 const MAX_REDIRECTS = 5;
 /**
- * Ports that pages are fetched from ('' is the default port): services at other ports are not meant to be read as
+ * Ports from which pages are fetched; '' is the default port. Services at other ports are not meant to be read as
  * pages.
  */
 const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
-/** Longest validator (an ETag or a date) that is stored; a longer one is dropped. */
+/** Greatest length of a validator (an ETag or a date) that is stored, in characters; a longer one is dropped. */
 const VALIDATOR_CHARACTERS = 512;
 
 /**
- * Creates a fetcher of pages over HTTP. Requests carry no cookies, credentials or referrer. On every hop, a connection
- * is opened only to an address that was checked just before, so that neither a redirect nor a changed DNS answer leads
- * to a private address.
+ * Creates a fetcher of pages over HTTP. Requests carry no cookies, credentials or referrer. For every request,
+ * redirects included, a connection is opened only to an address that was checked just before, so that neither a
+ * redirect nor a changed DNS answer leads to a private address.
  */
 export function createPageFetcher({
   timeoutMs,
@@ -94,22 +94,24 @@ export function createPageFetcher({
 
 // ── Where to ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A reply, whose body was not read yet. */
+/** A reply whose body has not been read yet. */
 interface Hop {
-  /** The URL that the reply came from, after redirects. */
+  /** URL that the reply came from, after redirects. */
   readonly url: URL;
   readonly response: Dispatcher.ResponseData;
-  /** True if `url` is not the first that was asked. */
+  /** Whether `url` was reached by a redirect. */
   readonly isRedirected: boolean;
 }
 
-/** The validators of an earlier fetch, with which a server can answer that the page is unchanged. */
+/** Validators of an earlier fetch. With them, a server can answer that the page is unchanged. */
 type Validators = Pick<FetchedFile, 'etag' | 'lastModified'>;
 
 /**
- * Follows redirects to the first other reply, which must be 200, or 304 to a request with the validators in `known`.
- * @throws DocumentError `fetch_failed` for another status; `fetch_refused` for too many redirects, or for one to a URL
- *         that must not be fetched
+ * Follows redirects to the first reply of another kind. It must have status 200, or 304 if the validators in `known`
+ * were sent.
+ * @param known validators of the last fetch of the page; null if there was none
+ * @throws DocumentError `fetch_failed` for another status; `fetch_refused` for more than 5 redirects, or for one to a
+ *    URL that must not be fetched
  */
 async function followRedirects(
   start: URL,
@@ -183,7 +185,7 @@ function parseRedirect(location: string, from: URL): URL {
   return url;
 }
 
-/** Ends a reply with its connection, without reading its body, which may be endless. */
+/** Drops a reply and its connection without reading the body, which may be endless. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => {}).destroy();
 }
@@ -228,7 +230,7 @@ function tooLarge(maxBytes: number): DocumentError {
 
 /**
  * Creates the decompressor for a content encoding; null for a body that is not compressed.
- * @throws DocumentError `fetch_refused` for an encoding that was not asked for
+ * @throws DocumentError `fetch_refused` for an encoding other than gzip and br
  */
 function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompress | null {
   switch (encoding.trim().toLowerCase()) {
@@ -248,7 +250,7 @@ function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompre
   }
 }
 
-/** Describes a fetched page for the parser and for the next fetch. */
+/** Describes a fetched page for the parser and for the next fetch. After a redirect, it has no validators. */
 function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: Buffer): FetchedFile {
   const { mediaType, charset } = parseContentType(firstOf(headers['content-type']));
   // The extension of a URL counts only if the server names no type: a page about a PDF often ends in .pdf, too.
@@ -265,7 +267,7 @@ function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: 
   };
 }
 
-/** Media types that say nothing about the format. */
+/** Media types that tell nothing about the format. */
 const UNSPECIFIC: ReadonlySet<string> = new Set([
   'application/octet-stream',
   'binary/octet-stream',
@@ -286,7 +288,9 @@ function extensionOf(url: URL): string {
   return /^[a-z0-9]{1,16}$/.test(extension) ? extension : '';
 }
 
-/** Returns a validator to store; null if there is none, or if it is too long or could not be sent back. */
+/**
+ * Returns a validator to store; null if there is none, if it exceeds 512 characters, or if it could not be sent back.
+ */
 function validatorOf(header: string | string[] | undefined): string | null {
   const validator = firstOf(header);
   return validator !== undefined && /^[\x20-\x7e]+$/.test(validator) && validator.length <= VALIDATOR_CHARACTERS
@@ -299,8 +303,8 @@ function firstOf(header: string | string[] | undefined): string | undefined {
 }
 
 /**
- * Returns a DocumentError as it is, and turns any other error into DocumentError `fetch_failed`. System errors hold
- * host names and addresses, so only their code is passed on.
+ * Turns an error into DocumentError `fetch_failed`; a DocumentError is returned unchanged. System errors hold host
+ * names and addresses, so only their code is passed on.
  */
 function describeFailure(error: unknown): DocumentError {
   if (error instanceof DocumentError) return error;

@@ -1,10 +1,13 @@
 import type { ParserProcess } from './parser-process.ts';
 
-/** The child processes of a pool, each of which reads documents of one tenant. */
+/** The child processes of a pool. Each reads documents of one tenant only. */
 export interface ParserChildren {
-  /** Takes a usable child that has read documents of this tenant only, or none yet. */
+  /**
+   * Returns a usable child that has read documents of this tenant only or none yet; a new one is started if there is
+   * none. The caller gives it back.
+   */
   take(tenant: string): ParserProcess;
-  /** Takes back a child after its document. */
+  /** Takes back a child after its document. A child that is no longer usable is ended. */
   giveBack(parser: ParserProcess): void;
   /** Ends all children. Resolves once they are gone. */
   close(): Promise<void>;
@@ -13,31 +16,31 @@ export interface ParserChildren {
 export interface ParserChildrenOptions {
   /** Starts a child. */
   readonly start: () => ParserProcess;
-  /** Most children that read at once. */
+  /** Greatest number of children that read at the same time. */
   readonly size: number;
-  /** Longest time that an idle child is kept (ms). */
+  /** Greatest time that an idle child is kept (ms). */
   readonly idleMs: number;
 }
 
 /**
- * Number of children, beyond those that may read at once, that are kept for tenants who take turns. A child that has
- * read small files shares half of its memory with the others.
+ * Number of children that are kept in addition to those that may read at the same time, for tenants that take turns. A
+ * child that has read small files shares half of its memory with the others.
  */
 export const KEPT_FOR_TURNS = 2;
 /**
- * Memory (MB) from which a child counts as large. No more large children are kept, those that read included, than may
- * read at once: the others together stay below this bound each.
+ * Memory of a child (MB) above which it counts as large. At most `size` large children are kept, including those that
+ * are reading.
  */
 export const LARGE_MB = 256;
 
 /**
- * Keeps the children of a pool. At most `size` and `KEPT_FOR_TURNS` of them have had documents, each of another tenant
- * or at the same time; the one that was idle for the longest time is replaced. Once there are children of several
- * tenants, a fresh one is kept ready beside them, so that it starts before it is needed.
+ * Creates the keeper of a pool's children. At most `size` + 2 (`KEPT_FOR_TURNS`) children that have had documents are
+ * kept; beyond it, those that were idle longest are ended. Once there are children of several tenants, a fresh one is
+ * kept ready, so that it starts before it is needed.
  */
 export function createParserChildren({ start, size, idleMs }: ParserChildrenOptions): ParserChildren {
   const running = new Set<ParserProcess>();
-  /** Idle children with the timers that end them, longest idle first. */
+  /** Idle children with the timers that end them; the child that was idle longest comes first. */
   const idle = new Map<ParserProcess, NodeJS.Timeout>();
   /** The tenant of each child that has had a document. */
   const tenants = new Map<ParserProcess, string>();
@@ -68,7 +71,7 @@ export function createParserChildren({ start, size, idleMs }: ParserChildrenOpti
     for (const parser of surplusOf({ idle: [...idle.keys()], tenants, size })) discard(parser);
   };
 
-  /** Starts a fresh child if tenants take turns and none is ready. */
+  /** Starts a fresh child if tenants take turns and no fresh one is ready. */
   const prepareNext = () => {
     const isFreshReady = [...idle.keys()].some((parser) => !tenants.has(parser));
     if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
@@ -101,10 +104,11 @@ export function createParserChildren({ start, size, idleMs }: ParserChildrenOpti
 }
 
 /**
- * Lists the idle children to end, the longest idle first, where too many have had documents, or too many are large.
- * @param options.idle    the idle children, longest idle first
- * @param options.tenants the children that have had documents
- * @param options.size    most children that read at once
+ * Lists the idle children that must be ended, since too many have had documents or too many are large; those that were
+ * idle longest come first.
+ * @param options.idle the idle children, longest idle first
+ * @param options.tenants the tenant of each child that has had a document
+ * @param options.size greatest number of children that read at the same time
  */
 function surplusOf({
   idle,

@@ -2,28 +2,28 @@ import { DocumentError } from '../documents/document-error.ts';
 import { EngineError } from '../errors.ts';
 
 /**
- * The reason why a child process is gone. The parent killed it: `stopped`, `aborted`, `time`, `output` and `reply`, as
- * in `KillReason`. Or it died: `memory`, of a full heap or too much memory; `crashed`, of anything else.
+ * The reason why a child process is gone. `stopped`, `aborted`, `time`, `output` and `reply`: the parent killed it
+ * (`KillReason`). `memory`: it died of a full heap or too much memory. `crashed`: it died of anything else.
  */
 export type ParserExit = 'stopped' | 'aborted' | 'time' | 'output' | 'reply' | 'memory' | 'crashed';
 
 /**
  * The reason why the parent killed a child: `time`, a document took too long; `output`, its reply was too large;
- * `reply`, a reply was malformed, came unasked, or there were too many; `abort`, the caller's signal aborted; `stop`,
- * the pool had no use for the child, it did not get ready in time, or `onPage` threw.
+ * `reply`, a reply was malformed or unexpected, or there were too many; `abort`, the caller's signal aborted; `stop`,
+ * the pool no longer needed the child, it did not get ready in time, or `onPage` threw.
  */
 export type KillReason = 'time' | 'output' | 'reply' | 'abort' | 'stop';
 
 /**
- * Signals by which V8 ends a process whose heap is full or that asked for too large a piece, and by which the watchdog
- * does.
+ * Signals with which V8 ends a process whose heap is full or that asked for too large a block, and with which the
+ * watchdog ends it.
  */
 const MEMORY_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
 
 /**
- * Creates the error for the caller whose document a child read when it ended.
+ * Creates the error for the caller whose document a child was reading when the child ended.
  * @param killedFor undefined if the parent did not kill the child
- * @param signal the signal that ended the child; null if it exited by itself
+ * @param signal signal that ended the child; null if it exited by itself
  */
 export function errorOfExit(killedFor: KillReason | undefined, signal: NodeJS.Signals | null): Error {
   switch (killedFor) {
@@ -44,14 +44,18 @@ export function errorOfExit(killedFor: KillReason | undefined, signal: NodeJS.Si
   }
 }
 
-/** Names the end of a child for `ParserProcess.ended`. Parameters are those of `errorOfExit`. */
+/**
+ * Returns the reason for `ParserProcess.ended`.
+ * @param killedFor undefined if the parent did not kill the child
+ * @param signal signal that ended the child; null if it exited by itself
+ */
 export function exitOf(killedFor: KillReason | undefined, signal: NodeJS.Signals | null): ParserExit {
   if (killedFor === 'stop') return 'stopped';
   if (killedFor === 'abort') return 'aborted';
   return killedFor ?? (signal !== null && MEMORY_SIGNALS.has(signal) ? 'memory' : 'crashed');
 }
 
-/** Creates the error for a document whose reading the caller gave up. */
+/** Creates the error for a document whose caller aborted the reading. */
 export function aborted(): EngineError {
   return new EngineError('unavailable', 'the reading of the document was aborted');
 }

@@ -1,6 +1,9 @@
-/** Lets documents in to be read: so many at once, and one more of a tenant of which none is read. */
+/** Admits a limited number of documents that are read at the same time. */
 export interface ParserGate {
-  /** Runs `read` once there is room. Of those that wait, one of the tenant with the fewest documents in comes first. */
+  /**
+   * Runs `read` once there is room, and returns its result. Among the waiting documents, one of the tenant with the
+   * fewest admitted documents is next.
+   */
   enter<T>(tenant: string, read: () => Promise<T>): Promise<T>;
 }
 
@@ -10,11 +13,11 @@ interface Waiting {
 }
 
 /**
- * Creates a gate for `size` documents. The one more means that a tenant with a small document does not wait until slow
- * ones of another have ended; its child has a low priority, so that it takes little from the others.
+ * Creates a gate for `size` documents at the same time. Beyond it, one more document is admitted if its tenant has
+ * none: a small document then need not wait for slow ones of another tenant.
  */
 export function createParserGate(size: number): ParserGate {
-  /** Documents of each tenant that are in; no tenant has none. */
+  /** Number of admitted documents by tenant; a tenant without any is left out. */
   const inside = new Map<string, number>();
   let total = 0;
   let waiting: readonly Waiting[] = [];

@@ -6,19 +6,25 @@ import { createParserGate } from './parser-gate.ts';
 import { type ParserProcess, startParserProcess } from './parser-process.ts';
 
 export interface ParserPoolOptions {
-  /** Child processes that read at once, each one document; one more reads for a tenant of which none is read. */
+  /**
+   * Greatest number of documents that are read at the same time, each by a child process of its own. One more is read
+   * for a tenant none of whose documents is being read.
+   */
   readonly size: number;
-  /** Longest time to read one document (ms); time in the queue or without a processor does not count. */
+  /**
+   * Time limit for reading one document (ms); small files get less (`timeLimitOf`). Time in the queue and time without
+   * a processor do not count.
+   */
   readonly timeoutMs: number;
-  /** Bound on the V8 heap of a child (MB). */
+  /** Greatest size of a child's V8 heap (MB). */
   readonly heapMb: number;
-  /** Longest time that an idle child is kept (ms); it holds about 150 MB. A minute by default. */
+  /** Greatest time that an idle child is kept (ms); it holds about 150 MB. A minute by default. */
   readonly idleMs?: number;
-  /** File URL of the module that a child runs; the engine's parser by default. */
+  /** File URL of the module that a child runs; by default the engine's parser. */
   readonly entry?: URL;
-  /** Called for each child that was started. */
+  /** Callback for each child that was started. */
   readonly onStart?: () => void;
-  /** Called for each child that is gone, with the reason. */
+  /** Callback for each child that is gone, with the reason. */
   readonly onExit?: (exit: ParserExit) => void;
 }
 
@@ -27,12 +33,11 @@ const IDLE_MS = 60_000;
 
 /**
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
- * that a document leaves behind in a process meets another tenant's. It is kept for further documents of its tenant
- * while it is usable (`ParserProcess.isUsable`); `createParserChildren` says how many are. A start takes 0.6 s of CPU,
- * so that much longer takes a document for which no child was ready. While `size` children are busy, documents wait
- * (`createParserGate`); the time limit of a document begins when a child has it. An abort ends a running read
- * at once, and a waiting one when its turn comes. `close` ends running and waiting reads with EngineError
- * `unavailable`.
+ * that a document leaves in a process meets another tenant's. It is kept for further documents of its tenant while it
+ * is usable (`ParserProcess.isUsable`); `createParserChildren` decides how many are kept. Starting a child takes 0.6 s
+ * of CPU. While `size` children are reading, further documents wait (`createParserGate`); the time limit of a document
+ * begins when a child gets it. An abort ends a running read at once, and a waiting one when its turn comes. `close`
+ * ends running and waiting reads with EngineError `unavailable`.
  */
 export function createParserPool({
   size,

@@ -5,108 +5,120 @@ import { createFrameDecoder, encodeHead, type Frame, MAX_REPLY_BYTES } from '../
 import { type Reply, replySchema } from '../documents/parser/parser-replies.ts';
 import type { ParseRequest, ParseResult } from '../ports.ts';
 import type { DocumentWarning } from '../types.ts';
+import { limitTime, unscheduledMs } from './limit-time.ts';
 import { aborted, errorOfExit, exitOf, type KillReason, type ParserExit } from './parser-exit.ts';
-import { maxResidentMb, notStarted, spawnParser, unscheduledMs } from './spawn-parser.ts';
+import { maxResidentMb, notStarted, spawnParser } from './spawn-parser.ts';
 
 export interface ParserProcessOptions {
   /** File URL of the module that the child runs. */
   readonly entry: URL;
   /**
-   * Longest time to read one document (ms); small files get less (`timeLimitOf`). Time without a processor, up to 60
-   * times as long, does not count.
+   * Time limit for reading one document (ms); small files get less (`timeLimitOf`). Time for which the child waits for
+   * a processor does not count, up to 60 times the limit.
    */
   readonly timeoutMs: number;
-  /** Bound on the V8 heap of the child (MB). */
+  /** Greatest size of the child's V8 heap (MB). */
   readonly heapMb: number;
 }
 
 interface ReadOptions {
-  /** Kills the child when it aborts. */
+  /** Signal that kills the child when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then with the number of pages that are done and that of all pages. If it throws, the read fails. */
+  /** Callback for progress, with the number of pages done and of all pages. If it throws, the read fails. */
   readonly onPage?: ((done: number, pages: number) => void) | undefined;
-  /** Called once a document was given to the child and its reading has ended, with the time that it took (ms). */
+  /**
+   * Callback once a document was given to the child and its reading has ended, successfully or not, with the time that
+   * counted (ms).
+   */
   readonly onParsed?: ((ms: number) => void) | undefined;
 }
 
 /** A child process that reads one document at a time. */
 export interface ParserProcess {
-  /** False once the child is gone, or should not get another document. */
+  /**
+   * Tells whether the child may get another document. It may not once it is gone, has failed or been killed, has read
+   * 200 documents, or holds too much memory.
+   */
   isUsable(): boolean;
   /** Returns the memory that the child held after its last document (MB); 0 before the first. */
   heldMb(): number;
   /**
-   * Reads a document. Call it only while `isUsable`, and after an earlier read has ended. Throws what
+   * Reads a document. It may be called only while `isUsable`, and after an earlier read has ended. It throws what
    * `DocumentParser.parse` does.
    */
   read(request: ParseRequest, options: ReadOptions): Promise<ParseResult>;
-  /** Kills the child, and with it the document that it reads. Resolves once the child is gone. */
+  /** Kills the child; a read that is running fails. Resolves once the child is gone. */
   stop(): Promise<void>;
-  /** Resolves once the child is gone; never rejects. */
+  /** Resolves with the reason once the child is gone; never rejects. */
   readonly ended: Promise<ParserExit>;
 }
 
 /**
  * Share of the bound on its memory (`maxResidentMb`) that a child may hold after a document. A child that holds more is
- * replaced: the next document may need that memory.
+ * replaced, since the next document may need that memory.
  */
 const MAX_HELD_SHARE = 2 / 3;
-/** Documents that a child reads before it is replaced. */
+/** Number of documents that a child reads before it is replaced. */
 const MAX_DOCUMENTS = 200;
-/** Most progress replies for one document: far more than a child sends in the longest time it may take. */
+/**
+ * Greatest number of progress replies for one document: far more than a child sends in the longest time that it may
+ * take.
+ */
 const MAX_PROGRESS_REPLIES = 10_000;
 /**
- * Longest time until a child is ready (ms); bounds a child that hangs. A start takes 0.4 s of CPU, and a busy machine
+ * Time limit for a child to become ready (ms), for a child that hangs. A start takes 0.4 s of CPU, and a busy machine
  * may give the child a twentieth of a core.
  */
 const START_TIMEOUT_MS = 120_000;
-/** Longest time for which a document may wait for a processor, as a multiple of its time limit. */
-const MAX_UNSCHEDULED = 60;
 /** Size of a file (bytes) from which it may take all of `timeoutMs`. */
 const FULL_TIME_BYTES = 1024 * 1024;
-/** Share of `timeoutMs` that the smallest file may take; between it and `FULL_TIME_BYTES` the share grows evenly. */
+/**
+ * Share of `timeoutMs` that the smallest file may take. Up to `FULL_TIME_BYTES` the share grows linearly with the size.
+ */
 const LEAST_TIME_SHARE = 1 / 3;
-/** Time that every file may take (ms), or `timeoutMs` if that is less: its format's library may have to be loaded. */
+/**
+ * Time that every file may take (ms), or `timeoutMs` if that is less, since its format's library may have to be loaded.
+ */
 const LEAST_TIME_MS = 10_000;
 
-/** The document that a child reads now. */
+/** The document that a child is reading. */
 interface OpenRead {
   readonly resolve: (result: ParseResult) => void;
   readonly reject: (error: Error) => void;
   readonly onPage: ReadOptions['onPage'];
-  /** Bytes of all replies for the document so far. */
+  /** Number of bytes of all replies for the document so far. */
   receivedBytes: number;
-  /** Progress replies for the document so far. */
+  /** Number of progress replies for the document so far. */
   progressReplies: number;
-  /** True once the child has sent the document or its error. */
+  /** Whether the child has sent the document or its error. */
   isAnswered: boolean;
 }
 
-/** A started child, its pipes, and what the parent has noted about it. */
+/** A started child process, its pipes, and the parent's record of it. */
 interface Child {
   readonly process: ChildProcess;
   readonly requests: Socket;
   readonly replies: Socket;
-  /** A pipe that carries nothing: its end tells the child that the parent is gone. */
+  /** A pipe that carries nothing. Its end tells the child that the parent is gone. */
   readonly lifeline: Socket;
   /** Resolves once the child is ready to read; rejects if it ends before. */
   readonly ready: PromiseWithResolvers<void>;
   /** Resolves once the child has ended. */
   readonly gone: PromiseWithResolvers<ParserExit>;
-  /** The document that the child reads now; undefined while it is idle or starts. */
+  /** The document that the child is reading; undefined while it is idle or starts. */
   openRead: OpenRead | undefined;
   /** The first reason why the parent killed the child; undefined if it did not. */
   killedFor: KillReason | undefined;
-  /** Documents read so far. */
+  /** Number of documents that the child has read. */
   documents: number;
-  /** Memory that the child held after its last document (MB). */
+  /** Memory that the child held after its last document (MB); 0 before the first. */
   heldMb: number;
-  /** True once the child should not get another document. */
+  /** Whether the child may get no further document. */
   isSpent: boolean;
 }
 
 /**
- * Starts a child process for documents. It keeps this process alive only while it reads one.
+ * Starts a child process that reads documents. It keeps the parent process running only while it reads one.
  * @throws EngineError `unavailable` if no process can be started
  */
 export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOptions): ParserProcess {
@@ -184,7 +196,7 @@ function keepAlive({ process, requests, replies, lifeline }: Child, on: boolean)
   }
 }
 
-/** Handles the child's replies. A child that holds more than `maxHeldMb` after a document gets no other document. */
+/** Handles the child's replies. A child that holds more than `maxHeldMb` after a document gets no further document. */
 function receiveReplies(child: Child, maxHeldMb: number): void {
   const decode = createFrameDecoder(MAX_REPLY_BYTES);
   child.replies.on('data', (piece: Buffer) => {
@@ -226,8 +238,8 @@ function reportProgress(child: Child, openRead: OpenRead, { done, pages }: Extra
 }
 
 /**
- * Resolves once the child is ready to read. Rejects with `notStarted` if it ends before, and kills it if the start
- * takes longer than `START_TIMEOUT_MS`.
+ * Resolves once the child is ready to read. Rejects with EngineError `unavailable` if the child ends before. Kills it
+ * if its start takes more than two minutes (`START_TIMEOUT_MS`).
  */
 async function awaitStart(child: Child): Promise<void> {
   const timer = setTimeout(() => kill(child, 'stop'), START_TIMEOUT_MS);
@@ -246,8 +258,12 @@ async function readDocument(
   const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
   const openRead: OpenRead = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
   child.openRead = openRead;
-  const stopClock = limitTime(child.process, timeLimitOf(bytes.length, timeoutMs), () => {
-    if (!openRead.isAnswered) kill(child, 'time');
+  const stopClock = limitTime({
+    timeoutMs: timeLimitOf(bytes.length, timeoutMs),
+    unscheduledMs: () => unscheduledMs(child.process.pid!),
+    expire: () => {
+      if (!openRead.isAnswered) kill(child, 'time');
+    },
   });
   child.requests.write(encodeHead(head, bytes.length));
   child.requests.write(bytes);
@@ -262,39 +278,12 @@ async function readDocument(
 }
 
 /**
- * Returns the time that a file may take (ms): a third of `timeoutMs` for a small one, and all of it from 1 MB on. Every
- * file gets 10 s, or `timeoutMs` if that is less.
+ * Returns the time limit of a file (ms): a third of `timeoutMs` for a small one, all of it from 1 MiB on, linear
+ * between. It is at least 10 s, or `timeoutMs` if that is less.
  */
 export function timeLimitOf(bytes: number, timeoutMs: number): number {
   const share = LEAST_TIME_SHARE + (1 - LEAST_TIME_SHARE) * Math.min(1, bytes / FULL_TIME_BYTES);
   return Math.max(Math.min(LEAST_TIME_MS, timeoutMs), Math.round(share * timeoutMs));
-}
-
-/**
- * Calls `expire` once `timeoutMs` have passed, not counting the time for which the child had no processor (of which at
- * most `MAX_UNSCHEDULED` times `timeoutMs` are granted).
- * @returns a function that ends the time limit and returns the time that counted (ms), `timeoutMs` at most
- */
-function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => number {
-  const startedAt = performance.now();
-  const before = unscheduledMs(process);
-  let unscheduled = 0;
-  const usedMs = () => {
-    // The system says nothing of a child that is gone: what it said last counts.
-    unscheduled = Math.max(unscheduled, Math.min(unscheduledMs(process) - before, MAX_UNSCHEDULED * timeoutMs));
-    return performance.now() - startedAt - unscheduled;
-  };
-  const check = () => {
-    const leftMs = timeoutMs - usedMs();
-    // Where this process was busy itself, an answer may be in the pipe already: `expire` runs after one more read.
-    if (leftMs < 1) setImmediate(expire);
-    else timer = setTimeout(check, leftMs);
-  };
-  let timer = setTimeout(check, timeoutMs);
-  return () => {
-    clearTimeout(timer);
-    return Math.min(usedMs(), timeoutMs);
-  };
 }
 
 function toResult(document: Extract<Reply, { kind: 'read' }>['document'], text: string): ParseResult {

@@ -3,18 +3,18 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { createProviderErrors, type CalledProvider, type ProviderErrors } from './provider-errors.ts';
 import { EngineError } from '../errors.ts';
 
-/** A provider that is called with JSON over HTTP and has its own wire format. */
+/** A provider that is called with JSON over HTTP in its own wire format. */
 export interface JsonProvider extends CalledProvider {
-  /** Time limit of a call from connect to the last byte (ms). */
+  /** Time limit of a call, from connecting to the last byte (ms). Time without a processor does not count. */
   readonly timeoutMs: number;
-  /** Longest reply that is accepted (bytes). */
+  /** Greatest size of a reply (bytes); a larger one is refused. */
   readonly maxReplyBytes: number;
   /**
-   * Finds in a reply of status 2xx the number of tokens that the request was billed for. The client ignores a value
-   * that is no whole number of 0 or more.
+   * Finds in a reply of status 2xx the number of tokens that the request was billed for. A value that is not a whole
+   * number of 0 or more is ignored.
    */
   tokensOf(reply: JsonReply): unknown;
-  /** Returns the error for a failed reply whose body says more than its status; undefined if the status says all. */
+  /** Returns the error for a failed reply whose body says more than its status; undefined where the status says all. */
   explain(reply: FailedReply, errors: ProviderErrors): EngineError | undefined;
 }
 
@@ -22,15 +22,15 @@ export interface JsonProvider extends CalledProvider {
 export interface FailedReply {
   readonly status: number;
   readonly headers: Headers;
-  /** Body of the reply; undefined if it is not JSON. Messages must not quote it. */
+  /** Body of the reply; undefined if it is not JSON. Error messages must not quote it. */
   readonly json: unknown;
 }
 
 interface JsonRequest {
   readonly url: string;
-  /** Headers, or a function that makes them just before the request is sent; an error that it throws fails the call. */
+  /** Headers, or a function that creates them just before the request is sent; if it throws, the call fails. */
   readonly headers?: RequestHeaders | (() => Promise<RequestHeaders>);
-  /** Body of the request, JSON. */
+  /** Body of the request, as JSON text. */
   readonly body: string;
 }
 
@@ -46,10 +46,10 @@ interface JsonReply {
 export interface ProviderClient {
   readonly errors: ProviderErrors;
   /**
-   * Makes one request; retries are up to the caller. `onReply` is also called for a failed reply.
-   * @returns the JSON of a reply of status 2xx, parsed and otherwise unchecked
+   * Makes one request without retries. `onReply` is called for a successful reply and for a failed one.
+   * @returns the JSON of a reply of status 2xx, otherwise unchecked
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; `invalid` if the provider
-   *         refuses a text
+   *    refuses a text
    */
   post(request: JsonRequest, options: Pick<EmbedOptions, 'signal' | 'onReply'>): Promise<unknown>;
 }
@@ -57,21 +57,23 @@ export interface ProviderClient {
 export function createProviderClient(provider: JsonProvider): ProviderClient {
   const { timeoutMs, maxReplyBytes, settings } = provider;
   const errors = createProviderErrors(provider);
-  const fetchBounded = boundedFetch(maxReplyBytes, errors.refused);
+  const fetchBounded = boundedFetch({
+    maxBytes: maxReplyBytes,
+    refused: errors.refused,
+    timeLimit: { ms: timeoutMs, tooLong: () => errors.failed(`took longer than ${settings.timeout}`) },
+  });
 
   async function send({ url, headers, body }: JsonRequest, signal: AbortSignal | undefined): Promise<Response> {
-    const timeout = AbortSignal.timeout(timeoutMs);
     try {
       return await fetchBounded(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(typeof headers === 'function' ? await headers() : headers) },
         body,
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+        signal: signal ?? null,
       });
     } catch (error) {
       if (error instanceof EngineError) throw error;
       if (signal?.aborted) throw errors.failed('was given up by its caller');
-      if (timeout.aborted) throw errors.failed(`took longer than ${settings.timeout}`);
       throw errors.ofConnection(error);
     }
   }
@@ -98,7 +100,7 @@ function isCount(tokens: unknown): tokens is number {
   return Number.isSafeInteger(tokens) && (tokens as number) >= 0;
 }
 
-/** Parses the body of a reply; undefined if it is not JSON. */
+/** Parses the body of a reply; returns undefined if it is not JSON. */
 async function parse(response: Response): Promise<unknown> {
   try {
     return await response.json();

@@ -1,17 +1,17 @@
 import { EngineError } from '../errors.ts';
 
-/** Pause for a provider that asks for one and does not say how long (ms). */
+/** Pause after a reply that asks for one without a length (ms). */
 const DEFAULT_RETRY_MS = 1_000;
-/** Least pause (ms), also if the provider asks for less: otherwise queries would call again as fast as they arrive. */
+/** Least pause (ms), even if the provider asks for less: otherwise queries would call again as fast as they arrive. */
 const MIN_RETRY_MS = 100;
-/** Longest pause (ms), also if the provider asks for more: a wrong header must not stop a queue for days. */
+/** Greatest pause (ms), even if the provider asks for more: a wrong header must not stop a queue for days. */
 const MAX_RETRY_MS = 3_600_000;
 
-/** The provider that is called. Errors name its settings, so that whoever reads one knows what to change. */
+/** The provider that is called. Error messages name its settings, so that their readers know what to change. */
 export interface CalledProvider {
-  /** The provider's role in error messages, without an article: 'embedding provider'. */
+  /** Role of the provider in error messages, without an article, such as `embedding provider`. */
   readonly role: string;
-  /** Names (not values) of the settings that say how to reach the provider, as error messages quote them. */
+  /** Names (not values) of the settings that configure the provider, for error messages. */
   readonly settings: {
     readonly baseUrl: string;
     readonly apiKey: string;
@@ -21,8 +21,8 @@ export interface CalledProvider {
 }
 
 /**
- * Creates the errors of calls to one provider; the caller throws them. None quotes a reply, which may quote texts and
- * keys, and none has a `cause`. `what` ends the sentence of the message.
+ * Creates the errors of calls to one provider, which the caller throws. None of them quotes a reply, which may quote
+ * texts and keys, and none has a `cause`. `what` ends the sentence of the message.
  */
 export interface ProviderErrors {
   /** Error `unavailable` for a reply of the wrong form: `the embedding provider's reply` + `holds no list`. */
@@ -32,23 +32,23 @@ export interface ProviderErrors {
   /** Error `unavailable` for a call that failed: `the call to the embedding provider` + `took too long`. */
   failed(what: string, retryAfterMs?: number): EngineError;
   /**
-   * Error `rate_limited` for a call that is answered with a pause. Its `retryAfterMs` is at least 100 ms and at most an
-   * hour; a second if the provider does not say how long.
+   * Error `rate_limited` for a reply that asks for a pause. Its `retryAfterMs` is at least 100 ms and at most an hour;
+   * it is a second if the provider states no length.
    */
   limited(retryAfterMs: number | undefined): EngineError;
-  /** Error `unavailable` for a request that failed because of a setting; `settings` names those to check. */
+  /** Error `unavailable` for a request that failed because of a setting. `settings` names the settings to check. */
   misconfigured(status: number, settings: string): EngineError;
-  /** Error `invalid` for a text that the provider refuses; `reason` is `as too long`, for example. */
+  /** Error `invalid` for a text that the provider refuses; `reason` is a phrase such as `as too long`. */
   badText(status: number, reason?: string): EngineError;
-  /** Reads the pause that a reply asks for (ms), an hour at most; undefined if it asks for none. */
+  /** Reads the pause that a reply asks for (ms), at most an hour; undefined if it asks for none. */
   retryAfterOf(headers: Headers | undefined): number | undefined;
   /**
-   * Returns the error for a failed status if the provider says nothing more exact: `rate_limited` for 429; `invalid`
+   * Returns the error for a failed status about which the reply says nothing more: `rate_limited` for 429; `invalid`
    * for 413, and for 400 and 422 in JSON; else `unavailable`.
-   * @param isJson true if the reply is JSON; a bad request that is answered otherwise came to a proxy or another server
+   * @param isJson whether the reply is JSON; a bad request with another reply reached a proxy or another server
    */
   ofStatus(status: number, headers: Headers | undefined, isJson: boolean): EngineError;
-  /** Error `unavailable` for a request without a reply; of `error` it names only the code of a network error. */
+  /** Error `unavailable` for a request without a reply. It names only the code of a network error. */
   ofConnection(error: unknown): EngineError;
 }
 
@@ -103,8 +103,8 @@ function optional(retryAfterMs: number | undefined): { retryAfterMs?: number } {
 }
 
 /**
- * Reads `retry-after-ms`, or `retry-after` in seconds or as a date, as milliseconds from now, `MAX_RETRY_MS` at most;
- * undefined if both are absent, make no sense or are not above 0.
+ * Reads `retry-after-ms`, or `retry-after` in seconds or as a date, as milliseconds from now, at most an hour. Returns
+ * undefined if both are absent, malformed or not above 0.
  */
 function readRetryAfter(headers: Headers | undefined): number | undefined {
   const [precise, standard] = [headers?.get('retry-after-ms'), headers?.get('retry-after')];

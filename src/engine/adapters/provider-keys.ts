@@ -4,33 +4,41 @@ import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
-/** Time limit for asking the identity provider, its configuration and its keys together (ms). */
+/** Time limit for reading the identity provider's configuration and keys together (ms). */
 const FETCH_MS = 5_000;
-/** Largest reply of the identity provider (bytes). Sets of keys have some kilobytes. */
+/** Greatest size of a reply of the identity provider (bytes). Sets of keys have some kilobytes. */
 const MAX_BYTES = 256 * 1024;
-/** Age from which keys are asked for again in the background, while requests go on with what is known (ms). */
+/** Age of the keys from which they are read again in the background, while requests go on with the known ones (ms). */
 const FRESH_MS = 10 * 60_000;
-/** Age from which a request waits for the answer, so that a key that was withdrawn is not used for long (ms). */
+/**
+ * Age of the keys from which a request waits for new ones (ms), so that a key which the provider withdrew is not used
+ * for long.
+ */
 const STALE_MS = 60 * 60_000;
-/** Shortest time between two questions (ms): whoever makes up key ids cannot make Cairn ask more often. */
+/**
+ * Least time between two requests to the provider (ms), so that callers who invent key ids cannot make Cairn send more.
+ */
 const COOLDOWN_MS = 30_000;
-/** The same while no key is known yet, as no token can be checked until then (ms). */
+/**
+ * Least time between two requests while no key is known (ms). It is short, since no token can be checked until then.
+ */
 const FIRST_COOLDOWN_MS = 1_000;
 
 export interface ProviderKeysOptions {
   readonly issuer: string;
-  /** URL of the keys; undefined for the one that the issuer's configuration names. */
+  /** URL of the keys; undefined to use the one that the issuer's configuration names. */
   readonly jwksUrl: string | undefined;
   readonly logger: Logger;
-  /** Monotonic time (ms). */
+  /** Returns the monotonic time (ms); `performance.now` by default. */
   readonly now?: () => number;
 }
 
 /**
- * Keeps the public keys of an identity provider, and asks for them at once. Known keys stay in use while the provider
- * does not answer. An unknown key id makes it ask again, unless it asked less than `COOLDOWN_MS` ago.
+ * Creates a cache of the public keys of an identity provider, and begins to read them without waiting. Known keys stay
+ * in use while the provider does not answer. For an unknown key id the keys are read again, unless that was tried less
+ * than 30 s ago.
  * @returns a function that finds the key of a token. It throws EngineError `unavailable` while no key was ever read,
- *   and errors of `jose` if none fits.
+ *    and errors of `jose` if no key fits
  */
 export async function createProviderKeys({
   issuer,
@@ -56,7 +64,10 @@ export async function createProviderKeys({
     }
   }
 
-  /** Asks unless that was done a moment ago; a question under way is waited for. It never rejects. */
+  /**
+   * Reads the provider's keys, unless that was tried within the cooldown. It waits for a read that is already running.
+   * It never rejects.
+   */
   async function askIfDue(): Promise<void> {
     const cooldownMs = known === undefined ? FIRST_COOLDOWN_MS : COOLDOWN_MS;
     if (asking === undefined && now() - askedAt >= cooldownMs) asking = ask();
@@ -83,7 +94,10 @@ export async function createProviderKeys({
   };
 }
 
-/** Reads the set of keys, whose form `jose` checks. */
+/**
+ * Reads the set of keys, whose form `jose` checks.
+ * @throws Error if the provider does not answer, or if its configuration names another issuer or no https URL of keys
+ */
 async function fetchKeys({ issuer, jwksUrl }: Pick<ProviderKeysOptions, 'issuer' | 'jwksUrl'>): Promise<unknown> {
   const signal = AbortSignal.timeout(FETCH_MS);
   if (jwksUrl !== undefined) return fetchJson(jwksUrl, signal);
@@ -94,7 +108,7 @@ async function fetchKeys({ issuer, jwksUrl }: Pick<ProviderKeysOptions, 'issuer'
   return fetchJson(url, signal);
 }
 
-const fetchBounded = boundedFetch(MAX_BYTES, (what) => new Error(`its reply ${what}`));
+const fetchBounded = boundedFetch({ maxBytes: MAX_BYTES, refused: (what) => new Error(`its reply ${what}`) });
 
 async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetchBounded(url, { headers: { accept: 'application/json' }, signal });
@@ -102,7 +116,7 @@ async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   return response.json();
 }
 
-/** Says why the provider could not be asked: of a failed connection its code, as `fetch failed` says nothing. */
+/** Returns the reason why the keys could not be read: the code of a failed connection, else the error's message. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error;
   const { code } = (cause ?? {}) as { readonly code?: unknown };

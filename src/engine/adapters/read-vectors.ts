@@ -1,7 +1,7 @@
 import type { Embedder } from '../ports.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 
-/** Properties that all embedders of trained models have in common. */
+/** Properties that the embedders of all trained models share. */
 export const MODEL_VECTORS = {
   encoding: 'float32',
   waypointThreshold: 0.75,
@@ -11,14 +11,14 @@ export const MODEL_VECTORS = {
 } as const satisfies Partial<Embedder>;
 
 /**
- * Most bytes of one number in a reply. JSON writes a float64 in at most 25 characters; the rest is for servers that
- * indent.
+ * Greatest number of bytes of one number in a reply. JSON writes a float64 in at most 25 characters; the rest is for
+ * servers that indent.
  */
 const BYTES_PER_NUMBER = 48;
-/** Bytes that a reply may have beside its vectors. */
+/** Number of bytes that a reply may have in addition to its vectors. */
 const REPLY_OVERHEAD_BYTES = 65_536;
 
-/** Returns the most bytes that a correct reply with `vectors` vectors has. */
+/** Returns the greatest size of a correct reply with this number of vectors (bytes). */
 export function maxReplyBytesOf(vectors: number, dimensions: number): number {
   return vectors * dimensions * BYTES_PER_NUMBER + REPLY_OVERHEAD_BYTES;
 }
@@ -27,15 +27,15 @@ export function maxReplyBytesOf(vectors: number, dimensions: number): number {
 export interface ExpectedVectors {
   /** Number of texts that were sent. */
   readonly count: number;
-  /** Dimensions of each vector. */
+  /** Number of dimensions of each vector. */
   readonly dimensions: number;
   /** Creates the error for a reply that holds anything else. */
   readonly refused: ProviderErrors['refused'];
 }
 
 /**
- * One vector of a reply, unchecked. `numbers` should be a list, or float32 in base64; `index` is the position of the
- * vector's text among the texts, undefined if the reply does not say it.
+ * One vector of a reply, unchecked. `numbers` should be a list of numbers, or float32 in base64. `index` is the
+ * position of the vector's text among the texts; undefined if the reply does not state it.
  */
 interface VectorItem {
   readonly numbers: unknown;
@@ -46,9 +46,9 @@ interface VectorItem {
  * Checks a whole reply and reads its vectors.
  * @param items the list of vectors, unchecked
  * @param open finds the vector in an item of the list; by default the item is the vector
- * @returns one L2-normalised vector per text, in the order of the texts
+ * @returns one L2-normalised vector for each text, in the order of the texts
  * @throws EngineError `unavailable` for another number of vectors or of dimensions, for indexes that do not name every
- *         text once, for a value that is no number or too large for float32, and for a vector of zeros
+ *    text once, for a value that is not a number or too large for float32, and for a vector of zeros
  */
 export function readVectors(
   items: unknown,
@@ -90,16 +90,17 @@ function toFloats(numbers: unknown, refused: ProviderErrors['refused']): Float32
   return Float32Array.from(numbers);
 }
 
-/** Decodes float32 in base64. It is little-endian, as all servers send it. */
+/**
+ * Decodes little-endian float32 in base64.
+ * @throws the error of `refused` for another number of bytes than a multiple of 4
+ */
 function decodeFloats(base64: string, refused: ProviderErrors['refused']): Float32Array {
   const bytes = Buffer.from(base64, 'base64');
   if (bytes.length % 4 !== 0) throw refused('holds something that is no vector');
   return Float32Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(4 * i));
 }
 
-/**
- * Scales a vector to length 1; null if it has no direction: a NaN or an infinity makes the norm one, zeros make it 0.
- */
+/** Scales a vector to length 1. Returns null for a vector of zeros, and for one with a NaN or too large numbers. */
 function normalise(vector: Float32Array): Float32Array | null {
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return Number.isFinite(norm) && norm > 0 ? vector.map((value) => value / norm) : null;

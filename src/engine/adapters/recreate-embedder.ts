@@ -4,10 +4,10 @@ import type { Embedder } from '../ports.ts';
 import { createEmbedder } from './create-embedder.ts';
 
 /**
- * Creates the embedder of a model that a file has vectors of, although the settings name another model now. The offline
- * embedder can always be created again; a provider that the settings still name is asked for the file's model.
- * @returns null if the settings name another provider (unless the model is offline), or if they make other vectors
- * @throws EngineError `invalid` as `createEmbedder` does
+ * Creates the embedder for a model whose vectors a file holds although the settings name another model. This is
+ * possible for the offline embedder, and for any model of the provider that the settings name.
+ * @returns null if the settings name another provider, or if the embedder would make other vectors
+ * @throws EngineError `invalid` if the embedder cannot be created (`createEmbedder`)
  */
 export function recreateEmbedder(
   config: Config,

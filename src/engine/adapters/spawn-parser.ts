@@ -5,12 +5,12 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../errors.ts';
 
-/** Memory for buffers, code and Node itself that a parser may take beside its heap (MB). */
+/** Memory that a parser may take in addition to its heap, for buffers, code and Node itself (MB). */
 const OUTSIDE_HEAP_MB = 256;
 
 /**
- * Returns the bound on the resident memory of a parser (MB) whose heap may have `heapMb`; a watchdog thread in the
- * child enforces it.
+ * Returns the greatest resident memory of a parser (MB) whose heap may have `heapMb`: 256 MB more. A watchdog thread in
+ * the child enforces it.
  */
 export function maxResidentMb(heapMb: number): number {
   return heapMb + OUTSIDE_HEAP_MB;
@@ -18,8 +18,9 @@ export function maxResidentMb(heapMb: number): number {
 
 /**
  * Starts a child process that may read the engine's code and the installed packages, and may not read anything else,
- * write, start a process or load native code. Its environment is a time zone only (UTC), so that dates without one mean
- * the same on every machine. It has three pipes: 0 for requests, 3 for replies, and 4, which carries nothing.
+ * write, start a process or load native code. Its environment holds only the time zone UTC, so that dates without a
+ * time zone mean the same on every machine. It has low priority and three pipes: 0 for requests, 3 for replies, and 4,
+ * which carries nothing.
  * @param entry  file URL of the module that the child runs
  * @param heapMb bound on the V8 heap of the child (MB)
  * @throws EngineError `unavailable` if no process can be started
@@ -47,7 +48,8 @@ export function spawnParser(entry: URL, heapMb: number): ChildProcess {
 }
 
 /**
- * Lowers the priority below that of requests and of the worker that stores what was parsed: nobody waits for a parser.
+ * Lowers the priority of a child below that of requests and of the worker that stores its results. It does nothing
+ * where the system has no priorities.
  */
 function lowerPriority({ pid }: ChildProcess): void {
   try {
@@ -71,8 +73,8 @@ function spawnOrThrow(args: readonly string[], cwd: string): ChildProcess {
 }
 
 /**
- * Lists paths that a child may read: the engine's folder, the package's manifest, and every existing folder in which
- * Node looks for packages from here.
+ * Lists the paths that a child may read: the engine's folder, the package's manifest, and every existing folder in
+ * which Node looks for packages from here.
  */
 function readablePaths(): string[] {
   const engine = path.resolve(import.meta.dirname, '..');
@@ -84,20 +86,7 @@ function readablePaths(): string[] {
   return [...new Set(paths)];
 }
 
-/**
- * Returns the time since its start that a child was ready to run and had no processor (ms). On a busy machine it is far
- * longer than the time that the child ran, because of its low priority, and says nothing about the document. Returns 0
- * if the system does not tell: for a child that is gone, and on systems other than Linux.
- */
-export function unscheduledMs({ pid }: ChildProcess): number {
-  try {
-    return Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
-  } catch {
-    return 0;
-  }
-}
-
-/** Creates the error for a child that could not be started, or that ended before it was ready. */
+/** Creates the error for a child that could not be started or ended before it was ready. */
 export function notStarted(): EngineError {
   return new EngineError('unavailable', 'no process to read documents could be started');
 }

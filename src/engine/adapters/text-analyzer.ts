@@ -3,19 +3,26 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock, TextAnalyzer } from '../ports.ts';
 import type { SensitiveKind, SensitiveSpan } from '../types.ts';
+import { FairPlaces } from './fair-places.ts';
 
-/** Most characters of one request; a longer text is asked about in pieces. */
+/** Greatest number of characters of one request; a longer text is sent in several requests. */
 const PIECE = 32_000;
-/** Characters that two pieces share, so that a name at the end of one is whole in the next. */
+/** Number of characters that two neighbouring requests share, so that a name at the end of one is whole in the next. */
 const OVERLAP = 200;
-/** Most bytes of a reply. */
+/** Greatest size of a reply (bytes); a larger one counts as a failure. */
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
-/** Time after a failure in which the analyzer is left alone (ms), so that not every add waits for its time limit. */
+/**
+ * Time after a failure for which the analyzer is not asked for the same tenant (ms), so that not every add waits for
+ * its time limit.
+ */
 const REST_MS = 5_000;
-/** Most requests in flight. */
+/** Greatest number of requests at the same time, of all tenants together; further ones wait. */
 const MAX_REQUESTS = 8;
 
-/** Kinds by the names that Presidio gives to entities. Other names of persons' data become `other_personal`. */
+/**
+ * Kinds of sensitive data by Presidio's names of entities. Other names become `other_personal`, unless `IGNORED` has
+ * them.
+ */
 const KINDS: ReadonlyMap<string, SensitiveKind> = new Map([
   ['PERSON', 'person'],
   ['LOCATION', 'location'],
@@ -27,7 +34,7 @@ const KINDS: ReadonlyMap<string, SensitiveKind> = new Map([
   ['IP_ADDRESS', 'ip_address'],
   ['MAC_ADDRESS', 'mac_address'],
 ]);
-/** Names of entities that lead to nobody by themselves. */
+/** Presidio's names of entities that do not tell who a person is. */
 const IGNORED: ReadonlySet<string> = new Set(['DATE_TIME', 'NRP', 'URL', 'ORGANIZATION']);
 
 const replySchema = z
@@ -35,20 +42,22 @@ const replySchema = z
   .max(100_000);
 
 /**
- * Makes a client of an analyzer that speaks Presidio's protocol: `POST /analyze` with `text`, `language` and
- * `score_threshold`. Its address may be private, since the operator names it. Returns null without `OM_PII_URL`.
+ * Creates a client of an analyzer with Presidio's protocol: `POST /analyze` with `text`, `language` and
+ * `score_threshold`. Its address may be private, since the operator sets it. While the analyzer fails, `find` rejects
+ * with EngineError `unavailable`, or returns nothing if `OM_PII_FAIL` is `store`. Tenants have equal shares of the
+ * requests, and a failure of one tenant's text does not concern the others.
+ * @returns a function that returns the analyzer of a tenant by the tenant's id; null if `OM_PII_URL` is not set
  */
-export function createTextAnalyzer(config: Config, clock: Clock): TextAnalyzer | null {
+export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: string) => TextAnalyzer) | null {
   const { OM_PII_URL: base, OM_PII_TIMEOUT_MS: timeoutMs, OM_PII_FAIL: onFailure } = config;
   if (base === undefined) return null;
   const url = `${base.replace(/\/+$/, '')}/analyze`;
-  let restsUntil = 0;
-  let inFlight = 0;
-  const waiting: (() => void)[] = [];
+  const places = new FairPlaces(MAX_REQUESTS);
+  /** Time until which the analyzer is not asked for a tenant, Unix ms, by the tenant's id. */
+  const rests = new Map<string, number>();
 
-  async function ask(text: string): Promise<SensitiveSpan[]> {
-    if (inFlight >= MAX_REQUESTS) await new Promise<void>((resolve) => waiting.push(resolve));
-    else inFlight += 1;
+  async function ask(tenantId: string, text: string): Promise<SensitiveSpan[]> {
+    await places.enter(tenantId);
     try {
       const body = { text, language: config.OM_PII_LANGUAGE, score_threshold: config.OM_PII_MIN_SCORE };
       const response = await fetch(url, {
@@ -61,25 +70,23 @@ export function createTextAnalyzer(config: Config, clock: Clock): TextAnalyzer |
       if (!response.ok) throw new Error(`status ${response.status}`);
       return spansOf(text, replySchema.parse(JSON.parse(await boundedText(response))));
     } finally {
-      const next = waiting.shift();
-      // The place is handed on, so that nobody who comes later takes it.
-      if (next === undefined) inFlight -= 1;
-      else next();
+      places.leave(tenantId);
     }
   }
 
-  return {
+  return (tenantId) => ({
     async find(text) {
       const found: SensitiveSpan[] = [];
       try {
-        if (clock.now() < restsUntil) throw new Error('it failed a moment ago');
+        if (clock.now() < (rests.get(tenantId) ?? 0)) throw new Error('it failed a moment ago');
+        rests.delete(tenantId);
         for (let from = 0; from === 0 || from + OVERLAP < text.length; from += PIECE - OVERLAP) {
-          const spans = await ask(text.slice(from, from + PIECE));
+          const spans = await ask(tenantId, text.slice(from, from + PIECE));
           found.push(...spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from })));
         }
       } catch {
         // The cause is left out: it may repeat the text.
-        if (clock.now() >= restsUntil) restsUntil = clock.now() + REST_MS;
+        if (clock.now() >= (rests.get(tenantId) ?? 0)) rests.set(tenantId, clock.now() + REST_MS);
         if (onFailure === 'store') return [];
         throw new EngineError('unavailable', 'the analyzer at OM_PII_URL does not answer: nothing was stored', {
           retryAfterMs: REST_MS,
@@ -87,7 +94,7 @@ export function createTextAnalyzer(config: Config, clock: Clock): TextAnalyzer |
       }
       return found;
     },
-  };
+  });
 }
 
 async function boundedText(response: Response): Promise<string> {
@@ -101,7 +108,10 @@ async function boundedText(response: Response): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Turns the entities of a reply, whose offsets count code points, into spans in UTF-16 units. */
+/**
+ * Turns the entities of a reply, whose offsets count code points, into spans in UTF-16 code units. Ignored kinds and
+ * offsets outside the text are dropped.
+ */
 function spansOf(text: string, entities: z.infer<typeof replySchema>): SensitiveSpan[] {
   const offsets = [0];
   for (const sign of text) offsets.push(offsets.at(-1)! + sign.length);

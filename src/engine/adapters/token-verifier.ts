@@ -5,19 +5,19 @@ import type { Clock, Logger } from '../ports.ts';
 import { createProviderKeys } from './provider-keys.ts';
 
 /**
- * Algorithms of signatures that are accepted. All are asymmetric: with a symmetric one the provider's public key could
- * be used as the secret.
+ * Signature algorithms that are accepted. All are asymmetric: with a symmetric one the provider's public key could be
+ * used as the secret.
  */
 const ALGORITHMS = ['RS', 'PS', 'ES'].flatMap((kind) => [`${kind}256`, `${kind}384`, `${kind}512`]);
 ALGORITHMS.push('EdDSA', 'Ed25519');
 /** Difference between the clocks of the provider and this machine that is tolerated (s). */
 const CLOCK_TOLERANCE_S = 60;
 
-/** A token whose signature, issuer, audience and times were checked. */
+/** The content of a token whose signature, issuer, audience and times were checked. */
 export interface VerifiedToken {
-  /** Whom the token is about; unique for the issuer. */
+  /** Id of the person or program that the token is about, unique at the issuer (claim `sub`). */
   readonly subject: string;
-  /** Time from which the token is refused, Unix ms: its end and the tolerance. */
+  /** Time from which the token is refused, Unix ms: its expiry plus 60 s (`CLOCK_TOLERANCE_S`). */
   readonly expiresAt: number;
   /** All claims of the token. */
   readonly claims: Readonly<Record<string, unknown>>;
@@ -25,22 +25,24 @@ export interface VerifiedToken {
 
 export interface TokenVerifier {
   /**
-   * Checks a token. No error holds anything of it.
-   * @returns undefined for a token that the issuer did not sign, or not with an accepted algorithm
-   * @throws EngineError `unauthenticated` for a token of the issuer that has expired, is not valid yet, or is for
-   *   another audience, and for one with an unknown key; `unavailable` while the issuer's keys were never read
+   * Checks a token. No error repeats any part of it.
+   * @returns undefined for a token whose signature does not fit the issuer's keys or has another algorithm
+   * @throws EngineError `unauthenticated` for a token that has expired, is not valid yet, is of another issuer or for
+   *    another audience, or names an unknown key; `unavailable` while the issuer's keys have never been read
    */
   verify(token: string): Promise<VerifiedToken | undefined>;
 }
 
-/** Whether a credential has the form of a signed token: three parts in base64url, the first one of a JSON object. */
+/**
+ * Tells whether a credential has the form of a signed token: three parts in base64url, the first of them a JSON object.
+ */
 export function isToken(secret: string): boolean {
   return /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(secret);
 }
 
 /**
- * Creates the check of tokens by `OM_OIDC_ISSUER`, loads `jose` for it, and begins to read the issuer's keys. It does
- * not wait for them, so a server starts while the issuer is down.
+ * Creates the verifier for tokens of `OM_OIDC_ISSUER`. It loads `jose` and begins to read the issuer's keys without
+ * waiting for them, so that a server starts while the issuer is down.
  */
 export async function createTokenVerifier({
   config,

@@ -8,19 +8,20 @@ import { connectToAddress, guardedConnector, resolveByDns } from './guarded-conn
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 
 export interface WebhookSenderOptions {
-  /** Networks that nothing is sent to, beside those that are not public. */
+  /** Networks to which nothing is sent, in addition to those that are not public. */
   readonly denied: readonly Network[];
-  /** Networks that may be sent to although they are not public. */
+  /** Networks to which messages are sent although they are not public. */
   readonly allowed: readonly Network[];
   readonly clock: Clock;
-  /** Time limit (ms) of one attempt, for host names and the reply together. */
+  /** Time limit of one attempt (ms), which covers host names and the reply together. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Creates a sender of messages that are signed as Standard Webhooks says: HMAC-SHA256 over id, time and body. A message
- * goes to public addresses by https at port 443; by http and at other ports only to `allowed` networks. Each connection
- * is opened to an address that was checked just before. Redirects are not followed, and nothing of a reply is read.
+ * Creates a sender of messages that are signed by the rules of Standard Webhooks: HMAC-SHA256 over id, time and body. A
+ * message goes to public addresses by https at port 443; by http and at other ports only to `allowed` networks. Each
+ * connection is opened to an address that was checked just before. Redirects are not followed, and of a reply only the
+ * status is used. `send` reports a failure in its result, and rejects only with what `signal` was aborted with.
  */
 export function createWebhookSender({
   denied,
@@ -67,7 +68,10 @@ export function createWebhookSender({
   };
 }
 
-/** Makes the headers of a message, with its signature. @param seconds time of the attempt, Unix seconds */
+/**
+ * Creates the headers of a message, with its signature.
+ * @param seconds time of the attempt, Unix seconds
+ */
 function headersOf({ id, secret, body }: WebhookMessage, seconds: number): Record<string, string> {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`, 'utf8').digest('base64');

@@ -2,7 +2,7 @@ import { iterateAudit, verifyAudit } from '../store/audit-chain.ts';
 import { openStore } from '../store/open-store.ts';
 import type { AuditRecord, AuditVerdict } from '../types.ts';
 
-/** Checks the audit log of a tenant's file; a server may run. */
+/** Verifies the audit log of a tenant's file and returns the verdict. A server may be using the file. */
 export function verifyAuditLog(file: string): AuditVerdict {
   const store = openStore(file, { role: 'reader' });
   try {
@@ -12,7 +12,9 @@ export function verifyAuditLog(file: string): AuditVerdict {
   }
 }
 
-/** Calls `onRecord` for each record of the audit log of a tenant's file, the oldest first; a server may run. */
+/**
+ * Calls `onRecord` for each record of the audit log of a tenant's file, oldest first. A server may be using the file.
+ */
 export function exportAuditLog(file: string, onRecord: (record: AuditRecord) => void): void {
   const store = openStore(file, { role: 'reader' });
   try {

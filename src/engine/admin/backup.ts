@@ -15,22 +15,27 @@ import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/che
 /** Called after each step of a copy with the number of bytes that are done and of all bytes. */
 export type CopyProgress = (done: number, total: number) => void;
 
-/** What a backup holds. */
+/** What a backup contains. */
 export interface BackedUp extends DatabaseSummary {
-  /** Number of uploaded documents that were not read yet. Their files are outside of the database, not in the copy. */
+  /**
+   * Number of uploaded documents that have not been read yet. Their files are outside of the database and so not in the
+   * copy.
+   */
   readonly unread: number;
 }
 
-/** Database pages copied in one step: some milliseconds, so that a progress bar moves and a signal is noticed. */
+/**
+ * Number of database pages copied in one step: some milliseconds, so that a progress bar moves and a signal is noticed.
+ */
 const STEP_PAGES = 2_000;
 
 /**
- * Copies a tenant's file as it is now, even while it is written, into one file that needs no other beside it, and
- * checks the whole copy. The copy of a sealed file is sealed with the same key, and `wrappedKey` is written beside it,
- * so that it can be restored where the control database is lost. Afterwards `to` is either a complete backup or does
- * not exist. `from` and `to` are paths.
- * @throws EngineError `not_found` without a file at `from`; `conflict` if `to` exists; `unprocessable` if the copy is
- *   damaged or no tenant's file; `storage_full`
+ * Copies a tenant's file as it is now, even while it is being written, into a single file, and checks the whole copy.
+ * The copy of an encrypted file is encrypted with the same key, and `wrappedKey` is written beside it, so that it can
+ * be restored without the control database. Afterwards `to` is either a complete backup or does not exist. `from` and
+ * `to` are paths.
+ * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
+ *   is damaged or no tenant's file; `storage_full`
  */
 export async function backupDatabase({
   from,
@@ -60,9 +65,11 @@ export async function backupDatabase({
 }
 
 /**
- * Copies the control database in the same way, sealed if it is sealed: its key follows from the master key.
- * @returns the tenants that the copy knows
- * @throws EngineError as `backupDatabase`
+ * Copies the control database as `backupDatabase` copies a tenant's file. The copy of an encrypted one is encrypted
+ * with the same key, which is derived from the master key.
+ * @returns ids of the tenants in the copy
+ * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
+ *   is damaged; `storage_full`
  */
 export async function backupControl(from: string, to: string): Promise<string[]> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
@@ -78,7 +85,11 @@ export async function backupControl(from: string, to: string): Promise<string[]>
   }
 }
 
-/** Reads a control database from end to end. @returns its tenants */
+/**
+ * Checks the integrity of a whole control database.
+ * @returns ids of its tenants
+ * @throws EngineError `unprocessable` if it is damaged
+ */
 function checkControl(file: string, key: FileKey | null): string[] {
   const db = openDatabase(file, { readonly: true, key });
   try {
@@ -92,7 +103,9 @@ function checkControl(file: string, key: FileKey | null): string[] {
   }
 }
 
-/** Gives a whole copy its name. It is synced before, so that a power cut leaves no name without its bytes. */
+/**
+ * Renames a complete copy to its final name. It is synced first, so that a power cut leaves no name without its bytes.
+ */
 function giveName(partial: string, to: string): void {
   const handle = fs.openSync(partial, 'r+');
   try {
@@ -104,11 +117,14 @@ function giveName(partial: string, to: string): void {
   syncFolder(to);
 }
 
-/** Contents of the restored file, and what became of the file that it replaced. */
+/** Size and number of memories of the restored file, and where the file that it replaced is now. */
 export interface Restored extends DatabaseSummary {
   /** New path of the replaced file; null if there was none. */
   readonly kept: string | null;
-  /** Number of unread documents whose files are gone. The first worker ends them as failed, with `upload_missing`. */
+  /**
+   * Number of unread documents whose uploaded files are missing. The first worker marks them as failed, with
+   * `upload_missing`.
+   */
   readonly lost: number;
 }
 
@@ -116,7 +132,8 @@ export interface Restored extends DatabaseSummary {
  * Replaces the tenant's file at `to`, if there is one, by a copy of the backup at `from`. The copy is checked and
  * migrated to the current schema before anything is replaced, and the replaced file stays beside it under a new name.
  * The caller holds the instance lock.
- * @param options.fromKey key of the backup; null, the default, for one in clear. The restored file has the key of `to`.
+ * @param options.fromKey key of the backup; null, the default, for an unencrypted one. The restored file has the key of
+ *   `to`
  * @param options.now time for the name of the replaced file, Unix ms
  * @throws EngineError the errors of `checkDatabase` for the backup; `unprocessable` for a backup of a newer Cairn;
  *   `conflict` if a process has the file at `to` open; `storage_full`
@@ -196,12 +213,15 @@ async function copyDatabase({
   leaveLogMode(to);
 }
 
-/** Returns the path of the file with the wrapped key of a sealed backup. */
+/** Returns the path of the file with the wrapped key of an encrypted backup. */
 export function keyFileOf(backup: string): string {
   return `${backup}.key`;
 }
 
-/** Lists the names of the uploaded files that the database at `file` has yet to read. */
+/**
+ * Lists the names of the uploaded files that wait to be read, from the database at `file`. Those of failed readings are
+ * left out.
+ */
 function listUnread(file: string, key: FileKey | null): string[] {
   const store = openForLook(file, key);
   try {
@@ -222,8 +242,8 @@ function leaveLogMode(file: string): void {
 }
 
 /**
- * Gives the file a second name, so that there is a file at every moment. A log that was too damaged to be merged moves
- * to that name.
+ * Gives the file a second name, so that there is a file at every moment, and moves a log that was left beside it to
+ * that name.
  * @returns the path with the second name; null if there is no file
  */
 function keep(file: string, now: number): string | null {

@@ -1,14 +1,14 @@
 /**
- * Seals the files of a data folder, stores them in clear, or changes their keys. The caller holds the instance lock.
- * Each function can be repeated after it was broken off at any moment: it goes on with the files that are left, and the
- * control database, which says what the folder is, comes last.
+ * Encrypts the files of a data folder, decrypts them, or changes their keys. The caller holds the instance lock. Each
+ * function can be repeated after an interruption at any moment: it continues with the files that are left. The control
+ * database, which shows the state of the folder, comes last.
  */
 
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../config.ts';
 import { DEFAULT_TENANT } from '../control/control-database.ts';
-import { openControlFile, type ControlFile } from '../control/control-file.ts';
+import { openControlFile, type SqliteControlFile } from '../control/control-file.ts';
 import {
   controlKeyOf,
   destroyAllKeys,
@@ -32,7 +32,10 @@ import { resealFile } from './reseal.ts';
 /** Called with the name of each file before it is changed. */
 export type OnFile = (name: string) => void;
 
-/** Seals every file that is in clear. @throws EngineError `invalid` without a key; as `resealFile` */
+/**
+ * Encrypts every file that is not encrypted.
+ * @throws EngineError `invalid` if no master key is set; `not_found` for an empty folder; what `resealFile` throws
+ */
 export async function encryptFolder(config: Config, onFile: OnFile): Promise<void> {
   const masterKey = requireKey(config);
   await withControl(config, async (control) => {
@@ -49,8 +52,9 @@ export async function encryptFolder(config: Config, onFile: OnFile): Promise<voi
 }
 
 /**
- * Stores every sealed file in clear, and destroys the data keys.
- * @throws EngineError as `encryptFolder`; `conflict` while keys of other servers are stored, which are never in clear
+ * Decrypts every encrypted file, and deletes the data keys.
+ * @throws EngineError what `encryptFolder` throws; `conflict` while keys of other servers are stored, which must be
+ *   encrypted
  */
 export async function decryptFolder(config: Config, onFile: OnFile): Promise<void> {
   const masterKey = requireKey(config);
@@ -75,8 +79,9 @@ export async function decryptFolder(config: Config, onFile: OnFile): Promise<voi
 
 /**
  * Changes the master key. Only the control database is written: a copy, whose data keys are wrapped by the new key,
- * takes its place in one step.
+ * replaces it in one step.
  * @returns false if `newKey` is the master key already
+ * @throws EngineError `invalid` if no master key is set; what `resealFile` throws
  */
 export async function changeMasterKey(config: Config, newKey: Uint8Array): Promise<boolean> {
   const masterKey = requireKey(config);
@@ -95,9 +100,9 @@ export async function changeMasterKey(config: Config, newKey: Uint8Array): Promi
 }
 
 /**
- * Gives each tenant a new data key and seals its files with it. A change that was broken off is ended first, for the
- * tenants that were left.
- * @throws EngineError as `encryptFolder`
+ * Gives each tenant a new data key and encrypts its files with it. If an earlier change was interrupted, that one is
+ * completed instead, for the tenants that were left.
+ * @throws EngineError what `encryptFolder` throws
  */
 export async function changeDataKeys(config: Config, onFile: OnFile): Promise<void> {
   const masterKey = requireKey(config);
@@ -117,25 +122,25 @@ export async function changeDataKeys(config: Config, onFile: OnFile): Promise<vo
   });
 }
 
-/** Form of a file of the data folder. */
+/** A database file of the data folder, and whether it is encrypted. */
 interface FileStatus {
-  /** Path in the data folder. */
+  /** Path relative to the data folder. */
   readonly name: string;
   readonly form: DatabaseForm;
 }
 
-/** Whether a data folder is sealed. */
+/** Which files of a data folder are encrypted. */
 export interface EncryptionStatus {
   readonly files: readonly FileStatus[];
-  /** Number of files that wait to be read, by their form. */
+  /** Numbers of uploaded files that wait to be read, encrypted (`sealed`) and not (`clear`). */
   readonly uploads: { readonly sealed: number; readonly clear: number };
-  /** Fingerprint of the master key that is set; null without one. */
+  /** Fingerprint of the master key that is set; null if none is set. */
   readonly keyId: string | null;
-  /** Whether the key opens the control database; null without a key or a sealed control database. */
+  /** Whether the master key opens the control database; null if no key is set or that database is not encrypted. */
   readonly opens: boolean | null;
 }
 
-/** Looks at the first bytes of every database of a data folder. A server may run, in another process. */
+/** Reads the first bytes of every database of a data folder. A server may be running in another process. */
 export function encryptionStatus(config: Config): EncryptionStatus {
   const { paths, masterKey } = config;
   const folder = path.dirname(paths.defaultTenant);
@@ -160,7 +165,7 @@ function requireKey({ masterKey }: Config): Uint8Array {
   throw new EngineError('invalid', 'no encryption key is set: set OM_ENCRYPTION_KEY_FILE to a file with 64 hex digits');
 }
 
-async function withControl(config: Config, work: (control: ControlFile) => Promise<void>): Promise<void> {
+async function withControl(config: Config, work: (control: SqliteControlFile) => Promise<void>): Promise<void> {
   const { control: file } = config.paths;
   const form = databaseForm(file);
   if (form === 'empty')
@@ -173,11 +178,14 @@ async function withControl(config: Config, work: (control: ControlFile) => Promi
   }
 }
 
-function listTenants({ statements }: ControlFile): string[] {
+function listTenants({ statements }: SqliteControlFile): string[] {
   return statements.listTenants.all().map(({ id }) => id);
 }
 
-/** Seals the files of a tenant with the key `to`, or with null stores them in clear, unless they have that form. */
+/**
+ * Encrypts the files of a tenant with the key `to`, or decrypts them if that is null. Files that have this form already
+ * are skipped.
+ */
 async function changeTenant(
   { paths }: Config,
   tenant: string,

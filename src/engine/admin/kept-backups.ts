@@ -1,6 +1,6 @@
 /**
  * The folder of scheduled backups: `tenants/NAME/TIME.sqlite`, where TIME is that of the copy, with `TIME.sqlite.key`
- * beside it if it is sealed, and `control/TIME.sqlite`.
+ * beside it if it is encrypted, and `control/TIME.sqlite`.
  */
 
 import fs from 'node:fs';
@@ -18,29 +18,33 @@ export type BackupSettings = Pick<
   'paths' | 'masterKey' | 'OM_ENCRYPTION_CIPHER' | 'OM_BACKUP_EVERY' | 'OM_BACKUP_FOLDER' | 'OM_BACKUP_KEEP'
 >;
 
-/** What became of one run. */
+/** Result of one run of a scheduled backup. */
 export interface KeptBackup {
-  /** Path of the new backup in the folder of backups. */
+  /** Path of the new backup, relative to the folder of backups. */
   readonly file: string;
   readonly memories: number;
   readonly bytes: number;
-  /** Number of documents whose files, as they were not read yet, are not in the backup. */
+  /** Number of documents that have not been read yet, so that their files are not in the backup. */
   readonly unread: number;
-  /** Number of old backups that were removed, of this tenant and of tenants that are no more. */
+  /**
+   * Number of old backups that were removed, of this tenant, of the control database and of tenants that no longer
+   * exist.
+   */
   readonly removed: number;
 }
 
-/** Names of backups, whose order is that of their times. */
+/** Form of the name of a backup. Names sort by time. */
 const NAME = /^\d{8}T\d{9}Z\.sqlite$/;
-/** A copy that a process which died left half made. */
+/** Form of the name of an unfinished copy, which a process that died may have left. */
 const PARTIAL = /\.partial(-wal|-shm|-journal)?$/;
 
 /**
  * Backs up the tenant's file at `from`, and the control database if its last backup is older than half a period. Each
- * copy gets its name when it was checked from end to end, and only then older ones are removed: those over
- * `OM_BACKUP_KEEP`, and those of tenants that are no more once they are older than the kept ones would be.
+ * copy gets its name after it was checked from end to end. Only then older ones are removed: those beyond
+ * `OM_BACKUP_KEEP`, and those of tenants that no longer exist if they are older than `OM_BACKUP_KEEP` periods.
  * @param now the time for the names, Unix ms
- * @throws EngineError as `backupDatabase`; errors of the file system for a folder that cannot be written to
+ * @throws EngineError `invalid` if `from` is no tenant's file; what `backupDatabase` throws; errors of the file system
+ *   for a folder that cannot be written to
  */
 export async function makeKeptBackup(settings: BackupSettings, from: string, now: number): Promise<KeptBackup> {
   const { paths, OM_BACKUP_FOLDER = '', OM_BACKUP_KEEP: keep } = settings;
@@ -64,8 +68,8 @@ export async function makeKeptBackup(settings: BackupSettings, from: string, now
 }
 
 /**
- * Lists the scheduled backups of a tenant, newest first, and the latest of the control database. A folder that is not
- * there yet holds none.
+ * Lists a page of the scheduled backups of a tenant, newest first, and the same page of those of the control database;
+ * `total` counts those of the tenant. A folder that does not exist yet has none.
  * @throws errors of the file system for a folder that cannot be read
  */
 export function listKeptBackups(
@@ -82,13 +86,17 @@ export function listKeptBackups(
   return { ...within(path.join('tenants', tenant)), control: within('control').items };
 }
 
-/** Describes a backup; returns nothing for one that was removed meanwhile. */
+/** Describes a backup, as a list of one; empty if it was removed meanwhile. */
 function describeBackup(folder: string, file: string): BackupFile[] {
   const bytes = fs.statSync(path.join(folder, file), { throwIfNoEntry: false })?.size;
   return bytes === undefined ? [] : [{ file, at: timeOf(path.basename(file)), bytes }];
 }
 
-/** Backs up the control database unless another tenant's run just did. @returns the number of removed backups */
+/**
+ * Backs up the control database, unless there is a backup of less than half a period ago, for example from another
+ * tenant's run.
+ * @returns the number of removed backups
+ */
 async function keepControl(settings: BackupSettings, folder: string, now: number): Promise<number> {
   const { paths, OM_BACKUP_EVERY: everyMs = 0, OM_BACKUP_KEEP: keep } = settings;
   const own = makeFolder(path.join(folder, 'control'));
@@ -99,7 +107,10 @@ async function keepControl(settings: BackupSettings, folder: string, now: number
   return removeOld(own, name, keep) + removeForgotten(path.join(folder, 'tenants'), tenants, now - keep * everyMs);
 }
 
-/** Makes a folder that only its owner can read, and removes what a process left there that died over a copy. */
+/**
+ * Makes a folder that only its owner can read, if it is missing, and removes unfinished copies of processes that died.
+ * @returns its path
+ */
 function makeFolder(folder: string): string {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const name of fs.readdirSync(folder)) {
@@ -109,8 +120,9 @@ function makeFolder(folder: string): string {
 }
 
 /**
- * Removes all but the `keep` latest backups. Those with names after the latest one's are from before the clock was set
+ * Removes all but the `keep` latest backups. Those with names after the latest one's were made before the clock was set
  * back, so they count as the oldest.
+ * @returns the number of removed backups
  */
 function removeOld(folder: string, latest: string, keep: number): number {
   const names = listBackups(folder);
@@ -118,7 +130,11 @@ function removeOld(folder: string, latest: string, keep: number): number {
   return remove(folder, inOrder.slice(0, -keep));
 }
 
-/** Removes the backups of tenants that are no more, those from before a time. */
+/**
+ * Removes backups of tenants that no longer exist if they were made before `before` (Unix ms), and folders that are
+ * empty then.
+ * @returns the number of removed backups
+ */
 function removeForgotten(folder: string, tenants: readonly string[], before: number): number {
   const known = new Set(tenants);
   let removed = 0;
@@ -150,7 +166,7 @@ function listBackups(folder: string): string[] {
     .sort();
 }
 
-/** Reads the time of a backup, Unix ms, from its name, which `NAME` matches. */
+/** Returns the time of a backup, Unix ms, from its name, which must match `NAME`. */
 function timeOf(name: string): number {
   const [, year, month, day, hour, minute, second, ms] = /^(....)(..)(..)T(..)(..)(..)(...)Z/.exec(name)!;
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);

@@ -5,17 +5,17 @@ import type { Store } from '../store/open-store.ts';
 import { ROW_BYTES, spendWork } from '../store/work-budget.ts';
 import { type DecayPreview, type DecayRates, type SalienceSpread, type Sector, SECTORS } from '../types.ts';
 
-/** Most falls listed. */
+/** Greatest number of falls listed. */
 const FALLS = 10;
-/** Most memories listed that would be archived. */
+/** Greatest number of memories listed that would be archived. */
 const ARCHIVES = 50;
 
 /**
- * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing.
- * It ends early, with what it has counted, where the work budget of its caller ends. From `now` on it uses the given λ
- * of the sector, as the decay job would; for the time before `now` it uses the λ stored with each memory.
+ * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing. It
+ * ends early, with what it has counted and `isCut` set, if its caller's work budget is used up. From `now` on it uses
+ * the given λ of the sector, as the decay job would; for the time before `now` it uses the λ stored with each memory.
  * @param options.at the later date, Unix ms like `now`
- * @param options.lambda λ of all sectors or of some, per day; the others have the rates that they have by default
+ * @param options.lambda λ of all sectors or of some, per day; the others have their default rates
  * @param options.archiveBelow salience below which a memory would be archived; 0 archives none
  */
 export function previewDecay(
@@ -90,19 +90,22 @@ function finish({ sum, tenths }: ReturnType<typeof newSpread>, of: number): Sali
   return { average: sum / of, tenths };
 }
 
-/** The salience of a memory today and at the later date. */
+/** The salience of a memory now and at the later date. */
 interface Fall {
   readonly memoryNo: number;
   readonly before: number;
   readonly after: number;
 }
 
-/** Returns the `ARCHIVES` lowest, lowest first; of equal ones the older memory comes first. */
+/** Returns the 50 memories with the lowest later salience, lowest first; of equal ones the older memory comes first. */
 function faintest(falls: readonly Fall[]): Fall[] {
   return falls.toSorted((a, b) => a.after - b.after || a.memoryNo - b.memoryNo).slice(0, ARCHIVES);
 }
 
-/** Returns the `FALLS` largest falls, largest first; of equal ones that of the older memory comes first. */
+/**
+ * Returns the 10 largest falls, largest first; of equal ones that of the older memory comes first. Memories that do not
+ * fall are left out.
+ */
 function furthest(falls: readonly Fall[]): Fall[] {
   return falls
     .filter(({ before, after }) => before > after)

@@ -6,8 +6,8 @@ import type { Store } from '../store/open-store.ts';
 import { memoryNosAfter } from './rebuild-text.ts';
 
 /**
- * Removes the graph of names and makes it again from the memories, in short writes. It uses patterns, even if a
- * language model made the graph. If it is broken off, names of other memories are missing until it is run again.
+ * Removes the entity graph and makes it again from the memories, in short writes. It uses patterns, even if a language
+ * model made the graph. If it is interrupted, the entities of the remaining memories are missing until it is run again.
  * @param mode types of entities and relations; null leaves the graph empty
  * @param onProgress called after each slice with the number of memories done so far
  */

@@ -2,12 +2,12 @@ import { listMemoryNosAfter } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { clearText, reindexText } from '../store/word-index/memory-text.ts';
 
-/** Most memories that one write indexes. */
+/** Greatest number of memories that one write indexes. */
 const SLICE = 200;
 
 /**
- * Makes the word index again from the memories, in short writes, after emptying it. If it is broken off, the words of
- * the other memories are not found until it is run again.
+ * Empties the word index and makes it again from the memories, in short writes. If it is interrupted, the remaining
+ * memories are not found by their words until it is run again.
  * @param onProgress called after each slice with the number of memories done so far
  * @returns the number of all memories
  */
@@ -24,7 +24,10 @@ export function rebuildText(store: Store, onProgress: (done: number) => void = (
   }
 }
 
-/** Returns the numbers of the next memories of a rebuild, above `after` (0 to begin), ascending; empty at the end. */
+/**
+ * Returns the `memoryNo` of the next memories of a rebuild, at most 200, above `after` (0 to begin), ascending; empty
+ * at the end.
+ */
 export function memoryNosAfter(store: Store, after: number): number[] {
   return listMemoryNosAfter(store, after, SLICE);
 }

@@ -3,14 +3,15 @@ import { getVectorSpace } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
 import { lastVectorNo, readVectorsAfter } from '../store/vectors.ts';
 
-/** Most vectors that one write adds. */
+/** Greatest number of vectors that one write adds. */
 const SLICE = 500;
 
 /**
- * Makes a vector index again from the canonical vectors, in short writes, so that other writers come between. Vectors
- * that they add meanwhile have higher numbers than any at the start, and their writers put them into the index.
+ * Empties a vector index and makes it again from the stored vectors, in short writes, so that other connections can
+ * write in between. Vectors that they add meanwhile have higher numbers than any at the start, and their writers add
+ * them to the index.
  * @param index the index of the model with the number `modelNo` in this file
- * @returns the number of vectors that were there at the start and are in the index now
+ * @returns the number of vectors that were stored at the start and are in the index now
  * @throws EngineError `not_found` if the file has no such model
  */
 export function rebuildVectorIndex(store: Store, index: VectorIndex, modelNo: number): number {

@@ -1,4 +1,4 @@
-/** Copies of databases that have another key, or none, than the file they were made from. */
+/** Makes copies of databases with another key, or none, than the original. */
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,9 +10,10 @@ import { changeKey, openDatabase, openForSealing } from '../store/open-database.
 import { storageError } from '../store/storage-errors.ts';
 
 /**
- * Copies a database into the empty file `to` as one snapshot, even while it is written, and gives the copy its key.
- * @param fromKey key of `from`, null for a file in clear; `toKey` is that of the copy
- * @throws EngineError as `openDatabase`; `storage_full`
+ * Copies a database into the empty file `to` as one snapshot, even while it is being written, and gives the copy its
+ * key.
+ * @param fromKey key of `from`, null for an unencrypted file; `toKey` is that of the copy
+ * @throws EngineError what `openDatabase` throws; `storage_full`
  */
 export function copyWithKey(from: string, fromKey: FileKey | null, to: string, toKey: FileKey | null): void {
   try {
@@ -35,10 +36,12 @@ export function copyWithKey(from: string, fromKey: FileKey | null, to: string, t
 }
 
 /**
- * Seals a database with another key, or with null stores it in clear: a copy is made and compared, and takes the name
- * of the file in one step. If that is broken off, the file is the old one or the new one, as a whole. No process may
- * have the file open.
+ * Encrypts a database with another key, or decrypts it if `toKey` is null: a copy is made and compared, and replaces
+ * the file in one step. If that is interrupted, the file is completely the old one or completely the new one. No
+ * process may have the file open.
  * @param change work on the copy before it is compared, such as wrapping its keys anew
+ * @throws EngineError `conflict` if a process has the file open; `internal` if the copy differs; what `copyWithKey`
+ *   throws
  */
 export async function resealFile(
   file: string,
@@ -69,7 +72,10 @@ function isSameKey(one: FileKey | null, other: FileKey | null): boolean {
   return one.cipher === other.cipher && Buffer.compare(one.bytes, other.bytes) === 0;
 }
 
-/** Throws EngineError `internal` unless the copy is sound and has as many rows in each table as the file. */
+/**
+ * Throws EngineError `internal` unless the copy has as many rows in each table as the file, and `unprocessable` if one
+ * of them is damaged.
+ */
 function compare(file: string, fromKey: FileKey | null, copy: string, toKey: FileKey | null): void {
   const [before, after] = [countRows(file, fromKey), countRows(copy, toKey)];
   if (before === after) return;
@@ -79,7 +85,11 @@ function compare(file: string, fromKey: FileKey | null, copy: string, toKey: Fil
   );
 }
 
-/** Checks a database, and returns its tables with their numbers of rows. */
+/**
+ * Checks the integrity of a database, and returns its schema version and its tables with their numbers of rows, as
+ * JSON.
+ * @throws EngineError `unprocessable` if it is damaged
+ */
 function countRows(file: string, key: FileKey | null): string {
   const db = openDatabase(file, { key, readonly: true });
   try {

@@ -3,6 +3,7 @@ import { changeMemory } from '../commands/patch.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { screenFields } from '../privacy/screen-memory.ts';
 import { startScreening } from '../privacy/screening.ts';
+import { screenStandingQuery } from '../privacy/standing-texts.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { listEvalItems, putEvalItem } from '../store/evals.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
@@ -11,47 +12,60 @@ import type { Store } from '../store/open-store.ts';
 import { deleteRecall, listRecallsAfter } from '../store/recalls.ts';
 import { deleteRevisions, readRevisionSlice } from '../store/revisions.ts';
 import { listLogItemsAfter, putLogItem } from '../store/session-logs.ts';
+import {
+  type GenerationTexts,
+  listGenerationsAfter,
+  listStandingAfter,
+  putGenerationTexts,
+  putStandingTexts,
+} from '../store/scanned-rows.ts';
 import { putInfo } from '../store/store-info.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { Json, Metadata, SensitiveKind } from '../types.ts';
 
-/** Rows that are read at once. */
+/** Number of rows that are read at a time. */
 const SLICE = 100;
 
 /**
- * Where a scan for sensitive values may find one. A finding in a `part`, which is a chunk of a document, is only
- * reported: to change it, hand in the document again.
+ * Where a scan for sensitive values may find one. A value in a `part`, which is a chunk of a document, or in an
+ * `address`, which is the URL or the external id of a document, is only reported: to remove it, add the document again.
  */
-export type ScannedPlace = 'memory' | 'part' | 'log item' | 'recall' | 'evaluation item';
+export type ScannedPlace =
+  'memory' | 'part' | 'document' | 'address' | 'standing query' | 'log item' | 'recall' | 'evaluation item';
 
-/** A place in which a scan found sensitive values. It names kinds, never values. */
+/** A place in which a scan found sensitive values. It names their kinds, never the values. */
 interface Finding {
   readonly place: ScannedPlace;
-  /** Id of the memory or recall; user, session and position of an item of a log; name and number of a question. */
+  /**
+   * Id of the memory, document, standing query or recall; for an item of a log, user, session and position; for an
+   * evaluation item, name of the set and its position.
+   */
   readonly name: string;
   /** Number of values by kind. */
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
-   * Redacts the values. Of a memory it also erases the earlier versions, and it erases a recall as a whole. It does
-   * nothing to a part of a document. Call inside a write.
+   * Redacts the values. For a memory it also erases the earlier versions; a recall is erased as a whole. It does
+   * nothing for a chunk or an address of a document. Call it inside a write transaction.
    */
   redact(context: WriteContext): void;
 }
 
-/** What is looked through. */
+/** The scope of a scan. */
 interface ScanOptions {
-  /** Only what belongs to this user; undefined for all. */
+  /** Scans only what belongs to this user; undefined scans everything. */
   readonly userId: string | undefined;
   /** Called after each slice of memories with the number of memories that were read. */
   readonly onProgress: (done: number) => void;
 }
 
 /**
- * Looks through what is stored for sensitive values: memories with their earlier versions, in the order in which they
- * were added, then session logs, recalls and evaluation sets.
+ * Scans everything that is stored for sensitive values: memories with their earlier versions, in the order in which
+ * they were added, then the fields of documents, standing queries, session logs, recalls and evaluation sets.
  */
 export async function* scanStore(store: Store, options: ScanOptions): AsyncGenerator<Finding> {
   yield* scanMemories(store, options);
+  yield* scanDocuments(store, options);
+  yield* scanStanding(store, options);
   yield* scanLogs(store, options);
   yield* scanRecalls(store, options);
   yield* scanEvals(store, options);
@@ -102,7 +116,7 @@ async function scanMemory(store: Store, row: MemoryRow): Promise<Finding> {
   };
 }
 
-/** Returns the columns of a memory that differ from what is stored. */
+/** Returns the columns of a memory that differ from the stored ones. */
 function changedColumns(
   row: MemoryRow,
   { content, title, gist, type, ...json }: Parameters<typeof screenFields>[1],
@@ -116,8 +130,8 @@ function changedColumns(
 }
 
 /**
- * Writes a memory without its values, and erases what was made from them: earlier versions, the latent space, and the
- * hash of the request that brought them.
+ * Writes a memory with its values redacted, and erases what may still contain them: earlier versions, the latent space,
+ * and the stored replies that refer to the memory.
  */
 function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): void {
   const [before] = readMemoryRows(context.store, [memoryNo]);
@@ -126,6 +140,45 @@ function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: M
   eraseStoredReplies(context.store, memoryNo);
   changeMemory(context, before, { columns, status: undefined });
   deleteRevisions(context.store, memoryNo);
+}
+
+async function* scanDocuments(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {
+  for (let after = 0; ;) {
+    const generations = listGenerationsAfter(store, { userId, after, limit: SLICE });
+    for (const { generationNo, documentId: name, url, externalId, texts } of generations) {
+      const { value, counts } = await scanJson(texts as unknown as Json);
+      const redacted = value as unknown as GenerationTexts;
+      yield* found({
+        ...{ place: 'document', name, counts },
+        redact: (context) => putGenerationTexts(context.store, generationNo, redacted),
+      });
+      const address = await scanJson([url, externalId]);
+      yield* found({ place: 'address', name, counts: address.counts, redact: () => {} });
+    }
+    const last = generations.at(-1);
+    if (last === undefined) return;
+    after = last.generationNo;
+  }
+}
+
+async function* scanStanding(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {
+  for (let after = 0; ;) {
+    const queries = listStandingAfter(store, { userId, after, limit: SLICE });
+    for (const query of queries) {
+      const screening = startScan();
+      const screened = await screenStandingQuery(
+        query,
+        async (value) => (await screenFields(screening, { value })).value,
+      );
+      yield* found({
+        ...{ place: 'standing query', name: query.id, counts: screening.report().redacted },
+        redact: (context) => putStandingTexts(context.store, query.queryNo, screened),
+      });
+    }
+    const last = queries.at(-1);
+    if (last === undefined) return;
+    after = last.queryNo;
+  }
 }
 
 async function* scanLogs(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {

@@ -1,6 +1,6 @@
 /**
- * Looks for what was erased: in the bytes of files, in the word index, in Redis. It knows the hashes of receipts, or
- * words that it is given, and reports where a piece of text has one of them.
+ * Searches for erased text: in the bytes of files, in the word index, in Redis. It compares words and phrases with the
+ * hashes of receipts, or with words that the caller gives, and reports where it finds one.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,58 +13,64 @@ import { openStore } from '../store/open-store.ts';
 import { phrasesOf, saltedHash, tellingWords } from '../text/erased-words.ts';
 import type { AuditVerdict } from '../types.ts';
 
-/** What is looked for. */
+/** What an erasure search looks for. */
 export interface Sought {
-  /** Names of receipts with their salts, as the deletes told them: `id.salt`. */
+  /** Receipts with their salts, as the deletes returned them: `id.salt`. */
   readonly receipts: readonly string[];
-  /** Words and phrases that the caller knows. They count wherever they are found. */
+  /** Words and phrases that the caller gives. They are reported even if a stored memory still contains them. */
   readonly words: readonly string[];
 }
 
-/** What was found in a place. */
+/** What was found in one place. */
 export interface Searched {
   /** Path of a file, `word index of …`, or `redis …`. */
   readonly place: string;
   readonly bytes: number;
   /** Number of distinct words and phrases that were found. */
   readonly found: number;
-  /** Where the first of them are: offsets in a file, or names of keys. */
+  /** Where the first five were found: offsets in a file, or names of keys in Redis; empty for a word index. */
   readonly at: readonly string[];
-  /** Why the place says nothing, such as that it is sealed; null where it was read. */
+  /** Why the result means nothing, for example because the file is encrypted; null if the place could be read. */
   readonly note: string | null;
 }
 
-/** Offsets that are told of one place. */
+/** Greatest number of finds of one place whose positions are reported. */
 const MAX_AT = 5;
-/** Bytes of a file that are read at once, and those that are read again so that no phrase is cut. */
+/**
+ * Bytes of a file that are read at a time, and bytes that are read again with the next ones so that no phrase is cut.
+ */
 const CHUNK = 1024 * 1024;
 const OVERLAP = 512;
-/** Most pieces of text that are remembered as looked at. */
+/** Greatest number of words and phrases whose result is remembered. */
 const SEEN = 1_000_000;
-/** The first bytes of a database in clear. */
+/** The first bytes of an unencrypted database. */
 const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
-/** The first bytes of compressed files that are unpacked. */
+/** The first bytes of a gzip file, which is unpacked before it is searched. */
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
-/** A search for what was erased from the file of one tenant. */
+/** A search for text that was erased from the file of one tenant. */
 export interface ErasureSearch {
-  /** State of the chain of receipts. */
+  /** Verdict on the chain of receipts. */
   readonly chain: AuditVerdict;
-  /** Number of hashes and words that are looked for. */
+  /** Number of hashes and words that are searched for. */
   readonly sought: number;
-  /** Number of those that a living memory holds, too, and that are passed over. */
+  /**
+   * Number of words and phrases of the receipts that are ignored, because stored texts still contain them
+   * (`livingTexts`).
+   */
   readonly living: number;
-  /** Searches a file or, with all that is below, a folder. */
+  /** Searches a file or a folder with everything below it. A path that does not exist yields nothing. */
   searchPath(place: string): Iterable<Searched>;
   /** Searches the tenant's file with its log, its uploads and its word index. */
   searchTenant(): Iterable<Searched>;
-  /** Searches texts of one place, such as the values of a Redis. */
+  /** Searches the texts of one place, such as the values of a Redis. */
   searchTexts(place: string, texts: AsyncIterable<{ readonly at: string; readonly text: string }>): Promise<Searched>;
 }
 
 /**
- * Begins a search. The file may be in use by a server.
- * @throws EngineError `not_found` for an unknown receipt; `invalid` for the name of a receipt without its salt
+ * Begins a search. A server may be using the file.
+ * @throws EngineError `not_found` for an unknown receipt; `invalid` for a receipt that is given without its salt or
+ *   with another one
  */
 export function openErasureSearch(file: string, { receipts, words }: Sought): ErasureSearch {
   const store = openStore(file, { role: 'reader' });
@@ -73,6 +79,9 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
       const [id = '', salt = ''] = name.split('.');
       if (salt === '') throw new EngineError('invalid', 'expected a receipt as the delete told it: id.salt');
       const erasure = getErasure(store, id);
+      // With another salt no word has a hash of the receipt, and everything would look clean.
+      if (erasure.salted !== null && erasure.salted !== saltedHash(salt, id))
+        throw new EngineError('invalid', `the salt is not that of the receipt ${id}`);
       return { salt, hashes: new Set([...erasure.words, ...erasure.phrases]) };
     });
     const given = new Set(words.flatMap((text) => [...piecesOfGiven(text)]));
@@ -102,7 +111,7 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
         let bytes = 0;
         for await (const entry of texts) {
           bytes += entry.text.length;
-          known.find(entry.text, (piece) => note(found, at, piece, entry.at));
+          known.find(entry.text, (piece) => note(found, at, piece, () => entry.at));
         }
         return { place, bytes, found: found.size, at, note: null };
       },
@@ -113,9 +122,9 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
 }
 
 interface Finder {
-  /** Calls `onFound` for each piece of a text that is looked for. */
+  /** Calls `onFound` for each word and phrase of a text that is searched for. */
   find(text: string, onFound: (piece: string) => void): void;
-  /** Tells whether a single term is looked for. */
+  /** Whether a term of the word index is searched for. */
   has(term: string): boolean;
 }
 
@@ -144,7 +153,7 @@ function createFinder(
   };
 }
 
-/** The pieces of what a caller names: telling words, and phrases of four words. */
+/** Returns the words and phrases that a caller's text is searched by: telling words, and phrases of four words. */
 function piecesOfGiven(text: string): Set<string> {
   return new Set([...tellingWords(text), ...phrasesOf(text)]);
 }
@@ -159,7 +168,7 @@ function* searchPath(place: string, finder: Finder): Iterable<Searched> {
   if (stat.isFile()) yield searchFile(place, finder);
 }
 
-/** Searches the bytes of a file, free pages and all. A compressed file is unpacked; a sealed one says nothing. */
+/** Searches all bytes of a file, free pages included. A gzip file is unpacked; an encrypted one is noted as such. */
 function searchFile(file: string, finder: Finder): Searched {
   const found = new Set<string>();
   const at: string[] = [];
@@ -169,7 +178,9 @@ function searchFile(file: string, finder: Finder): Searched {
     const head = Buffer.alloc(16);
     fs.readSync(handle, head, 0, 16, 0);
     const search = (bytes: Buffer, offset: number) =>
-      finder.find(bytes.toString('utf8'), (piece) => note(found, at, piece, String(offset + place(bytes, piece))));
+      finder.find(bytes.toString('utf8'), (piece) =>
+        note(found, at, piece, () => String(offset + placeOf(bytes, piece))),
+      );
     if (head.subarray(0, 2).equals(GZIP)) {
       search(gunzipSync(fs.readFileSync(file)), 0);
     } else {
@@ -187,7 +198,9 @@ function searchFile(file: string, finder: Finder): Searched {
   }
 }
 
-/** Whether a database is in clear; a log is as its database. */
+/**
+ * Whether a database is unencrypted. For a log, that is decided by its database; without one it counts as unencrypted.
+ */
 function isClear(file: string, head: Buffer): boolean {
   if (!file.endsWith('-wal')) return head.equals(SQLITE_HEADER);
   const database = file.slice(0, -'-wal'.length);
@@ -199,13 +212,19 @@ function isClear(file: string, head: Buffer): boolean {
   return first.equals(SQLITE_HEADER);
 }
 
-/** The place of a piece in the bytes, or of its first word where it is written otherwise; 0 where it is not told. */
-function place(bytes: Buffer, piece: string): number {
-  const text = bytes.toString('latin1').toLowerCase();
-  return Math.max(0, text.indexOf(Buffer.from(piece.split(' ')[0]!, 'utf8').toString('latin1')));
+/**
+ * Returns the offset in the bytes at which a word or phrase begins; if its words are not separated by single blanks,
+ * that of its first word. ASCII letters may be capitals. Returns 0 if it is spelled differently, such as with accents.
+ */
+function placeOf(bytes: Buffer, piece: string): number {
+  // Capitals of ASCII alone: another byte above 127 would be part of another letter of UTF-8.
+  const text = bytes.toString('latin1').replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
+  const offsetOf = (words: string) => text.indexOf(Buffer.from(words, 'utf8').toString('latin1'));
+  const whole = offsetOf(piece);
+  return whole >= 0 ? whole : Math.max(0, offsetOf(piece.split(' ')[0]!));
 }
 
-/** Searches the terms of a word index, whose pages hold them in pieces. */
+/** Searches the terms of a word index, because its pages do not hold terms as whole words. */
 function searchIndex(place: string, terms: Iterable<string>, finder: Finder): Searched {
   const found = new Set<string>();
   let bytes = 0;
@@ -216,8 +235,10 @@ function searchIndex(place: string, terms: Iterable<string>, finder: Finder): Se
   return { place, bytes, found: found.size, at: [], note: null };
 }
 
-function note(found: Set<string>, at: string[], piece: string, where: string): void {
+function note(found: Set<string>, at: string[], piece: string, findPlace: () => string): void {
   if (found.has(piece)) return;
   found.add(piece);
-  if (at.length < MAX_AT && !at.includes(where)) at.push(where);
+  if (at.length === MAX_AT) return;
+  const where = findPlace();
+  if (!at.includes(where)) at.push(where);
 }

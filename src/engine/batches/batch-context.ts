@@ -3,24 +3,24 @@ import type { ProviderHealth } from '../providers/retry.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import type { RetrievalOptions } from '../types.ts';
 
-/** Context of the batches of one tenant's jobs: that of the steps, and who claims the jobs. */
+/** Context of the batches of one tenant's jobs: that of the steps, and the worker that claims the jobs. */
 export interface BatchContext extends StepContext {
-  /** Name that the claims bear in the ledger, by which their leases are renewed. */
+  /** Name of the worker in its claims in the ledger, by which their leases are renewed. */
   readonly owner: string;
   readonly logger: Logger;
-  /** Reads the tenant's defaults for queries; left out where it has none. */
+  /** Returns the tenant's defaults for queries; if it is left out, there are none. */
   readonly defaults?: (() => RetrievalOptions) | undefined;
   /**
-   * State of the provider that the jobs' step asks, as the worker's batches have seen it. Left out, each batch is
-   * judged by itself.
+   * Health of the provider that the jobs' step calls, as the worker's batches have observed it. If it is left out, each
+   * batch is judged alone.
    */
   readonly provider?: ProviderHealth;
 }
 
-/** A batch under way, whose calls to the provider are watched. */
+/** A running batch, whose calls to the provider are watched. */
 export type Batch = BatchContext & {
   readonly provider: ProviderHealth;
-  /** Models that were asked in this batch; left out where one model embeds everything. */
+  /** Models that were called in this batch; left out if one model embeds everything. */
   readonly models?: ModelsAsked | undefined;
 };
 
@@ -35,8 +35,8 @@ export interface BatchResult {
   /** Number of jobs claimed. */
   readonly claimed: number;
   /**
-   * Time in which nothing that needs the provider should be claimed (ms), since the provider is down or asks for
-   * patience, or the disk is full; null for no pause.
+   * Time during which nothing that needs the provider should be claimed (ms), since the provider is down or limits its
+   * rate, or the disk is full; null if no pause is needed.
    */
   readonly providerPauseMs: number | null;
 }

@@ -12,7 +12,7 @@ import type { NamedJobs } from './run-batch.ts';
 import { settleFailures, type Failed } from './settle-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
 
-/** Most questions that are asked at once. */
+/** Greatest number of questions to the language model that run at the same time. */
 const ASKED_AT_ONCE = 4;
 
 /**
@@ -27,11 +27,12 @@ const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
 };
 
 /**
- * Claims questions to the language model that are due in a tenant's ledger, 8 at most, and asks them. What goes wrong
- * with a question is settled in the ledger, not thrown.
+ * Claims questions to the language model that are due in a tenant's ledger, 8 at most, and asks them. The failure of a
+ * question is recorded in the ledger, not thrown.
  * @param context its `provider` is the health of the language model, which may be down while the embedding provider
  *   works, and the reverse
- * @param alone   true to claim suspects only, false to leave them out; with true the caller runs nothing else meanwhile
+ * @param alone true claims only suspects, which were active at a crash; false leaves them out. With true the caller
+ *   runs nothing else meanwhile
  */
 export async function runNextQuestions(
   context: BatchContext,
@@ -52,9 +53,9 @@ export async function runNextQuestions(
 }
 
 /**
- * Asks the questions that a queue named, as far as the ledger still owes them. What goes wrong with a question is
- * settled in the ledger, not thrown; `context` is as in `runNextQuestions`.
- * @param jobs `alone` is true for suspects: the caller runs nothing else meanwhile
+ * Asks the questions that a queue named, if they are still due in the ledger. The failure of a question is recorded in
+ * the ledger, not thrown. For `context` see `runNextQuestions`.
+ * @param jobs `alone` is true for suspects, which were active at a crash: the caller runs nothing else meanwhile
  */
 export async function runNamedQuestions(
   context: BatchContext,
@@ -90,7 +91,7 @@ async function ask(
 }
 
 interface AskResult {
-  /** True if the language model answered at least one question. */
+  /** Whether the language model answered at least one question. */
   readonly wasAnswered: boolean;
   readonly failures: readonly Failed[];
 }
@@ -119,9 +120,9 @@ async function askAll(
 }
 
 /**
- * Decides what the failures of questions mean. While the language model is down its questions wait, and nothing is
- * counted. A question that fails again although the model answers others is to blame itself, and is charged.
- * @returns time in which nothing should be asked (ms); null for no pause
+ * Decides about failed questions. While the language model is down they wait, and no attempt is counted. A question
+ * that fails again although the model answers others is charged an attempt.
+ * @returns time during which nothing should be asked (ms); null if no pause is needed
  */
 function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal | undefined): number | null {
   const { store } = batch.open();

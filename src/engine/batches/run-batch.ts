@@ -23,15 +23,15 @@ import { hasWorked, noteModels, watchProvider } from './watch-provider.ts';
 interface ClaimedBatch {
   readonly encode: readonly Claim[];
   readonly link: readonly Claim[];
-  /** True if the batch holds suspects that run with nothing else, so that a failure is their own doing. */
+  /** Whether the batch holds suspects that run with nothing else, so that only they can cause a failure. */
   readonly alone: boolean;
 }
 
 /**
- * Claims a batch of a tenant's jobs and takes it through its steps; failures are settled in the ledger, not thrown.
- * Suspects, which are jobs that were in flight at a crash or in a batch that failed as a whole, are a batch of their
- * own. The caller lets nothing else run meanwhile, or leaves suspects out with `suspects: false`.
- * @param size most jobs claimed, those to link first
+ * Claims a batch of a tenant's jobs and runs their steps; failures are recorded in the ledger, not thrown. Suspects,
+ * which are jobs that were active at a crash or in a batch that failed as a whole, form a batch of their own. The
+ * caller lets nothing else run meanwhile, or leaves suspects out with `suspects: false`.
+ * @param size greatest number of jobs claimed; those to link come first
  */
 export async function runBatch(
   context: BatchContext,
@@ -58,20 +58,20 @@ export async function runBatch(
 export interface NamedJobs {
   /** Step at which the jobs are due. */
   readonly step: Exclude<QueuedStep, 'reason'>;
-  /** Numbers of the jobs' rows in the tenant's ledger. */
+  /** `jobNo` of each job in the tenant's ledger. */
   readonly jobNos: readonly number[];
-  /** True for suspects: the caller runs nothing else meanwhile. */
+  /** Whether the jobs are suspects, which were active at a crash: the caller runs nothing else meanwhile. */
   readonly alone: boolean;
   /**
-   * True to link what was encoded under the same claim, which saves three writes a job over the link's own queue. False
-   * to release the jobs for that queue. Only the step `encode` asks for it.
+   * True links the encoded memories under the same claim, which saves three writes for each job compared with the
+   * link's own queue. False releases the jobs for that queue. Only the step `encode` uses it.
    */
   readonly linksAtOnce: boolean;
 }
 
 /**
- * Takes the jobs that a queue named through their step, as far as the ledger still owes it, and on through the link if
- * `linksAtOnce`.
+ * Runs the step of the jobs that a queue named, if the ledger still has them due at it, and also their link if
+ * `linksAtOnce` is set.
  */
 export async function runNamed(context: BatchContext, jobs: NamedJobs, signal?: AbortSignal): Promise<BatchResult> {
   const batch = watchProvider(context);
@@ -104,7 +104,7 @@ function longerPause(one: number | null, other: number | null): number | null {
   return one === null && other === null ? null : Math.max(one ?? 0, other ?? 0);
 }
 
-/** Releases jobs whose next step belongs to another queue. */
+/** Releases jobs whose next step belongs to another queue. Returns null: no pause is needed. */
 function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
   if (claims.length === 0) return null;
   const { store } = open();
@@ -116,7 +116,7 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
 }
 
 /**
- * Claims suspects, to run alone, or else other due jobs. Suspects to encode wait while links are owed, since links need
+ * Claims suspects, to run alone, or else other due jobs. Suspects to encode wait while links are due, since links need
  * no provider.
  */
 function claimBatch(
@@ -187,8 +187,8 @@ async function encodeClaims(
 }
 
 /**
- * Links memories, and takes a change of the model further.
- * @returns how long to pause, as the disk may be full (ms); null for no pause
+ * Links memories, and continues a change of the model.
+ * @returns how long to pause (ms), for example because the disk is full; null if no pause is needed
  */
 async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number | null> {
   const links = claims.filter(({ kind }) => kind !== 'reembed');
@@ -206,8 +206,8 @@ async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number
 }
 
 /**
- * Does a step's work as a span, and times it. A failure is one of the whole batch.
- * @returns how long to pause (ms); null for no pause
+ * Does a step's work as a span, and times it. An error counts as the failure of the whole batch.
+ * @returns how long to pause (ms); null if no pause is needed or there are no claims
  */
 async function timed(
   batch: Batch,
@@ -227,7 +227,10 @@ async function timed(
   }
 }
 
-/** Ends jobs without a link. @returns how many jobs were still held */
+/**
+ * Ends jobs without a link.
+ * @returns how many jobs still held their lease
+ */
 function finishUnlinked({ open, clock }: Batch, claims: readonly Claim[]): number {
   const { store } = open();
   return store.write(() => {

@@ -9,16 +9,17 @@ import { releaseUpload } from '../store/uploads.ts';
 import { claimDocument, claimThese } from '../store/job-claims.ts';
 import { CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
 import { countClaimedPages, isPage, postponeDocuments } from '../store/waiting-documents.ts';
-import { eraseAbandonedDocuments } from '../upkeep/maintain.ts';
+import { eraseAbandonedDocuments } from '../upkeep/tend-documents.ts';
 import type { BatchContext } from './batch-context.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /**
- * Claims one document that is due, and reads it. A failure of the reading is settled in the ledger, not thrown.
- * @param alone     true to claim a suspect, false to claim no suspect; with true the caller runs nothing else meanwhile
- * @param onClaimed called before the reading begins, when another reader may look for the next document
- * @returns         whether a document was claimed, one included that was handed back as its tenant's fetches are spent;
- *   false without a look if the tenant's parser time is spent
+ * Claims one document that is due, and reads it. A failure of the reading is recorded in the ledger, not thrown.
+ * @param alone true claims only a suspect, which was active at a crash; false leaves suspects out. With true the caller
+ *   runs nothing else meanwhile
+ * @param onClaimed called before the reading begins, when another reader may claim the next document
+ * @returns whether a document was claimed; true also if it was handed back because its tenant's fetches are spent;
+ *   false without a claim if the tenant's parser time is spent
  */
 export async function runNextDocument(
   context: BatchContext,
@@ -40,7 +41,7 @@ export async function runNextDocument(
 }
 
 /**
- * Reads the documents that a queue named, one after the other, as far as the ledger still owes it. Failures are settled
+ * Reads the documents that a queue named, one after the other, if the ledger still has them due. Failures are recorded
  * in the ledger, not thrown.
  * @param alone whether the jobs are suspects: the caller runs nothing else meanwhile
  * @returns how many were claimed
@@ -63,7 +64,10 @@ export async function runNamedDocuments(
   return claims.length;
 }
 
-/** Postpones the tenant's documents if its share of the parsers is spent. @returns whether it is */
+/**
+ * Postpones the tenant's documents if its share of the parsers is spent.
+ * @returns whether it is spent
+ */
 function waitsForParser(context: BatchContext): boolean {
   const wait = context.share?.waitForParser();
   if (wait === undefined) return false;
@@ -73,8 +77,8 @@ function waitsForParser(context: BatchContext): boolean {
 }
 
 /**
- * Hands a claimed page back, and postpones the tenant's other pages, if its share of the fetches is spent.
- * @returns whether it is
+ * Hands a claimed page back, and postpones the tenant's other pages, if the tenant's share of the fetches is spent.
+ * @returns whether it is spent; false for a document that is no page
  */
 function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
   const { share, open, clock } = context;
@@ -163,12 +167,15 @@ function settleFailure(
 }
 
 /**
- * Errors of a document that may be gone at the next attempt, with the most attempts that each gets: `OM_JOB_ATTEMPTS`,
- * or this number if it is lower. Any other error ends the job.
+ * Errors of a document that the next attempt may not have, with the greatest number of attempts for each:
+ * `OM_JOB_ATTEMPTS`, or this number if it is lower. Any other DocumentError ends the job.
  */
 const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
 
-/** True if another attempt may succeed. What is wrong with a file stays wrong, so nobody needs that file again. */
+/**
+ * Whether another attempt may succeed, now or when the job is retried by hand. A fault of the file itself stays, so
+ * that the file is not needed again.
+ */
 function mayPass(error: unknown): boolean {
   return !(error instanceof DocumentError) || error.code in MAY_PASS;
 }

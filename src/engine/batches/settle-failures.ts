@@ -3,11 +3,11 @@ import { backoffMs, MAX_FAILED_BATCHES, PROVIDER_PAUSE_MS, retryCharged, retryOf
 import { failJob, isolateJobs, markFailed, releaseJob, type Claim, type HeldJob } from '../store/jobs.ts';
 import { hasSuspect } from '../store/job-claims.ts';
 import type { Batch } from './batch-context.ts';
-import { answersProbe, failsByModel, mayOtherModelAnswer } from './watch-provider.ts';
+import { answersProbe, hasFailedModel, mayOtherModelAnswer } from './watch-provider.ts';
 
 /**
- * A job that waits for one of several models is due again within this time (ms): one further ahead could not be told
- * from a clock that was set back.
+ * A job that waits for one of several models is due again within this time (ms). A later time could not be
+ * distinguished from a clock that was set back.
  */
 const MAX_DEFERRED_MS = 60_000;
 
@@ -15,12 +15,12 @@ const MAX_DEFERRED_MS = 60_000;
 export type Failed = readonly [claim: HeldJob & { readonly memoryNo: number | null }, error: unknown];
 
 /**
- * Decides what the failures of an encode mean. An outage of the provider and a text that spoils the reply for all texts
- * look alike at first: in both cases the jobs wait, and nothing is counted. Batches that keep failing are divided, at
- * most one at a time, so that a long outage does not end in many small calls. A group that fails with nothing else
- * inside is to blame if the provider answers others. It is divided further, and a job that is a group of its own is
- * charged as for any other failure, and nobody waits for it.
- * @returns how long to pause (ms); null for no pause
+ * Decides about the failures of an encode. An outage of the provider and a text that spoils the reply for all texts
+ * look alike at first: in both cases the jobs wait, and no attempt is counted. After 3 failed batches in a row the
+ * failed jobs are divided into smaller groups of suspects, one batch at a time, so that a long outage does not end in
+ * many small calls. A group that fails while nothing else runs is at fault if the provider answers other texts. It is
+ * then divided further; a job that is a group of its own is charged an attempt.
+ * @returns how long to pause (ms); null if no pause is needed
  */
 export async function settleEncodeFailures(
   batch: Batch,
@@ -49,9 +49,9 @@ export async function settleEncodeFailures(
 }
 
 /**
- * Decides what the failure of a whole batch means. It says nothing about any single job, so the batch is divided, and
- * only a job that fails alone is charged.
- * @returns how long to pause (ms); null for no pause
+ * Decides about the failure of a whole batch. It says nothing about any single job, so the batch is divided into
+ * suspects, and only a job that fails alone is charged an attempt. Errors that ask to wait make all jobs wait instead.
+ * @returns how long to pause (ms); null if no pause is needed
  */
 export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
   const { kind } = retryOf(error, { attempts: 0, attemptsMax: batch.config.OM_JOB_ATTEMPTS });
@@ -61,7 +61,7 @@ export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error
   return null;
 }
 
-/** Hands jobs back as suspects, which run in smaller groups. */
+/** Hands jobs back as suspects, which run in smaller groups with nothing beside them. */
 function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
   const { store } = open();
   const claims = failures.map(([claim]) => claim);
@@ -70,12 +70,12 @@ function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): v
 }
 
 /**
- * Decides what each failure means. A provider that is down or busy, or a full disk, costs a job nothing and holds up
- * every job that needs it. Any other failure counts as an attempt. A job that was isolated already is left as it is.
- * Where one of several models fails, its jobs step aside and the others' jobs go on.
- * @param verdict on failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due after the
- *   pause only, so that others go first; left out, they are due at once, for whoever claims after the pause
- * @returns       how long to pause (ms); null if nobody has to wait
+ * Records each failure in the ledger. If a provider is down or busy, or the disk is full, no attempt is counted, and
+ * every job that needs it pauses. Any other failure counts as an attempt. A job that was isolated already is left
+ * unchanged. If one of several models fails, its jobs are deferred and those of the others go on.
+ * @param verdict about failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due only
+ *   after the pause, so that others go first; left out, they are due at once, to be claimed after the pause
+ * @returns how long to pause (ms); null if no pause is needed
  */
 export function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
   if (failures.length === 0) return null;
@@ -88,7 +88,7 @@ export function settleFailures(batch: Batch, failures: readonly Failed[], verdic
   });
   const waiting = judged.flatMap(({ code, retry }) => (retry.kind === 'wait' ? [{ code, ms: retry.ms }] : []));
   const longest = waiting.toSorted((a, b) => b.ms - a.ms)[0];
-  const failsAtModels = failsByModel(batch) && waiting.every(({ code }) => code !== 'storage_full');
+  const failsAtModels = hasFailedModel(batch) && waiting.every(({ code }) => code !== 'storage_full');
   const holdsUp = !(failsAtModels && mayOtherModelAnswer(batch));
   const pauseMs = longest === undefined || !holdsUp ? null : batch.provider.nextPauseMs(longest.ms);
   const stepAsideMs = Math.min(MAX_DEFERRED_MS, (pauseMs ?? longest?.ms ?? 0) + PROVIDER_PAUSE_MS);

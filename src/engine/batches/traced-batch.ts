@@ -2,8 +2,9 @@ import type { StepContext } from '../steps/step-context.ts';
 import { messageAttributes, tracesOf, traced } from '../tracing.ts';
 
 /**
- * Does work for jobs that were claimed together, as a span of the traces that they belong to. Where a queue carried the
- * jobs, the span is the processing of its message, by OpenTelemetry's conventions.
+ * Does work for jobs that were claimed together, as a span of the traces that they belong to. If a queue carried the
+ * jobs, the span is the processing of its message, by OpenTelemetry's conventions. Without tracing the work is done
+ * plainly.
  */
 export function tracedBatch<T>(
   { tracing, config }: Pick<StepContext, 'tracing' | 'config'>,

@@ -1,11 +1,11 @@
 /**
- * Asks the guarded evaluation sets of a tenant by its live model and by the one that is about to take its place, on the
- * same data. A model that lowers one of them does not go live.
+ * Runs the guarded evaluation sets of a tenant by its live model and by the one that is about to replace it, on the
+ * same data. A model that lowers the scores of one of them does not go live.
  */
 import { EngineError } from '../errors.ts';
 import { judge } from '../evals/measure.ts';
-import { fallsOf, hashOf, queryOfItem } from '../evals/questions.ts';
-import { createQueryEmbedder, type Questioner } from '../providers/query-embedder.ts';
+import { fallsOf, type GuardedScores, hashOf, queryOfItem } from '../evals/questions.ts';
+import { createQueryEmbedder, type QueryEmbeddingSource } from '../providers/query-embedder.ts';
 import { answerQuery } from '../readers/answer-query.ts';
 import type { ReadContext } from '../readers/read-context.ts';
 import { loadIndexes } from '../steps/link.ts';
@@ -19,25 +19,21 @@ import type { EvalItem, NewEvalSet } from '../types.ts';
 import type { TrialStep } from '../upkeep/reembed.ts';
 import type { BatchContext } from './batch-context.ts';
 
-/** Time after which the trial is handed back (ms), so that other jobs get their turn. */
+/** Time after which the trial hands its job back (ms), so that other jobs come next. */
 const SLICE_MS = 100;
 
-/** A set, and what it was worth by the live model where that can no longer be asked. */
+/** A guarded set, with its scores by the live model if that can no longer be called; else null. */
 interface GuardedSet extends NewEvalSet {
-  readonly before: Means | null;
-}
-
-interface Means {
-  readonly recall: number | null;
-  readonly rightlyEmpty: number | null;
+  readonly before: GuardedScores | null;
 }
 
 /**
- * Asks the next questions. Where the settings do not reach the live model any more, the last run of each set counts in
- * its place if it was made by that model and of the same items; a set without such a run has nothing to fall from.
+ * Runs the next queries of the trial. If the settings do not reach the live model any more, the last run of each set
+ * replaces its answers, if it was made by that model and with the same items; a set without such a run cannot fall.
  * @param models the models that are about to go live
- * @param begun how far the trial was at the end of its last slice; undefined for none
- * @throws EngineError `invalid` if a guarded set falls, with its numbers
+ * @param begun state of the trial at the end of its last slice; undefined if it has not begun
+ * @returns `holds` if no set falls; else the state of the trial, and whether it waits for a provider
+ * @throws EngineError `invalid`, with the numbers, if a guarded set falls
  */
 export async function tryModels(
   batch: BatchContext,
@@ -52,11 +48,11 @@ export async function tryModels(
   const name = hashOf(sets);
   let trial: ReembedTrial = begun?.sets === name ? begun : { sets: name, asked: 0, sums: {} };
   const questions = sets.flatMap((set) => set.items.map((item, place) => ({ set, item, place })));
-  const questionerOf = createQuestionerFinder(batch);
+  const querySourceOf = createQuerySourceFinder(batch);
   for (const deadline = performance.now() + SLICE_MS; trial.asked < questions.length;) {
     if (performance.now() > deadline) return { trial, waits: false };
     const { set, item, place } = questions[trial.asked]!;
-    const asked = { item, place, questionerOf };
+    const asked = { item, place, querySourceOf };
     const before = isReached ? await ask(batch, liveModels, asked) : NOT_ASKED;
     const after = before === null ? null : await ask(batch, models, asked);
     if (before === null || after === null) return { trial, waits: true };
@@ -65,7 +61,7 @@ export async function tryModels(
   const falls = sets.flatMap((set) => {
     const sums = trial.sums[set.name];
     if (sums === undefined) return [];
-    const fallen = fallsOf(set.before ?? meansOf(sums, 0), meansOf(sums, 1));
+    const fallen = fallsOf(set.before ?? scoresBy(sums, 0), scoresBy(sums, 1));
     return fallen.length === 0 ? [] : [`${JSON.stringify(set.name)} (${fallen.join(', ')})`];
   });
   if (falls.length === 0) return 'holds';
@@ -76,7 +72,10 @@ export async function tryModels(
   );
 }
 
-/** @param unreached the live models, if they cannot be asked: then only sets with a comparable last run are returned */
+/**
+ * Returns the guarded sets.
+ * @param unreached the live models, if they cannot be called: then only sets with a comparable last run are returned
+ */
 function readGuardedSets(store: Store, unreached: SectorModels | null): GuardedSet[] {
   return listEvals(store)
     .filter(({ guard }) => guard)
@@ -85,40 +84,46 @@ function readGuardedSets(store: Store, unreached: SectorModels | null): GuardedS
       if (unreached === null) return [{ ...set, before: null }];
       const isComparable = lastRun?.model === namesOfModels(unreached) && lastRun.itemsHash === hashOf(set.items);
       if (!isComparable) return [];
-      return [{ ...set, before: { recall: lastRun.recall, rightlyEmpty: lastRun.rightlyEmpty } }];
+      const { recall, rightlyEmpty, forbidden } = lastRun;
+      return [{ ...set, before: { recall, rightlyEmpty, forbidden } }];
     });
 }
 
-/** What came of a question. */
+/** How well the answer to one query of an evaluation set met what the set expects. */
 interface Worth {
-  /** Share of the expected entries that were found. */
+  /** Share of the expected entries that were found; 0 if none are expected. */
   readonly recall: number;
-  /** 1 if nothing came, else 0. */
+  /** 1 if there was no hit, else 0. */
   readonly rightlyEmpty: number;
+  /** 1 if a forbidden entry was found, else 0. */
+  readonly forbidden: number;
 }
 
-const NOT_ASKED: Worth = { recall: 0, rightlyEmpty: 0 };
+const NOT_ASKED: Worth = { recall: 0, rightlyEmpty: 0, forbidden: 0 };
 
 interface Asked {
   readonly item: EvalItem;
   readonly place: number;
-  readonly questionerOf: ReadContext['questionerOf'];
+  readonly querySourceOf: ReadContext['querySourceOf'];
 }
 
-/** Asks a question as if these models were live. @returns null if a provider gave no vector */
+/**
+ * Runs a query of a set as if these models were live.
+ * @returns null if a provider gave no vector
+ */
 async function ask(
   batch: BatchContext,
   models: SectorModels,
-  { item, place, questionerOf }: Asked,
+  { item, place, querySourceOf }: Asked,
 ): Promise<Worth | null> {
   const { config, clock, logger, languageModel, defaults } = batch;
   const asIfLive = { liveModels: { value: models }, live: { value: models[0] } };
   const open = () => Object.create(batch.open(), asIfLive) as OpenTenant;
   await loadIndexes(open);
-  const context: ReadContext = { config, clock, logger, tracing: null, questionerOf, languageModel, open };
+  const context: ReadContext = { config, clock, logger, tracing: null, querySourceOf, languageModel, open };
   const { result } = await answerQuery(context, { query: queryOfItem(item), defaults: defaults?.() ?? {} });
   if (result.degradedReasons.includes('vectors')) return null;
-  const { missing, hits } = judge(
+  const { missing, hits, forbidden } = judge(
     item,
     place,
     result.hits.map(({ memory }) => memory),
@@ -127,12 +132,13 @@ async function ask(
   return {
     recall: item.expected.length === 0 ? 0 : 1 - missing.length / item.expected.length,
     rightlyEmpty: hits.length === 0 ? 1 : 0,
+    forbidden: forbidden.length === 0 ? 0 : 1,
   };
 }
 
-/** Makes the function that finds what embeds questions by a model, which keeps no vectors. */
-function createQuestionerFinder(batch: BatchContext): ReadContext['questionerOf'] {
-  return (model): Questioner | null => {
+/** Makes the function that returns the embedding source for the queries of a model, without a cache of vectors. */
+function createQuerySourceFinder(batch: BatchContext): ReadContext['querySourceOf'] {
+  return (model): QueryEmbeddingSource | null => {
     const source = sourceOfModel(batch, model);
     if (source === null) return null;
     const { embedder, gatherer } = source;
@@ -142,21 +148,24 @@ function createQuestionerFinder(batch: BatchContext): ReadContext['questionerOf'
   };
 }
 
+const NO_SUMS: TrialSums['recall'] = [0, 0, 0];
+
 function added(trial: ReembedTrial, set: string, { expected }: EvalItem, [one, other]: readonly [Worth, Worth]) {
-  const { recall, rightlyEmpty } = trial.sums[set] ?? { recall: [0, 0, 0], rightlyEmpty: [0, 0, 0] };
+  const { recall = NO_SUMS, rightlyEmpty = NO_SUMS, forbidden = NO_SUMS } = trial.sums[set] ?? {};
   const plus = (sums: TrialSums['recall'], name: keyof Worth): TrialSums['recall'] => [
     sums[0] + one[name],
     sums[1] + other[name],
     sums[2] + 1,
   ];
-  const sums: TrialSums =
-    expected.length > 0
-      ? { recall: plus(recall, 'recall'), rightlyEmpty }
-      : { recall, rightlyEmpty: plus(rightlyEmpty, 'rightlyEmpty') };
+  const sums: TrialSums = {
+    recall: expected.length > 0 ? plus(recall, 'recall') : recall,
+    rightlyEmpty: expected.length > 0 ? rightlyEmpty : plus(rightlyEmpty, 'rightlyEmpty'),
+    forbidden: plus(forbidden, 'forbidden'),
+  };
   return { ...trial, asked: trial.asked + 1, sums: { ...trial.sums, [set]: sums } };
 }
 
-function meansOf({ recall, rightlyEmpty }: TrialSums, model: 0 | 1): Means {
+function scoresBy({ recall, rightlyEmpty, forbidden }: TrialSums, model: 0 | 1): GuardedScores {
   const mean = (sums: TrialSums['recall']) => (sums[2] === 0 ? null : sums[model] / sums[2]);
-  return { recall: mean(recall), rightlyEmpty: mean(rightlyEmpty) };
+  return { recall: mean(recall), rightlyEmpty: mean(rightlyEmpty), forbidden: forbidden?.[model] ?? 0 };
 }

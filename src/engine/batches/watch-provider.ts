@@ -8,10 +8,11 @@ import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Batch, BatchContext } from './batch-context.ts';
 
 /**
- * Returns the batch with a gatherer that notes the answers and failures of the provider, so that `settleEncodeFailures`
- * can tell what to blame. Only vectors that the provider returned count as an answer; cached ones never reach the
- * gatherer. With one model answers alone are noted. With several, of which one may answer while another is down, each
- * model is watched by itself, and a probe tells whether a failure is the fault of the model or of a text.
+ * Returns the batch with a gatherer that records the answers and failures of the provider, so that
+ * `settleEncodeFailures` can tell what is at fault. Only vectors that the provider returned count as an answer; cached
+ * ones never reach the gatherer. With one model only answers are recorded. With several, where one may answer while
+ * another is down, each model is watched separately, and a probe tells whether a failure is the fault of the model or
+ * of a text.
  */
 export function watchProvider(context: BatchContext): Batch {
   const { gatherer, embedder, sourceOf, provider = createProviderHealth() } = context;
@@ -65,26 +66,29 @@ function nameOf({ model, dimensions }: SpaceIdentity): string {
   return `${model}@${dimensions}`;
 }
 
-/** True if a batch went through: nobody has to pause, and no model failed. */
+/** Whether a batch succeeded: no pause is needed, and no model failed. */
 export function hasWorked({ models }: Batch, pauseMs: number | null): boolean {
   return pauseMs === null && (models === undefined || models.failed.size === 0);
 }
 
 /**
- * Notes for later batches which models answered and which failed. A model that answered at all is not down: the batch
- * finds out why it failed for some texts.
+ * Records for later batches which models answered and which failed. A model that answered at least once is not down:
+ * the batch finds out why it failed for some texts.
  */
 export function noteModels({ models, provider }: Batch): void {
   for (const model of models?.failed ?? []) provider.noteModel(model, false);
   for (const model of models?.answered ?? []) provider.noteModel(model, true);
 }
 
-/** True if several models are at work and one of them failed in this batch. */
-export function failsByModel({ models }: Batch): boolean {
+/**
+ * Whether a configured model was unavailable or limited its rate in this batch. Always false if the models are not
+ * watched separately, as with `OM_EMBED_MODE=simple`.
+ */
+export function hasFailedModel({ models }: Batch): boolean {
   return models !== undefined && models.failed.size > 0;
 }
 
-/** True if one of the configured models did not fail when it was asked last, or was not asked yet. */
+/** Whether at least one configured model did not fail at its last call, or was not called yet. */
 export function mayOtherModelAnswer({ provider, open }: Batch): boolean {
   const { configuredModels } = open();
   return (
@@ -94,8 +98,8 @@ export function mayOtherModelAnswer({ provider, open }: Batch): boolean {
 }
 
 /**
- * Has each configured model that failed in this batch embed a probe text; where one model embeds everything, that one.
- * @returns whether all of them did; false without configured models
+ * Embeds a probe text with each configured model that failed in this batch; with a single model, by that one.
+ * @returns whether all of them answered; false without configured models
  */
 export async function answersProbe(batch: Batch, signal: AbortSignal | undefined): Promise<boolean> {
   const { configuredModels } = batch.open();

@@ -22,11 +22,11 @@ import { refuseOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Puts a document into the ledger, in the writer's transaction, for a worker to read. The file of an upload is on disk
- * already; the page of a URL is fetched by the worker. A document that is known by its external id, URL or bytes is
- * read again if it changed, and else left as it is, so that a client may repeat itself.
- * @throws EngineError `unavailable` as `refuseOverBacklog`; `storage_full` as `refuseOverQuota`; `conflict` as
- *   `requireTags`, and with `onlyNew` for a known document that changed
+ * Records a document and the ledger job by which a worker reads it, in the writer's transaction. The file of an upload
+ * is on disk already; the worker fetches the page of a URL. A document that is already known by its external id, URL or
+ * bytes is read again only if it changed, so that a client may send the same document twice.
+ * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; `conflict` for a known
+ *   document that lacks a tag of `withinTags` or, with `onlyNew`, has changed
  */
 export function addDocument(
   context: WriteContext,
@@ -55,17 +55,23 @@ export function addDocument(
 }
 
 /**
- * Has a document read anew, even if nothing about it seems to have changed: the settings may have changed. It keeps its
- * user, and its external id unless `document` names another: so a file that was renamed keeps its memories.
- * @throws EngineError `not_found`; `conflict` for an external id of another document; `unavailable` as
- *   `refuseOverBacklog`
+ * Makes a worker read a document again, even if nothing about it seems to have changed: the settings may have changed.
+ * It keeps its user, and its external id unless `document` names another: so a file that was renamed keeps its
+ * memories.
+ * @throws EngineError `not_found`; `conflict` for an external id of another document; `unavailable` over
+ *   `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function replaceDocument(
   context: WriteContext,
-  { id, document }: { readonly id: string; readonly document: NewDocument },
+  {
+    id,
+    document,
+    quota = null,
+  }: { readonly id: string; readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
   const row = getDocumentRow(store, id, now);
+  refuseOverQuota(context, quota, 0);
   const own = row.external_id === '' ? null : row.external_id;
   const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
   if (replacement.externalId !== null && replacement.externalId !== own) {
@@ -115,14 +121,18 @@ function begin(
   return { document: begun, outcome, jobId, token: receiptOf(store, jobNo) };
 }
 
-/** Makes the write receipt of a document. Its job ends with its last chunk, so the job alone is in the receipt. */
+/**
+ * Makes the write receipt of a document. The receipt names the document's job alone, since this job ends only when the
+ * last chunk is embedded and linked.
+ */
 function receiptOf(store: Store, jobNo: number): string {
   return encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo });
 }
 
 /**
- * True if a document need not be read again. A page may have changed whatever is known of it, so it is asked for again
- * unless it is about to be fetched. The same bytes count as changed if they are declared to be something else.
+ * Whether a document need not be read again: file, format and all stated fields are those of its present reading, and
+ * that did not fail. A page may have changed in any case, so it is fetched again unless a fetch of it is still to come.
+ * The same bytes count as changed if another format is declared for them.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;
@@ -150,8 +160,8 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
 }
 
 /**
- * Ends the reading of a document that is under way or waits. The generation that was shown before stays.
- * @throws EngineError `not_found`; `conflict` where nothing is being read
+ * Stops the reading of a document that is running, waits or failed. The text of an earlier reading stays in force.
+ * @throws EngineError `not_found`; `conflict` if the document has no such reading
  */
 export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {
   const { store, now } = context;

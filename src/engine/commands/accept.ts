@@ -1,5 +1,6 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
+import { askBeforeAccept } from '../store/ask-ahead.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
@@ -9,7 +10,7 @@ import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { neighboursOf } from '../store/session-context.ts';
+import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { insertText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -20,26 +21,26 @@ import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** An item of an add after its screening. `screened` is absent where the policy looks for nothing. */
+/** An item of an add after its screening. `screened` is absent if the privacy policy is off. */
 export type ScreenedItem = RejectedItem | (NewMemory & { readonly screened?: ScreenReport });
 
+/** Input of the accept step. */
+export interface AddInput {
+  readonly items: readonly ScreenedItem[];
+  readonly options: AddOptions;
+  readonly quota?: Quota | null;
+}
+
 /**
- * Runs the accept step, in the writer's transaction. The row of a memory, its words and its row of the ledger are
- * written together, so that whatever is answered 2xx is stored, searchable and owed its vector. Exact duplicates and
- * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone,
- * and so does a supersession that is refused.
+ * Runs the accept step, in the writer's transaction. The row of a memory, its words and its ledger job are written
+ * together, so that whatever is answered 2xx is stored, searchable and sure to get its vector. Exact duplicates and
+ * known Idempotency-Keys write no memory twice. An item whose `external_id` belongs to another text, or whose
+ * supersession is refused, is rejected alone; with `allOrNothing` its error rejects all items.
  * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply, whatever has changed since
- * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all items;
- *   what `findStoredReply` throws
+ * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
+ *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
  */
-export function addMemories(
-  context: WriteContext,
-  {
-    items,
-    options,
-    quota = null,
-  }: { readonly items: readonly ScreenedItem[]; readonly options: AddOptions; readonly quota?: Quota | null },
-): AddReply {
+export function addMemories(context: WriteContext, { items, options, quota = null }: AddInput): AddReply {
   const { store } = context;
   const stored = options.idempotency && findStoredReply(store, options.idempotency, items.length);
   if (stored) return stored;
@@ -53,7 +54,11 @@ export function addMemories(
 
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
-  for (const item of items) outcomes.push(acceptItem(context, { item, options, before: outcomes, accepted }));
+  for (const item of items) {
+    const outcome = acceptItem(context, { item, options, before: outcomes, accepted });
+    if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
+    outcomes.push(outcome);
+  }
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -68,7 +73,17 @@ export function addMemories(
   return reply;
 }
 
-/** Errors that concern one item of an add, before anything was written for it. */
+/**
+ * Sends the statements that the adds of a group will need for their items ahead, in one round trip, if the store can do
+ * so (PostgreSQL); else does nothing. Call it inside the write transaction.
+ */
+export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'>, inputs: readonly AddInput[]): void {
+  if (store.ahead === null) return;
+  const memories = inputs.flatMap(({ items }) => items.filter((item): item is NewMemory => !isRejected(item)));
+  askBeforeAccept(store, memories, now);
+}
+
+/** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
 
 interface Accepted {
@@ -79,9 +94,9 @@ interface Accepted {
 }
 
 /**
- * Accepts one item of an add.
+ * Accepts one item of an add. Errors that reject an item become its outcome; others are thrown.
  * @param asked.before outcomes of the items before it
- * @param asked.accepted memories that this add stored; a new one is put behind them
+ * @param asked.accepted memories that this add stored; a new one is appended
  */
 function acceptItem(
   context: WriteContext,
@@ -110,9 +125,10 @@ function acceptItem(
 }
 
 /**
- * Lists the ids of what the next item of an add repeats or sums up.
- * @param before outcomes of the items before it
- * @throws EngineError with the refusal of one of them that was refused
+ * Lists the ids of the memories that the next item of an add is derived from, by `AddOptions.derived`. A source is
+ * given by its id or by its index among the items before.
+ * @param before outcomes of the items before it; their number is the index of the next item
+ * @throws EngineError with the code and message of a source's own refusal, if a source is an item that was refused
  */
 function sourcesOf({ derived = [] }: AddOptions, before: readonly AddOutcome[]): string[] {
   const sources = derived.filter(({ item }) => item === before.length).flatMap(({ from }) => from);
@@ -120,10 +136,12 @@ function sourcesOf({ derived = [] }: AddOptions, before: readonly AddOutcome[]):
     if (typeof source === 'string') return source;
     const outcome = before[source];
     assert(outcome !== undefined, 'an item of an add rests on items before it');
-    if (isRejected(outcome)) throw new EngineError(outcome.error.code as ErrorCode, outcome.error.message);
+    if (isRejected(outcome)) throw refusalOf(outcome);
     return outcome.id;
   });
 }
+
+const refusalOf = ({ error }: RejectedItem) => new EngineError(error.code as ErrorCode, error.message);
 
 type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
 
@@ -155,26 +173,32 @@ function supersede(context: WriteContext, older: MemoryRow, newerNo: number): vo
   takePlace(context, { older, newer, field: 'supersedes' });
 }
 
-/** A memory to store, which nothing that is stored equals. */
+/** A memory that is to be stored in a row of its own, since no stored memory equals it. */
 interface StoredAnew {
   readonly memory: NewMemory;
   readonly userNo: number;
-  /** Whole hash of the text. */
+  /** Whole hash of the text, from `contentHash`: 16 bytes. The row keeps the first 8. */
   readonly hash: Buffer;
   readonly bulk: boolean;
-  /** Value of an item as JSON; null or left out for none. */
+  /** Value of an item as JSON; null or left out if the memory is no item or has no value. */
   readonly value?: string | null;
-  /** Kind of its job: `import` for a memory whose links come with it; `memory` where it is left out. */
+  /** Kind of its job: `import` for a memory whose links come with it; `memory` by default. */
   readonly kind?: 'memory' | 'import';
 }
 
-/** Writes a new memory: its rows, its words, those that it changes in its session, and its row of the ledger. */
+/**
+ * Writes a new memory: its rows, its words, and its ledger job. It also rewrites the words of the memories that follow
+ * it in its session, since their context now includes this one.
+ */
 export function storeMemory(
   context: WriteContext,
   { memory, userNo, hash, bulk, value = null, kind = 'memory' }: StoredAnew,
 ): Accepted {
   const { store, now } = context;
   const id = context.newId();
+  const { sessionId } = memory;
+  const where = { userNo, sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
+  const latest = latestOf(store, where);
   const memoryNo = insertMemory(store, { id, userNo, memory, value, contentHash: hash, now });
   insertDynamics(store, {
     memoryNo,
@@ -183,8 +207,11 @@ export function storeMemory(
     writerNo: ensureWriter(store, context.writtenBy),
     now,
   });
-  const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
-  const { context: before, successors } = neighboursOf(store, place);
+  const place = { memoryNo, ...where };
+  const { context: before, successors } =
+    latest === undefined
+      ? neighboursOf(store, place)
+      : neighboursAmong(store, place, { latest, content: memory.content });
   insertText(store, {
     memoryNo,
     title: memory.title,
@@ -220,7 +247,10 @@ function findTwin(
   return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
 }
 
-/** Checks that the memory with the external id of a new one says the same. @throws EngineError `conflict` */
+/**
+ * Checks that a new memory has the same text as the stored one with its external id. Passes if it has no external id.
+ * @throws EngineError `conflict` if the texts differ
+ */
 function requireSameText(twin: Twin, { externalId }: NewMemory, hash: Buffer): void {
   if (externalId === null || contentHash(twin.content).equals(hash)) return;
   throw new EngineError(
@@ -230,15 +260,17 @@ function requireSameText(twin: Twin, { externalId }: NewMemory, hash: Buffer): v
 }
 
 /**
- * Checks that what an add found already there carries the tags that bound the caller.
- * @throws EngineError `conflict`
+ * Checks that a stored memory or document has all tags to which the caller's key is bound, before an add changes it.
+ * @param tags tags of what is stored
+ * @param withinTags tags to which the key is bound; empty for a key without such a bound
+ * @throws EngineError `conflict` if one of them is missing
  */
 export function requireTags(tags: readonly string[], withinTags: readonly string[]): void {
   if (withinTags.every((tag) => tags.includes(tag))) return;
   throw new EngineError('conflict', 'this is stored already without the tags of your key, which cannot change it');
 }
 
-/** Reinforces a memory that was said again, and makes it active again if it was archived. */
+/** Reinforces a memory that was added again, and makes it active again if it was archived. */
 function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): Duplicate {
   reinforceMemory(store, twin.memoryNo, {
     boost: RECALL_SALIENCE_BOOST,
@@ -259,16 +291,16 @@ function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): D
 }
 
 /**
- * Time after a refusal in which adds are refused without another count (ms). A client that asks again at once would
- * otherwise have the backlog counted each time, and every tenant would wait for that.
+ * Time after a refusal during which the backlog is not counted again and adds are refused (ms). Otherwise a client that
+ * retries at once would have it counted each time, and every tenant would wait for that.
  */
 const REFUSES_ON_MS = 500;
 
 /**
- * Refuses to add jobs if more than `OM_MAX_BACKLOG` would then wait, or else counts `adding` jobs as waiting. The
- * backlog is counted only when the jobs added since the last count could have passed the cap, and not again just after
- * a count that refused: a count of a million rows takes tens of milliseconds.
- * @throws EngineError `unavailable`
+ * Refuses to add jobs if more than `OM_MAX_BACKLOG` would then wait; else counts `adding` jobs as waiting. The backlog
+ * is counted only when the jobs added since the last count could have passed the limit, and not within 500 ms of a
+ * count that refused: a count of a million rows takes tens of milliseconds.
+ * @throws EngineError `unavailable` with `retryAfterMs`
  */
 export function refuseOverBacklog({ store, config, backlog, now }: WriteContext, adding: number): void {
   const isOver = () => backlog.atMost + adding > config.OM_MAX_BACKLOG;

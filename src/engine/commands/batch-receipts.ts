@@ -3,7 +3,11 @@ import { insertReceiptPart, purgeBatchReceipts } from '../store/batch-receipts.t
 import type { NotedItem } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** Notes items of a batch in a receipt. Receipts that are too old leave. @returns the id of the receipt */
+/**
+ * Writes items of a batch into a receipt: a new one, or the one with `id`. Receipts older than `OM_RECEIPT_DAYS` are
+ * deleted.
+ * @returns the id of the receipt
+ */
 export function noteBatch(
   { store, config, now, newId, writtenBy }: WriteContext,
   { items, id = newId() }: { readonly items: readonly NotedItem[]; readonly id?: string | undefined },

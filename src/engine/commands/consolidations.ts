@@ -1,4 +1,4 @@
-/** Commands that ask for runs of consolidating, and that undo what these gathered. */
+/** Commands that request runs of consolidating, and that undo consolidations. */
 import { EngineError } from '../errors.ts';
 import { cancelJob } from '../store/job-control.ts';
 import { insertJob } from '../store/jobs.ts';
@@ -10,18 +10,19 @@ import {
   listGatheredBy,
   listGatheredOf,
 } from '../store/consolidations.ts';
-import { findUserNo } from '../store/reflections.ts';
 import { ensureStoreId } from '../store/store-info.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import type { ConsolidationScope } from '../types.ts';
-import { eraseMemories } from './erase.ts';
+import { ERASE_BYTES, eraseInSlices } from './erase.ts';
 import type { WriteContext } from './write-context.ts';
 import { encodeReceipt } from './write-receipt.ts';
+import { findUserNo } from '../store/users.ts';
 
 /**
- * Puts a job into the ledger that gathers the memories of a user, or of all users. An unfinished one with the same
- * scope is returned instead of a new one.
- * @throws EngineError `not_found` for a user without memories; `conflict` where `again` is asked for, and the
- *   unfinished one leaves out what was undone
+ * Adds a job that consolidates the memories of a user, or, with a `userId` of null, of all users. If an unfinished job
+ * has the same scope, that one is returned instead.
+ * @throws EngineError `not_found` for a user without memories; `conflict` if `again` is set, but the unfinished job
+ *   leaves out memories whose consolidation was undone
  */
 export function requestConsolidation(
   context: WriteContext,
@@ -41,7 +42,7 @@ export function requestConsolidation(
   return { jobId: id, token: encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo }) };
 }
 
-/** Puts a job into the ledger that gathers memories, even if there is one already. Call it inside a write. */
+/** Adds a job that consolidates memories, even if an unfinished one exists. Call it inside a write transaction. */
 export function oweConsolidation(
   { store, newId, now, trace }: Pick<WriteContext, 'store' | 'newId' | 'now' | 'trace'>,
   scope: { readonly userNo: number | null; readonly again: boolean },
@@ -53,36 +54,43 @@ export function oweConsolidation(
 }
 
 /**
- * Undoes a slice of a consolidation, or of a run by the id of its job: erases at most `limit` gathered memories. Their
- * sources are not gathered again unless somebody asks for that. A run that has not ended is cancelled, unless it goes
- * on for others than the given user.
- * @returns `undone`: number of gathered memories that were erased, below `limit` once all are; `cancelled`: whether
- *   the run was cancelled
- * @throws EngineError `not_found`
+ * Undoes a slice of one consolidation, or of a whole run by the id of its job: erases at most `limit` gathered
+ * memories, or a part of what hangs on them, as `eraseInSlices`. Their sources are not gathered again unless somebody
+ * asks for that. A run that has not ended is cancelled; with `userId`, only a run for this user alone is.
+ * @returns `undone`: number of gathered memories that were erased; `cancelled`: whether the run was cancelled;
+ *   `isDone`: true if nothing is left to undo
+ * @throws EngineError `not_found` if no consolidation and no run has the id
  */
 export function undoConsolidations(
   context: WriteContext,
   { id, userId, limit }: { readonly id: string; readonly userId?: string | undefined; readonly limit: number },
-): { readonly undone: number; readonly cancelled: boolean } {
+): { readonly undone: number; readonly cancelled: boolean; readonly isDone: boolean } {
   const { store, now } = context;
-  const gathered = listGatheredBy(store, id, { userId, limit });
+  const listed = listGatheredBy(store, id, { userId, limit });
+  const gathered = withinBytes(store, listed, ERASE_BYTES);
   const cancelled = isRun(store, id, userId, { unfinished: true });
   if (cancelled) cancelJob(store, id, now);
-  eraseMemories(context, gathered);
-  return { undone: gathered.length, cancelled };
+  const { isDone } = eraseInSlices(context, gathered);
+  const isLast = listed.length < limit && gathered.length === listed.length;
+  return { undone: isDone ? gathered.length : 0, cancelled, isDone: isDone && isLast };
 }
 
 /**
- * Erases the memories that these memories were gathered into, as they no longer say what these say. The other sources
- * may be gathered anew. Call it inside a write.
+ * Erases every consolidation that was gathered from one of these memories, because its text repeats what they said
+ * before they were changed or erased. Its other sources may be gathered again. Call it inside a write transaction.
+ * @param sources `memoryNo` of each changed or erased memory
+ * @returns as `dissolveGathered`
  */
-export function dissolveGatheredOf(context: WriteContext, sources: readonly number[]): void {
-  dissolveGathered(context, listGatheredOf(context.store, sources));
+export function dissolveGatheredOf(context: WriteContext, sources: readonly number[]): boolean {
+  return dissolveGathered(context, listGatheredOf(context.store, sources));
 }
 
-/** Erases gathered memories, whose sources may then be gathered anew. Call it inside a write. */
-export function dissolveGathered(context: WriteContext, gathered: readonly number[]): void {
-  if (gathered.length === 0) return;
-  forgetConsolidations(context.store, gathered);
-  eraseMemories(context, gathered);
+/**
+ * Erases gathered memories by their `memoryNo`, or, if too many rows depend on them for one commit, only some of those
+ * rows. Once they are erased, their sources may be gathered again. Call it inside a write transaction.
+ * @returns false if they are still there: the caller commits and calls again
+ */
+export function dissolveGathered(context: WriteContext, gathered: readonly number[]): boolean {
+  if (gathered.length === 0) return true;
+  return eraseInSlices(context, gathered, () => forgetConsolidations(context.store, gathered)).isDone;
 }

@@ -9,10 +9,10 @@ import { settleDocument } from './settle-document.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Cancels a job. With the job of a document at the step `ingest`, the document's reading is cancelled. The job of a
- * chunk may be the last that its document waited for, and then ends the document's job too.
+ * Cancels a job. For a document's job at the step `ingest`, the reading of the document is cancelled. For the job of a
+ * chunk, the document's job ends too if it waited for no other chunk.
  * @returns the job as it is now
- * @throws  EngineError `not_found`; `conflict` for a job that has ended
+ * @throws EngineError `not_found`; `conflict` for a job that has ended
  */
 export function cancelJob(context: WriteContext, { id }: { readonly id: string }): Job {
   const { store, now } = context;
@@ -28,10 +28,10 @@ export function cancelJob(context: WriteContext, { id }: { readonly id: string }
 }
 
 /**
- * Deletes a job that is dead or cancelled. The file of a document goes with its job: without the job nobody could read
- * it again.
- * @returns the file's name in the uploads folder, to be removed once this is committed; '' for none
- * @throws  EngineError `not_found`; `conflict` for a job in another state
+ * Deletes a job that is dead or cancelled. The file of a document is released with its job: without the job nobody
+ * could read it again.
+ * @returns the file's name in the uploads folder, to be removed after the commit; '' if there is no file
+ * @throws EngineError `not_found`; `conflict` for a job in another state
  */
 export function discardJob({ store }: WriteContext, { id }: { readonly id: string }): string {
   const job = getJob(store, id);

@@ -35,6 +35,7 @@ import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
@@ -43,17 +44,31 @@ import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { oweStep } from './owe-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
+import { thinMemories } from './thin.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Most memories, and most documents, that one write erases: in a delete, when memories expire, and in the clean-up of
- * what was abandoned. Fewer let other writes come through sooner, and make a large delete slower.
+ * Greatest number of memories, and of documents, that one write erases: in a delete, when memories expire, and in the
+ * clean-up of abandoned readings. A lower number lets other writes in sooner, and makes a large delete slower.
  */
 export const ERASE_SLICE = 100;
 
 /**
- * Key of the store info that is set when rows were erased and their words are still in freed pages and in the log. The
- * maintenance cleans both.
+ * Greatest number of bytes of texts and values that one write erases, unless a single memory has more. Their words are
+ * hashed for the receipt, which takes 1 to 2 ms for each 1,000 bytes.
+ */
+export const ERASE_BYTES = 32 * 1024;
+
+/** Result of one write of a delete that takes several writes. */
+export interface ErasedSlice {
+  readonly receipt: DeleteReceipt;
+  /** Whether nothing is left to erase. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Key of the entry in `store_info` that is set when rows were erased whose words are still in freed pages and in the
+ * log. The maintenance then cleans both.
  */
 export const ERASE_PENDING = 'erase_pending';
 
@@ -74,43 +89,55 @@ export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
   ) as unknown as DeleteReceipt;
 }
 
-/** Erases one memory. @throws EngineError `not_found`; `conflict` for a part of a document */
-export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
+/**
+ * Erases one memory, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
+ * @throws EngineError `not_found`; `conflict` for a chunk of a document
+ */
+export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): ErasedSlice {
   const memoryNo = getMemoryNo(context.store, id);
   const document = readProvenance(context.store, [memoryNo]).get(memoryNo);
   if (document !== undefined)
     throw new EngineError('conflict', `this memory is a part of document ${document.documentId}: delete the document`);
-  return eraseMemories(context, [memoryNo]);
+  return eraseInSlices(context, [memoryNo]);
 }
 
 /**
- * Hides at most `limit` documents that match a filter, for `eraseAbandoned`. They are matched by what they say
- * themselves, since one that is not read yet has no memory to be found by.
+ * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. The filter is applied
+ * to the documents themselves, since one that has not been read yet has no memory to match. The caller finds the
+ * candidates before the write, as for `deleteMatching`.
+ * @param documentNos `documentNo` of each candidate
+ * @returns a receipt that counts the documents and their cancelled jobs
  */
 export function hideMatching(
   context: WriteContext,
-  { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
+  { filter, documentNos: among }: { readonly filter: ErasureFilter; readonly documentNos: readonly number[] },
 ): DeleteReceipt {
-  return abandonDocuments(context, listMatchingDocuments(context.store, filter, limit));
+  return abandonDocuments(context, listMatchingDocuments(context.store, filter, { limit: among.length, among }));
 }
 
 /**
- * Erases those of the given memories that match a filter at present, with the reflections that rest on them. They are
- * looked for elsewhere, since a search through all memories would hold up all other writes. A document that loses a
- * part is hidden as a whole, for `eraseAbandoned`.
+ * Erases those of the given memories that match a filter now, with the reflections drawn from them. The caller finds
+ * the candidates before the write, since a search through all memories would hold up all other writes; here they are
+ * only checked again. If a chunk of a document is among them, the whole document is hidden, and `eraseAbandoned` erases
+ * it.
+ * @param memoryNos `memoryNo` of each candidate
+ * @returns what was erased; until `isDone` is true, the caller calls again with the same candidates
  */
 export function deleteMatching(
   context: WriteContext,
   { filter, memoryNos: found }: { readonly filter: ErasureFilter; readonly memoryNos: readonly number[] },
-): DeleteReceipt {
+): ErasedSlice {
   const { store, now } = context;
   const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true }), found);
   const memoryNos = withoutForeignParts(store, passing, filter.withinTags ?? []);
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
-  return addReceipts(torn, eraseMemories(context, memoryNos));
+  const { receipt, isDone } = eraseInSlices(context, memoryNos);
+  return { receipt: addReceipts(torn, receipt), isDone };
 }
 
-/** Leaves out parts of documents that lack one of the tags: with a part, the whole document would go. */
+/**
+ * Leaves out the chunks of documents that lack one of the tags, since erasing a chunk would erase its whole document.
+ */
 function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: readonly string[]): readonly number[] {
   if (tags.length === 0) return memoryNos;
   const foreign = new Set(
@@ -124,16 +151,25 @@ function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: r
 }
 
 /**
- * Runs one slice of the expiry job: hides every expired document, for `eraseAbandoned`, and erases at most `limit`
- * expired memories.
- * @returns receipt of the erased memories; hidden documents are not in it
+ * Runs one slice of the expiry job: hides at most `limit` expired documents, for `eraseAbandoned`, and erases at most
+ * `limit` expired memories, with at most 32 KiB of text or one memory.
+ * @returns receipt of the erased memories, without the hidden documents
  */
-export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): DeleteReceipt {
-  abandonDocuments(context, listExpiredDocuments(context.store, context.now));
-  return eraseMemories(context, listExpiredMemoryNos(context.store, context.now, limit));
+export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
+  const { store, now } = context;
+  const documentNos = listExpiredDocuments(store, now, limit);
+  abandonDocuments(context, documentNos);
+  const expired = listExpiredMemoryNos(store, now, limit);
+  const memoryNos = withinBytes(store, expired, ERASE_BYTES);
+  const { receipt, isDone } = eraseInSlices(context, memoryNos);
+  const isLast = documentNos.length < limit && expired.length < limit && memoryNos.length === expired.length;
+  return { receipt, isDone: isDone && isLast };
 }
 
-/** Hides a document from everybody; `eraseAbandoned` erases it. @throws EngineError `not_found` */
+/**
+ * Hides a document and cancels its jobs; `eraseAbandoned` erases it later.
+ * @throws EngineError `not_found`
+ */
 export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
   const { document_no: documentNo } = getDocumentRow(context.store, id, context.now);
   return abandonDocuments(context, [documentNo]);
@@ -148,16 +184,11 @@ function abandonDocuments({ store, now }: WriteContext, documentNos: readonly nu
   return { ...EMPTY_RECEIPT, documents: documentNos.length, jobs };
 }
 
-/** Result of one slice of `eraseAbandoned`. */
-export interface ErasedSlice {
-  readonly receipt: DeleteReceipt;
-  /** True if nothing is left to erase. */
-  readonly isDone: boolean;
-}
-
 /**
- * Erases one slice of what nobody sees any more: generations that were replaced or given up, and deleted documents.
- * @param limit most parts of a document erased; reflections that rest on them come on top
+ * Erases one slice of data that can no longer be read: replaced or abandoned readings of documents, and deleted
+ * documents.
+ * @param limit greatest number of a document's memories to erase, within 32 KiB of text or one memory; reflections
+ *   drawn from them are erased in addition
  */
 export function eraseAbandoned(
   context: WriteContext,
@@ -166,7 +197,7 @@ export function eraseAbandoned(
     documentId = null,
   }: {
     readonly limit: number;
-    /** The document to erase from; null for all documents. */
+    /** Id of the only document to erase from; null for all documents. */
     readonly documentId?: string | null;
   },
 ): ErasedSlice {
@@ -184,20 +215,42 @@ export function eraseAbandoned(
   // The file goes before the commit. If the commit fails, the generation is still nobody's, and a crash leaves no file
   // that nobody knows.
   removeUpload(store.path, releaseUpload(store, abandoned.generationNo));
-  const memoryNos = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
-  const receipt = eraseMemories(context, memoryNos);
-  if (memoryNos.length < limit) deleteGeneration(store, abandoned.generationNo);
+  const listed = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
+  const memoryNos = withinBytes(store, listed, ERASE_BYTES);
+  const { receipt, isDone } = eraseInSlices(context, memoryNos);
+  if (isDone && memoryNos.length === listed.length && listed.length < limit)
+    deleteGeneration(store, abandoned.generationNo);
   return { receipt, isDone: false };
 }
 
 /**
- * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings,
- * stored replies, a latent space that may know their words, names that no other memory mentions, and their traces in
- * the context of their successors. Jobs in flight lose their lease, so that they write nothing afterwards. Reflections
- * that rest on an erased memory tell of it, and are erased too. Memories whose waypoint led to an erased memory are
- * linked anew. Memories that gave way to an erased memory get their own status back, unless what superseded the latter
- * takes its place.
- * @param named numbers of the memories; numbers without a memory are passed over
+ * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
+ * some of those rows, reflections first. `isDone` is then false, and the caller calls again until it is true.
+ * @param memoryNos  `memoryNo` of each memory
+ * @param beforeLast called before the memories themselves are erased
+ */
+export function eraseInSlices(
+  context: WriteContext,
+  memoryNos: readonly number[],
+  beforeLast: () => void = () => {},
+): ErasedSlice {
+  const resting = listReflectionsOn(context.store, memoryNos);
+  // The last ones rest on those before them.
+  const first = resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
+  const thinned = thinMemories(context, first ?? [...memoryNos, ...resting]);
+  if (thinned !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...thinned }, isDone: false };
+  if (first === undefined) beforeLast();
+  return { receipt: eraseMemories(context, first ?? memoryNos), isDone: first === undefined };
+}
+
+/**
+ * Erases memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings,
+ * stored replies, the latent space if it may know their words, entities that no other memory mentions, and their share
+ * in the context of the memories that follow them. Running jobs lose their lease, so that they write nothing
+ * afterwards. Reflections and consolidations drawn from an erased memory repeat what it said, and are erased too.
+ * Memories whose waypoint led to an erased memory are linked again. Memories that an erased memory had superseded or
+ * contradicted get their own status back, unless the successor of the erased memory now supersedes them.
+ * @param named `memoryNo` of each memory; unknown numbers are ignored
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
   const { store, now } = context;
@@ -255,14 +308,20 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   return receipt;
 }
 
-/** Forgets the latent space if it may hold words of memories that are to go; the upkeep fits another one. */
+/**
+ * Deletes the latent space if one of the memories that are about to be erased may have been among the texts that it was
+ * fitted to. The periodic upkeep fits a new one.
+ */
 export function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
-  // An earlier version may have been longer.
+  // The text of an earlier version may have been long enough, even if the present one is too short.
   const isPart = ({ content, version }: MemoryRow) => version > 1 || mayBeFitted(content);
   if (hasLatentSpace(store) && rows.some(isPart)) deleteLatentFit(store);
 }
 
-/** Removes a memory's vectors, which serve as cache for equal texts, and their rows in every index. */
+/**
+ * Removes a memory's vectors from the file and from every index. `cachedEmbeddings` counts the windows whose cached
+ * vectors no other memory has: an equal text must be embedded anew.
+ */
 export function eraseVectors(
   { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,
   memoryNo: number,

@@ -26,10 +26,10 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Stores lines of a portable file one after the other, each exactly as it says: ids, times, anchors, versions. What is
- * there already stays as it is. The key that imports is the writer of what it brings, whoever wrote it elsewhere: a
- * file can claim any writer, and undoing what a key did must reach what it imported.
+ * already stored is not changed. The importing key counts as the writer of everything imported, because a file can
+ * claim any writer, and undoing what a key did must reach what it imported.
  * @returns outcomes in the order of the lines
- * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all lines
+ * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
   context: WriteContext,
@@ -113,7 +113,7 @@ function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow 
   appendItems(store, log ?? insertLog(store, place, now), [line.item], { writerNo, now });
 }
 
-/** Stores a link, and gives its memories the statuses that it says, unless they came with them. */
+/** Stores a link, and gives its memories the statuses that follow from it, unless they were imported with them. */
 function storeLink(context: WriteContext, line: PortableLink, { key, winner }: ResolvedLink): void {
   const { store, now } = context;
   insertExactLink(

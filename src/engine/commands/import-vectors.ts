@@ -7,7 +7,7 @@ import { insertStoredVector, type VectorSpace } from '../store/vectors.ts';
 import type { PortableMemory, PortableVector } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** A vector of a line that has a model of this file. */
+/** A vector of an imported line whose model this file knows. */
 interface FittingVector {
   readonly space: VectorSpace;
   readonly vector: PortableVector;
@@ -17,8 +17,9 @@ interface FittingVector {
 }
 
 /**
- * Decodes those vectors of a line of which the file knows the model. The memory owes the others, as if it had none.
- * @throws EngineError `invalid` for one that is no vector of its model
+ * Decodes those vectors of a line whose model the file knows. The others are ignored, and the memory is embedded by
+ * those models instead.
+ * @throws EngineError `invalid` for a vector of a wrong length or with invalid components
  */
 export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): FittingVector[] {
   return vectors.flatMap((vector) => {

@@ -1,24 +1,27 @@
 import { EngineError, noItem } from '../errors.ts';
 import { keptHash } from '../store/duplicates.ts';
-import { findItemNo, findUserNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
+import { findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { DeleteReceipt, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
+import type { ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
-import { eraseMemories } from './erase.ts';
-import { changeMemory } from './patch.ts';
+import { type ErasedSlice, eraseInSlices } from './erase.ts';
+import { changeMemory, prepareChange } from './patch.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { restate } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
+import { findUserNo } from '../store/users.ts';
 
-/** An item whose text was derived where its caller gave none. */
+/** An item with a text: the one that the caller gave, or one that was derived from the item's value. */
 export type ReadyItem = NewItem & { readonly content: string };
 
 /**
  * Stores an item, or replaces all of the item with this name and keeps what it was as a revision. An event time that is
  * not given stays. An item that was archived, superseded or contradicted becomes active again, and the links by which
  * it gave way are removed. One that has expired is erased and stored anew. A put that changes nothing writes nothing.
+ * @returns undefined if only a part of what the put entails was written, such as of what hangs on an expired item: the
+ *   caller puts the item again
  * @throws EngineError `conflict` for another version than `ifVersion`, and for an item without `withinTags`;
  *   `unavailable` and `storage_full` as an add
  */
@@ -29,12 +32,12 @@ export function putItem(
     options,
     quota = null,
   }: { readonly item: ReadyItem; readonly options: PutOptions; readonly quota?: Quota | null },
-): PutReply {
+): PutReply | undefined {
   const { store, now } = context;
   const { ifVersion, withinTags = [] } = options;
   let before = findItemRow(store, item);
   if (before !== undefined && before.expires_at !== null && before.expires_at <= now) {
-    eraseMemories(context, [before.memoryNo]);
+    if (!eraseInSlices(context, [before.memoryNo]).isDone) return undefined;
     before = undefined;
   }
   const version = before?.version ?? 0;
@@ -47,6 +50,8 @@ export function putItem(
   }
   if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
 
+  // Before the item gets another version, which a repeated put would not expect.
+  if (!prepareChange(context, before, changedColumns(before, item))) return undefined;
   if (before.status === 'superseded' || before.status === 'contradicted') {
     restate(context, before.memoryNo);
     before = readRow(store, before.memoryNo);
@@ -61,18 +66,24 @@ export function putItem(
   return { memory, created: false, changed: memory.version !== version };
 }
 
-/** Erases an item as any memory. @throws EngineError `not_found`, also for an item without `withinTags` */
+/**
+ * Erases an item, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
+ * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`
+ */
 export function deleteItem(
   context: WriteContext,
   { place, withinTags }: { readonly place: ItemPlace; readonly withinTags: readonly string[] },
-): DeleteReceipt {
+): ErasedSlice {
   const row = findItemRow(context.store, place);
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
-  return eraseMemories(context, [row.memoryNo]);
+  return eraseInSlices(context, [row.memoryNo]);
 }
 
-/** Lets items expire a lifetime from now on. */
+/**
+ * Sets the expiry of items to their whole lifetime from now. An item stays unchanged if it has no lifetime or has
+ * expired, or if its expiry would move by less than 1 % of the lifetime.
+ */
 export function renewItems(
   { store, now }: WriteContext,
   { memoryNos }: { readonly memoryNos: readonly number[] },
@@ -107,7 +118,7 @@ function storeItem(context: WriteContext, item: ReadyItem, quota: Quota | null) 
   return toMemory(readRow(store, stored.memoryNo), context.now);
 }
 
-/** Returns the columns that a put changes: all that it can say, except for an event time that it does not name. */
+/** Returns the columns that a put changes. The event time is among them only if the put states another one. */
 function changedColumns(before: MemoryRow, item: ReadyItem): MemoryColumns {
   const given: Record<string, unknown> = {
     content: item.content,

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EngineError, isEngineError } from '../errors.ts';
 import { findByExternalId, keptHash } from '../store/duplicates.ts';
-import { findEdge, findWaypoint, isOnTheWay, listSuccessors, type EdgeKey } from '../store/edges.ts';
-import { findItemNo, findUserNo } from '../store/items.ts';
+import { isLiveEndOf, joinsLargeParts, MAX_RELABELLED } from '../store/chains.ts';
+import { findEdge, findWaypoint, listSuccessors, type EdgeKey } from '../store/edges.ts';
+import { findItemNo } from '../store/items.ts';
 import {
   type DocumentTwin,
   findDocumentNamed,
@@ -27,8 +28,9 @@ import {
 } from '../types.ts';
 import { fittingVectors } from './import-vectors.ts';
 import { contradictionOf } from './relate.ts';
+import { findUserNo } from '../store/users.ts';
 
-/** A line that is to be stored, with what was looked up for it. */
+/** A line of an import that is to be stored, with the stored rows that it refers to. */
 export type NewLine =
   | {
       readonly kind: 'new';
@@ -42,15 +44,19 @@ export type NewLine =
   | { readonly kind: 'new'; readonly line: PortableDocument }
   | { readonly kind: 'new'; readonly line: PortableLogItem; readonly log: LogRow | undefined };
 
-/** A link whose memories were found. */
+/**
+ * A link of an import whose two memories were found. `winner` is the `memoryNo` of the memory that wins a
+ * contradiction; null for other links and for an undecided contradiction.
+ */
 export interface ResolvedLink {
   readonly key: EdgeKey;
   readonly winner: number | null;
 }
 
 /**
- * Judges a line of a portable file against what is stored, and writes nothing. What is there already is never changed.
- * @returns the line with what its storing needs, or the outcome if nothing is to be stored
+ * Decides what an import does with a line of a portable file, and writes nothing. What is already stored is never
+ * changed.
+ * @returns the line with the rows that storing it needs, or its outcome if nothing is to be stored
  */
 export function judgeLine(store: Store, line: PortableLine, now: number): NewLine | ImportOutcome {
   try {
@@ -103,7 +109,12 @@ function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine |
   return { kind: 'new', line, hash, document, vectors };
 }
 
-/** Judges a memory whose id is there. Every change raises a memory's version, so a later one was made here. */
+/**
+ * Decides about a memory whose id is already stored: `known` if it is the same, `kept` if the stored version is later,
+ * since every change raises the version.
+ * @throws EngineError `conflict` for a memory of another user, a lower stored version, or the same version with another
+ *   text or time
+ */
 function judgeTwin(line: PortableMemory, twin: StoredTwin, hash: Buffer): ImportOutcome {
   if (twin.userId !== line.user_id) throw taken('a memory of another user has this id');
   if (twin.version > line.version) return KEPT;
@@ -142,7 +153,9 @@ function judgeLink(store: Store, line: PortableLink): NewLine | ImportOutcome {
   if (line.link_type === 'waypoint' && line.automatic && findWaypoint(store, src.memoryNo) !== undefined) return KEPT;
   if (line.link_type === 'supersedes') {
     if (listSuccessors(store, dst.memoryNo).length > 0) throw taken('another memory supersedes dst already');
-    if (isOnTheWay(store, src.memoryNo, dst.memoryNo)) throw taken('dst supersedes src already');
+    if (isLiveEndOf(store, dst.memoryNo, src.memoryNo)) throw taken('dst supersedes src already');
+    if (joinsLargeParts(store, { older: dst.memoryNo, newer: src.memoryNo }))
+      throw taken(`over ${MAX_RELABELLED} memories superseded each other before this link, and as many after it`);
   }
   return { kind: 'new', line, link };
 }
@@ -177,7 +190,11 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
   return { kind: 'new', line };
 }
 
-/** Judges an item of a session log. What a log has at the item's place, or behind it, was written here. */
+/**
+ * Decides about an item of a session log: new if it stands directly after the log's last item, `known` or `kept` if the
+ * log has an item at this position.
+ * @throws EngineError `not_found` if the items before it are missing; `conflict` for a log that is full
+ */
 function judgeLogItem(store: Store, line: PortableLogItem): NewLine | ImportOutcome {
   const log = findLog(store, { userId: line.user_id, sessionId: line.session_id });
   const items = log?.items ?? 0;

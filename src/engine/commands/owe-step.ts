@@ -3,8 +3,9 @@ import { insertJob, restartJob } from '../store/jobs.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Puts a step of a memory, and the steps after it, into the ledger: in its unfinished job if it has one, else in a new
- * one. A job that still waits for its encode links afterwards anyway and stays there. Call it inside a write.
+ * Adds a step of a memory, and the steps after it, to the ledger: in the memory's unfinished job if it has one, else in
+ * a new job. A job that still waits for `encode` is not moved to `link`, since it links afterwards anyway. Call it
+ * inside a write transaction.
  */
 export function oweStep(
   context: Pick<WriteContext, 'store' | 'now' | 'newId' | 'trace'>,

@@ -1,8 +1,16 @@
 import { EngineError } from '../errors.ts';
+import type { Store } from '../store/open-store.ts';
 import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
-import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import {
+  getMemoryRow,
+  listActive,
+  readMemoryRows,
+  toMemory,
+  type MemoryColumns,
+  type MemoryRow,
+} from '../store/memories.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { setItemTtl } from '../store/items.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
@@ -30,13 +38,14 @@ import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Merges a patch into a memory, keeps what it replaces as a revision, and raises the version. A changed text loses its
- * vectors and names at once and is encoded and linked again; afterwards the memories whose waypoint leads here are
- * linked again. Where the whole text stands in the value of an item, it changes there, too. A patch that changes
- * nothing writes nothing.
- * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that a link gave, for
- *   what a part of a document has from its document, and for a text that is made of an item's value; `invalid` where
- *   patch and stored fields do not fit together
+ * Merges a patch into a memory, keeps the replaced values as a revision, and raises the version. If the text changes,
+ * vectors and entities are erased at once, the memory is encoded and linked again, and afterwards so are the links of
+ * memories whose waypoint leads here. If the value of an item contains the whole text as a string, that string changes
+ * too. A patch that changes nothing writes nothing.
+ * @returns undefined if only a part of what the change entails was written: the caller patches again
+ * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that links determine,
+ *   for fields that a chunk has from its document, and for a text that is composed of several strings of an item's
+ *   value; `invalid` if patch and stored fields do not fit together; `storage_full` over the quota
  */
 export function patchMemory(
   context: WriteContext,
@@ -51,7 +60,7 @@ export function patchMemory(
     readonly ifVersion?: number | undefined;
     readonly quota?: Quota | null;
   },
-): Memory {
+): Memory | undefined {
   const { store, now } = context;
   const before = getMemoryRow(store, id, now);
   if (ifVersion !== undefined && ifVersion !== before.version) {
@@ -70,16 +79,32 @@ export function patchMemory(
   // What is replaced is kept. A change of the status alone keeps no text.
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
 
+  if (!prepareChange(context, before, columns)) return undefined;
   changeMemory(context, before, { columns, status: newStatus });
   return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);
 }
 
+/** Greatest number of reflections that one commit archives; one takes some 100 µs. */
+const MAX_ARCHIVED = 100;
+
 /**
- * Writes what changes about a memory, and everything that follows from it; writes nothing where nothing changes. Call
- * it inside a write.
- * @param before  the memory as it is stored now
- * @param columns the columns with a new value only
- * @param status  the new status; undefined to keep it
+ * Does a part of what a change of a memory entails, if that is more than one commit should write, since all writes of
+ * all tenants wait for it: archives reflections drawn from the memory, or erases what hangs on its consolidations. Call
+ * it before `changeMemory`, inside a write transaction.
+ * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and begins again
+ */
+export function prepareChange(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): boolean {
+  if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return false;
+  return !changesMeaning(columns) || archiveReflectionsOn(context, memoryNo, MAX_ARCHIVED) < MAX_ARCHIVED;
+}
+
+/**
+ * Writes changed columns of a memory, and everything that follows from them; writes nothing if nothing changes. Call it
+ * inside a write transaction.
+ * @param before the memory as it is stored now
+ * @param columns only the columns whose value changes
+ * @param status the new status; undefined to keep it
+ * @throws EngineError `conflict` for another start of a memory that supersedes more than 200 others
  */
 export function changeMemory(
   context: WriteContext,
@@ -87,6 +112,12 @@ export function changeMemory(
   { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
 ): void {
   const { store, now } = context;
+  if (endsTooMany(store, before, columns)) {
+    throw new EngineError(
+      'conflict',
+      `the start of a memory that supersedes over ${MAX_ENDED} others cannot change, as all of them would end anew`,
+    );
+  }
   replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
   if (columns.expires_at !== undefined) setItemTtl(store, before.memoryNo, null);
   const start = startOf({ ...before, ...columns });
@@ -95,9 +126,8 @@ export function changeMemory(
   }
   if (typeof columns.importance === 'number') setSalience(store, before.memoryNo, columns.importance, now);
   rewriteWords(context, before, columns);
-  // Title and content are embedded together.
-  const meaningChanged = columns.content !== undefined || columns.title !== undefined;
-  if (Object.keys(columns).some((name) => GATHERED_COLUMNS.has(name))) dissolveGatheredOf(context, [before.memoryNo]);
+  if (isGathered(columns)) while (!dissolveGatheredOf(context, [before.memoryNo]));
+  const meaningChanged = changesMeaning(columns);
   if (meaningChanged) {
     eraseVectors(context, before.memoryNo);
     deleteWaypoint(store, before.memoryNo);
@@ -110,7 +140,24 @@ export function changeMemory(
   if (namesChanged || forcedSector) oweStep(context, before.memoryNo, 'encode');
 }
 
-/** What decides about a memory that it may be gathered, into what text, and who may see that. */
+/**
+ * Greatest number of memories whose end of validity one commit moves because their successor begins at another time.
+ */
+const MAX_ENDED = 200;
+
+/**
+ * Whether a change moves the start of a memory that supersedes more than 200 others, so that all of their ends would
+ * move: more than one commit should write, as all tenants wait for it.
+ */
+export function endsTooMany(store: Store, before: MemoryRow, columns: MemoryColumns): boolean {
+  if (startOf({ ...before, ...columns }) === startOf(before)) return false;
+  return listSuperseded(store, before.memoryNo, MAX_ENDED + 1).length > MAX_ENDED;
+}
+
+/**
+ * Columns that decide whether a memory may be gathered into a consolidation, what the consolidation says, and who may
+ * read it. When one of them changes, the consolidations of the memory are erased.
+ */
 const GATHERED_COLUMNS: ReadonlySet<string> = new Set([
   'content',
   'title',
@@ -122,21 +169,28 @@ const GATHERED_COLUMNS: ReadonlySet<string> = new Set([
   'expires_at',
 ]);
 
+const isGathered = (columns: MemoryColumns) => Object.keys(columns).some((name) => GATHERED_COLUMNS.has(name));
+
+/** Whether a change needs new vectors: title and content are embedded together. */
+const changesMeaning = ({ content, title }: MemoryColumns) => content !== undefined || title !== undefined;
+
 /**
- * Archives the reflections that rest on a memory whose text has changed. A user who knows better can make them active
+ * Archives the active reflections drawn from a memory whose text changes, at most `limit`. A user can make them active
  * again.
+ * @returns the number of reflections that were archived
  */
-function archiveReflectionsOn({ store, now }: WriteContext, source: number): void {
-  for (const row of readMemoryRows(store, listReflectionsOn(store, [source]))) {
-    if (row.status === 'active') replaceMemory(store, row, { columns: {}, status: 'archived', now });
-  }
+function archiveReflectionsOn({ store, now }: WriteContext, source: number, limit = Number.MAX_SAFE_INTEGER): number {
+  const reflections = listActive(store, listReflectionsOn(store, [source]), limit);
+  for (const row of readMemoryRows(store, reflections))
+    replaceMemory(store, row, { columns: {}, status: 'archived', now });
+  return reflections.length;
 }
 
 /**
- * Returns the column `value` of an item whose text changes. A value that holds the whole old text as a string gets the
- * new one in its place; a text that the value is not made of stands apart from it, and the value stays.
- * @throws EngineError `conflict` for a text that is made of several pieces of the value; `invalid` for a value that
- *   would be too large
+ * Returns the changed column `value` of an item whose text changes. A string of the value that equals the whole old
+ * text is replaced by the new one. If the text does not come from the value, the value stays: the result is empty.
+ * @throws EngineError `conflict` for a text that is composed of several strings of the value; `invalid` for a value
+ *   that would be too large
  */
 function changedValue(before: MemoryRow, valueBefore: string, { content }: MemoryColumns): MemoryColumns {
   if (typeof content !== 'string' || before.content === '') return {};
@@ -155,7 +209,10 @@ function changedValue(before: MemoryRow, valueBefore: string, { content }: Memor
   throw new EngineError('invalid', `content: the item's value would be ${bytes} bytes, at most ${MAX_VALUE_BYTES}`);
 }
 
-/** Refuses to change in a part what it has from its document: the text, and when it expires. */
+/**
+ * Refuses to change the fields that a chunk has from its document: text, title and expiry.
+ * @throws EngineError `conflict`
+ */
 function refuseChangeOfDocument(columns: MemoryColumns): void {
   const fixed = (['content', 'title', 'expires_at'] as const).find((name) => columns[name] !== undefined);
   if (fixed === undefined) return;
@@ -165,7 +222,11 @@ function refuseChangeOfDocument(columns: MemoryColumns): void {
   );
 }
 
-/** Refuses fields that are wrong only together with stored ones, which the request alone does not show. */
+/**
+ * Refuses fields that are wrong only together with stored ones: metadata over 16 KiB after the merge, or a validity
+ * that ends before it begins.
+ * @throws EngineError `invalid`
+ */
 function refuseBadPatch({
   metadata,
   valid_from,
@@ -183,7 +244,10 @@ function refuseBadPatch({
   }
 }
 
-/** Returns the columns whose value really differs. A gist and entities stated about an old text go with that text. */
+/**
+ * Returns the columns whose value differs from the stored one. If the text changes, a stated gist and stated entities
+ * of the old text are removed, unless the patch states new ones.
+ */
 function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
   const given: Record<string, unknown> = {
     content: patch.content,
@@ -219,8 +283,8 @@ function json(value: unknown): string | undefined {
 }
 
 /**
- * Merges metadata one level deep: a key is replaced with all below it, and null removes it. `__proto__` is a key like
- * any other.
+ * Merges metadata one level deep: a key is replaced with everything below it, and null removes it. `__proto__` is a key
+ * like any other.
  */
 function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
   const merged = new Map<string, Json>(Object.entries(before));
@@ -232,8 +296,8 @@ function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
 }
 
 /**
- * Rewrites a memory's words, and those of the memories that have it in their context, at its old place in time and at
- * its new one.
+ * Rewrites a memory's words, and those of the memories that have it in their context, at its old time and at its new
+ * one.
  */
 function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
   const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags', 'files'].some((name) => name in columns);

@@ -1,21 +1,24 @@
 import { EngineError } from '../errors.ts';
-import { countMemories, highestMemoryNo, usedBytes } from '../store/quota-counters.ts';
+import { countMemories, lastMemory } from '../store/memory-counts.ts';
+import { usedBytes } from '../store/used-bytes.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** The most that a tenant may store; 0 for no limit. */
+/** The most that a tenant may store; 0 means no limit. */
 export interface Quota {
   readonly maxMemories: number;
-  /** Disk that the pages in use of the tenant's database may take (MB). */
+  /** Greatest size of the pages in use of the tenant's database (MB). */
   readonly maxMb: number;
 }
 
 const MB = 1024 * 1024;
 
 /**
- * Refuses to add memories or a document over the tenant's quota. Deletes free it at once, as free pages do not count.
- * Rows are counted only if the highest number of a memory, which is never lower than their count, passes the limit.
- * @param adding memories that would be added at most; 0 for a change that only takes disk
- * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed
+ * Refuses to add memories or a document over the tenant's quota; null refuses nothing. Deletes free quota at once, as
+ * free pages do not count. Rows are counted only if the highest `memoryNo`, which is never lower than their count,
+ * passes the limit.
+ * @param adding greatest number of memories that would be added; 0 for a change that only takes disk space
+ * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed; `unprocessable`
+ *   for a quota in MB of a tenant in PostgreSQL
  */
 export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, adding: number): void {
   if (quota === null) return;
@@ -30,7 +33,7 @@ export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, ad
     const usedMb = Math.ceil(usedBytes(store) / MB);
     throw overQuota(`max_mb (OM_TENANT_MAX_MB): ${usedMb} MB are used, ${maxMb} MB are allowed`);
   }
-  if (maxMemories === 0 || adding === 0 || highestMemoryNo(store) + adding <= maxMemories) return;
+  if (maxMemories === 0 || adding === 0 || lastMemory(store) + adding <= maxMemories) return;
   const count = countMemories(store);
   if (count + adding > maxMemories) {
     throw overQuota(

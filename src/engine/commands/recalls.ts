@@ -1,7 +1,7 @@
 import { EngineError } from '../errors.ts';
 import { putInfo } from '../store/store-info.ts';
 import { appendRecall, eraseRecalls as erase, findRecall, putFeedback, trimRecalls } from '../store/recalls.ts';
-import type { RecallToKeep } from '../store/recalls.ts';
+import type { ErasedRecalls, RecallToKeep } from '../store/recalls.ts';
 import type { ErasureFilter, FeedbackVerdict, RecallFeedback } from '../types.ts';
 import { ERASE_PENDING } from './erase.ts';
 import type { WriteContext } from './write-context.ts';
@@ -17,18 +17,21 @@ export function logRecalls(
   trimRecalls(store, config.OM_RECALL_MB * MB);
 }
 
-/** Erases at most `limit` recalls that were asked about the users or sessions of a filter. @returns their number */
+/**
+ * Erases one slice of the recalls whose queries were about the users or sessions of a filter; see `eraseRecalls` of the
+ * store.
+ */
 export function eraseRecalls(
   { store, now }: WriteContext,
-  { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
-): number {
-  const erased = erase(store, filter, limit);
-  if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
+  { filter, after }: { readonly filter: ErasureFilter; readonly after: number },
+): ErasedRecalls {
+  const erased = erase(store, filter, after);
+  if (erased.recalls > 0) putInfo(store, ERASE_PENDING, String(now));
   return erased;
 }
 
 /**
- * Keeps a verdict on hits of a recall.
+ * Stores a verdict on hits of a recall.
  * @returns all feedback on the recall
  * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
  */

@@ -1,14 +1,23 @@
 import { addToErasure, closeErasure as close } from '../store/erasures.ts';
 import type { MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { listSnapshots } from '../store/revisions.ts';
+import { iterateSnapshots } from '../store/revisions.ts';
+import { parseStored } from '../store/stored-json.ts';
 import { gatherErasedWords } from '../text/erased-words.ts';
 import type { OpenErasure } from '../types.ts';
 import type { ErasureNotes, WriteContext } from './write-context.ts';
 
 /**
- * Makes a command that erases also write, in the same transaction, what it erased into the receipt that its input
- * names: ids, and salted hashes of words. If the input names no receipt, it is the command as it is.
+ * Greatest number of characters (UTF-16 units) of one text, and of all texts that a commit erases, whose words are
+ * hashed; what is beyond is left out of the receipt. Hashing 1,000 characters takes 1 to 2 ms, and every tenant's
+ * writes wait for the commit.
+ */
+export const HASHED_OF_TEXT = 16 * 1024;
+const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
+
+/**
+ * Wraps a command that erases memories, so that it also writes ids and salted hashes of the erased words into a
+ * receipt, in the same transaction. The input names the receipt as `erasure`; without it, the command runs unchanged.
  */
 export function recorded<Input extends object, Output>(
   erase: (context: WriteContext, input: Input) => Output,
@@ -18,10 +27,16 @@ export function recorded<Input extends object, Output>(
     const { store, now, writtenBy: keyId } = context;
     const erased = gatherErasedWords(erasure.salt);
     const ids: string[] = [];
+    let left = HASHED_OF_COMMIT;
     const notes: ErasureNotes = {
       memory(row) {
         ids.push(row.id);
-        for (const text of textsOf(store, row)) erased.add(text);
+        for (const text of textsOf(store, row)) {
+          if (left <= 0) return;
+          const hashed = text.slice(0, Math.min(HASHED_OF_TEXT, left));
+          erased.add(hashed);
+          left -= hashed.length;
+        }
       },
     };
     const output = erase({ ...context, erasing: notes }, input as unknown as Input);
@@ -30,18 +45,39 @@ export function recorded<Input extends object, Output>(
   };
 }
 
-/** Lists what a memory says, now and in its earlier versions, and what it is named. */
-function textsOf(store: Store, row: MemoryRow): string[] {
-  const { content, title, gist, entities, tags, files, metadata, session_id: session, external_id: external } = row;
+/**
+ * Yields the texts of a memory: its fields and stated entities, then the texts of its earlier versions, newest first.
+ * Empty fields are left out.
+ */
+function* textsOf(store: Store, row: MemoryRow): Generator<string> {
+  const { content, title, gist, entities, tags, files, session_id: session, external_id: external } = row;
   const { value } = row;
-  const before = listSnapshots(store, row.memoryNo);
   const named = [session, external ?? '', value ?? ''];
-  return [content, title, gist, entities, tags, files, metadata, ...named, ...before].filter(
-    (text) => text !== '' && text !== '[]' && text !== '{}',
-  );
+  const own = [content, title, gist, entities, tags, files, statedMetadata(row), ...named];
+  yield* own.filter((text) => text !== '' && text !== '[]' && text !== '{}');
+  yield* iterateSnapshots(store, row.memoryNo);
 }
 
-/** What is searched for traces of erased memories by every delete (`eraseMemories`). */
+/**
+ * Fields of the metadata of a gathered memory that name the consolidation and the method by which its text was made.
+ */
+const OF_CONSOLIDATION: readonly string[] = ['consolidation', 'consolidation_method'];
+
+/**
+ * Returns the metadata of a memory as JSON; for a gathered one, without the fields that Cairn wrote. The log of
+ * consolidations and the ids of receipts contain the words of those fields, too, and a search would report them as
+ * remains.
+ */
+function statedMetadata({ metadata }: MemoryRow): string {
+  if (!metadata.includes('"consolidation_method"')) return metadata;
+  const fields = Object.entries(parseStored(metadata) as object);
+  return JSON.stringify(Object.fromEntries(fields.filter(([name]) => !OF_CONSOLIDATION.includes(name))));
+}
+
+/**
+ * Names of the places from which every delete removes its memories (`eraseMemories`). Each receipt lists them as
+ * `searched`.
+ */
 const SEARCHED = [
   'memories',
   'revisions',
@@ -58,7 +94,7 @@ const SEARCHED = [
   'uploads',
 ] as const;
 
-/** Ends a receipt. */
+/** Closes a receipt: adds the hashes of `names` and the counts. Nothing can be added to it afterwards. */
 export function closeErasure(
   { store, now, writtenBy: keyId }: WriteContext,
   {
@@ -70,7 +106,7 @@ export function closeErasure(
     readonly erasure: OpenErasure;
     readonly by: readonly string[];
     readonly counts: Readonly<Record<string, number>>;
-    /** Names that went with what was erased, such as that of a user or of a file. */
+    /** Names of what was erased, such as that of a user or of a file; only salted hashes of them are stored. */
     readonly names: readonly string[];
   },
 ): void {

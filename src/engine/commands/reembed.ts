@@ -20,11 +20,10 @@ import {
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Begins a change of the model, or goes on with one that was paused or failed. A change to the same model that is under
- * way is left alone, unless `withoutRefused` or `force` is set. A change to another model that has not gone live is
- * given up.
- * Refused memories are tried again, unless the change only goes on after a pause. Where the configured model is live
- * already, gaps in its vectors are filled, and what other models left behind is dropped.
+ * Begins a change of the model, or continues one that was paused or failed. A running change to the same model is left
+ * alone, unless `withoutRefused` or `force` is set. A change to another model that has not gone live is cancelled.
+ * Refused memories are tried again, unless the change only continues after a pause. If the configured model is live
+ * already, gaps in its vectors are filled, and vectors of other models are removed.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished
  */
 export function startReembed(
@@ -36,10 +35,11 @@ export function startReembed(
   }: {
     readonly target: SectorModelNumbers;
     /**
-     * True if the model goes live however many memories it refuses. If it failed over them, they are not tried again.
+     * Whether the model goes live however many memories it refuses. If it failed because of them, they are not tried
+     * again.
      */
     readonly withoutRefused?: boolean;
-    /** True if the model goes live although a guarded evaluation set may fall. */
+    /** Whether the model goes live even if a guarded evaluation set would fall. */
     readonly force?: boolean;
   },
 ): void {
@@ -76,8 +76,8 @@ export function startReembed(
 }
 
 /**
- * Stops a change of the model where it is; `startReembed` goes on from there.
- * @throws EngineError `conflict` where none is under way
+ * Pauses a change of the model; `startReembed` continues it.
+ * @throws EngineError `conflict` if none is running
  */
 export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
   const record = findReembed(store);
@@ -86,9 +86,9 @@ export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
 }
 
 /**
- * Gives up a change of the model that has not gone live. Its vectors stay, so that a later start passes over their
- * memories; which memories were refused is forgotten.
- * @throws EngineError `conflict` where none is under way, or the new model is live already
+ * Cancels a change of the model that has not gone live. Its vectors stay, so that a later start skips their memories;
+ * which memories were refused is forgotten.
+ * @throws EngineError `conflict` if there is none, or if the new model is live already
  */
 export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
   const record = findReembed(store);
@@ -101,7 +101,10 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
   deleteReembed(store);
 }
 
-/** Withdraws the director and the jobs of a change of the model. */
+/**
+ * Deletes the unfinished jobs of a change of the model: that of its director, which plans the work, and those of the
+ * memories that wait to be embedded again.
+ */
 function takeBack(store: Store, record: ReembedRecord): void {
   withdrawDirector(store);
   takeBackMemories(store, record);

@@ -5,10 +5,10 @@ import type { Memory } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Adds `boost` to the salience of a memory, and 0.1 to its strength, both up to 1, and no further in one hour than
- * `OM_REINFORCE_PER_HOUR` allows.
+ * Adds `boost` to the salience of a memory, within one hour at most `OM_REINFORCE_PER_HOUR`, and 0.1 to its strength,
+ * each up to 1. If `boost` is 0 or that hour's share is used up, neither rises.
  * @returns the memory as it is now
- * @throws  EngineError `not_found`
+ * @throws EngineError `not_found`
  */
 export function reinforceMemory(
   context: WriteContext,
@@ -21,8 +21,8 @@ export function reinforceMemory(
 }
 
 /**
- * Effects of one recall: the memories that it returned, and the waypoints that it followed, are reinforced. All are
- * named by the numbers of memories.
+ * Effects of one recall: the memories that it returned, and the waypoints that it followed, are reinforced. Memories
+ * are given by their `memoryNo`.
  */
 export interface RecallEffects {
   readonly memories: readonly number[];
@@ -31,7 +31,7 @@ export interface RecallEffects {
   readonly at: number;
 }
 
-/** Applies the effects of each recall. Memories and waypoints that are gone by now are passed over. */
+/** Applies the effects of each recall. Memories and waypoints that no longer exist are skipped. */
 export function applyRecalls(
   { store, config }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallEffects[] },

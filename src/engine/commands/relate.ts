@@ -1,13 +1,12 @@
-/** Commands by which people state how memories relate. */
+/** Commands by which callers state how memories relate. */
 
 import { EngineError, isEngineError } from '../errors.ts';
-import { chainOf, joinChains, splitChain } from '../store/chains.ts';
+import { isLiveEndOf, joinChains, joinsLargeParts, MAX_RELABELLED, splitChain } from '../store/chains.ts';
 import { isGatheredFrom } from '../store/consolidations.ts';
 import {
   deleteEdge,
   type EdgeKey,
   findEdge,
-  isOnTheWay,
   listLostContradictions,
   listSuccessors,
   putConcludedEdge,
@@ -17,13 +16,14 @@ import {
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
 import { ensureWriter } from '../store/writers.ts';
 import type { NewLink, EdgeType, Link, Memory } from '../types.ts';
+import { type Quota, refuseOverQuota } from './quota.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Weights, 0 to 1, of links for which none is stated: how well activation passes them. Those of `contradicts` and
- * `same_as` are OpenMem's; nothing passes `contradicts`, which is only listed. The words of a parent or a successor are
- * about the same thing, while a mention may be in passing.
+ * Weights, 0 to 1, of links for which none is stated: the share of activation that passes along the link. Those of
+ * `contradicts` and `same_as` are OpenMem's; no activation passes `contradicts`, which is only listed. The words of a
+ * parent or a successor are about the same thing, while a mention may be in passing.
  */
 export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
   waypoint: 0.6,
@@ -37,13 +37,16 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
 };
 
 /**
- * States a link, or changes the weight of one that is there. Without a weight, a link that is there keeps its own, and
- * a new one gets that of `DEFAULT_WEIGHTS`.
- * @returns the link as `src` sees it
- * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
- *   `conflict` for the link from a gathered memory to a source
+ * Adds a link, or changes the weight of an existing one. If no weight is given, an existing link keeps its own, and a
+ * new one gets that of `DEFAULT_WEIGHTS`.
+ * @returns the link as seen from `src`
+ * @throws EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
+ *   `conflict` for the link from a gathered memory to a source; `storage_full` for a new link over the quota of disk
  */
-export function linkMemories(context: WriteContext, { src, dst, type, weight }: NewLink): Link {
+export function linkMemories(
+  context: WriteContext,
+  { src, dst, type, weight, quota = null }: NewLink & { readonly quota?: Quota | null },
+): Link {
   const { store, now } = context;
   if (type === 'supersedes' || type === 'contradicts') {
     const command = type === 'supersedes' ? 'supersede' : 'contradict';
@@ -53,17 +56,22 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight }: 
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
   refuseLinkToSource(context, key);
-  const put = weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type];
+  const known = findEdge(store, key);
+  if (known === undefined) refuseOverQuota(context, quota, 0);
+  const put = weight ?? known?.weight ?? DEFAULT_WEIGHTS[type];
   putStatedEdge(store, key, put, now, writerNo(context));
   return getLink(context, key, to);
 }
 
-/** Returns the memories that one which is being added repeats or sums up. @throws EngineError `not_found` */
+/**
+ * Returns the `memoryNo` of each memory that a new memory is derived from, in the order of the ids.
+ * @throws EngineError `not_found`
+ */
 export function getSources(context: WriteContext, ids: readonly string[]): number[] {
   return ids.map((id) => getNamed(context, 'derived', id).memoryNo);
 }
 
-/** Links a memory that is being added to what it repeats or sums up, as a reflection is linked to its sources. */
+/** Links a new memory to the memories that it is derived from, as a reflection is linked to its sources. */
 export function deriveFrom({ store, now }: WriteContext, src: number, sources: readonly number[]): void {
   const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
   for (const dst of sources) putConcludedEdge(store, { src, dst, type: 'derived_from' }, link, now);
@@ -72,24 +80,58 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
 /**
  * Removes a link, stated or automatic, and undoes what it did to a status. A contradiction may be named from either
  * side.
- * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a gathered memory to a source
+ * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a gathered memory to a source,
+ *   and for a supersession with over `MAX_RELABELLED` memories of its chain on either side
  */
-export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
+export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
+  const { key } = findLink(context, link);
+  if (key.type === 'supersedes') refuseLargeParts(context, { older: key.dst, newer: key.src, field: 'dst' });
+  removeLink(context, link);
+}
+
+/**
+ * Removes a link as `unlinkMemories` does, in the middle of a chain of any length, too.
+ * @returns the number of memories that are in another chain now
+ */
+export function removeLink(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): number {
   const { store } = context;
-  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
-  const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
-  refuseLinkToSource(context, key);
-  const edge = findEdge(store, key);
-  if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
+  const { key, edge } = findLink(context, link);
   deleteEdge(store, key);
-  if (type === 'supersedes') {
-    if (listSuccessors(store, edge.dst).length === 0) splitChain(store, edge.dst);
+  let moved = 0;
+  if (key.type === 'supersedes') {
+    if (listSuccessors(store, edge.dst).length === 0) moved = splitChain(store, edge.dst);
     settleStatus(context, edge.dst);
   }
   if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
+  return moved;
 }
 
-/** Refuses to change what a consolidation says of a memory: from which others it was gathered. */
+function findLink(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>) {
+  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
+  const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
+  refuseLinkToSource(context, key);
+  const edge = findEdge(context.store, key);
+  if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
+  return { key, edge };
+}
+
+/** Refuses to join or to part what is too large on either side: all writes of all tenants would wait for it. */
+function refuseLargeParts(
+  { store }: WriteContext,
+  { older, newer, field }: { readonly older: number; readonly newer: number; readonly field: string },
+): void {
+  if (!joinsLargeParts(store, { older, newer })) return;
+  throw new EngineError(
+    'conflict',
+    `${field}: over ${MAX_RELABELLED} memories superseded each other before this link, and as many after it, ` +
+      'so it can be neither made nor removed; choose one nearer to an end of its chain',
+  );
+}
+
+/**
+ * Refuses to change a link from a gathered memory to one of its sources.
+ * @throws EngineError `conflict`
+ */
 function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey): void {
   if (type !== 'derived_from' || !isGatheredFrom(store, { gathered: src, source: dst })) return;
   throw new EngineError(
@@ -99,9 +141,9 @@ function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey
 }
 
 /**
- * Has a newer memory supersede an older one of the same user; said again, it changes nothing.
+ * Makes a newer memory supersede an older one of the same user. If it does already, nothing changes.
  * @returns the older memory as it is now
- * @throws  EngineError `not_found`; `invalid` for the same memory or different users; `conflict` where another memory
+ * @throws EngineError `not_found`; `invalid` for the same memory or different users; `conflict` if another memory
  *   supersedes the older one already, or the older one supersedes the newer one
  */
 export function supersedeMemory(
@@ -116,8 +158,8 @@ export function supersedeMemory(
 }
 
 /**
- * Returns the memory that one which is being added supersedes.
- * @throws EngineError `not_found`; `invalid` for a memory of another user
+ * Returns the memory that a new memory supersedes.
+ * @throws EngineError `not_found`; `invalid` for one of another user
  */
 export function getReplaced(context: WriteContext, id: string, userId: string): MemoryRow {
   const older = getNamed(context, 'supersedes', id);
@@ -126,9 +168,10 @@ export function getReplaced(context: WriteContext, id: string, userId: string): 
 }
 
 /**
- * Puts a memory in the place of an older one of the same user; writes nothing where it has that place.
+ * Makes a memory supersede an older one of the same user; writes nothing if it does already.
  * @param field name of the field that names the older memory, for messages
- * @throws EngineError `conflict` as `supersedeMemory`, and for the same memory
+ * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, or if the
+ *   older one supersedes the newer one
  */
 export function takePlace(
   context: WriteContext,
@@ -139,20 +182,29 @@ export function takePlace(
   if (findEdge(store, key) !== undefined) return;
   if (older.memoryNo === newer.memoryNo)
     throw new EngineError('conflict', `${field}: this memory says the same already`);
-  refuseCircle(context, { older, newer, field });
   refuseSecondSuccessor(context, older, field);
+  refuseCircle(context, { older, newer, field });
+  refuseLargeParts(context, { older: older.memoryNo, newer: newer.memoryNo, field });
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now, writerNo(context));
   joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
   settleStatus(context, older.memoryNo, { endsAt: startOf(newer) });
 }
 
 /**
- * Removes the links by which a memory gave way, as it is stated anew: supersessions of it, and contradictions that were
- * decided against it. It gets the status back that it had before them.
+ * Removes the links that made a memory superseded or contradicted, because it was stated anew. It gets the status back
+ * that it had before them.
+ * @throws EngineError `conflict` if over `MAX_RELABELLED` memories of its chain stand on either side
  */
 export function restate(context: WriteContext, memoryNo: number): void {
   const { store } = context;
   const successors = listSuccessors(store, memoryNo);
+  if (successors.some((newer) => joinsLargeParts(store, { older: memoryNo, newer }))) {
+    throw new EngineError(
+      'conflict',
+      `key: the item was superseded in the middle of a chain of over ${2 * MAX_RELABELLED} memories; ` +
+        'delete it, and put it anew',
+    );
+  }
   for (const src of successors) deleteEdge(store, { src, dst: memoryNo, type: 'supersedes' });
   if (successors.length > 0) splitChain(store, memoryNo);
   for (const key of listLostContradictions(store, memoryNo)) deleteEdge(store, key);
@@ -160,14 +212,25 @@ export function restate(context: WriteContext, memoryNo: number): void {
 }
 
 /**
- * States that two memories of a user contradict each other, and which of them wins if that is known. A contradiction
- * that was decided stays so if it is stated again without a winner.
- * @returns the link as `a` sees it
- * @throws  EngineError `not_found`; `invalid` for the same memory, different users, or a winner that is neither
+ * States that two memories of a user contradict each other, and which of them wins if that is known. A decided
+ * contradiction keeps its winner if it is stated again without one.
+ * @returns the link as seen from `a`
+ * @throws EngineError `not_found`; `invalid` for the same memory, different users, or a winner that is neither of them;
+ *   `storage_full` for a new link over the quota of disk
  */
 export function contradictMemories(
   context: WriteContext,
-  { a, b, winner }: { readonly a: string; readonly b: string; readonly winner?: string | undefined },
+  {
+    a,
+    b,
+    winner,
+    quota = null,
+  }: {
+    readonly a: string;
+    readonly b: string;
+    readonly winner?: string | undefined;
+    readonly quota?: Quota | null;
+  },
 ): Link {
   const { store, now } = context;
   if (a === b) throw new EngineError('invalid', 'b: a memory cannot contradict itself');
@@ -178,6 +241,7 @@ export function contradictMemories(
   refuseStrangers(rowOfA, rowOfB);
   const key = contradictionOf(rowOfA, rowOfB);
   const edge = findEdge(store, key);
+  if (edge === undefined) refuseOverQuota(context, quota, 0);
   if (edge === undefined || edge.automatic)
     putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now, writerNo(context));
   if (winner !== undefined) {
@@ -222,7 +286,7 @@ function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
 }
 
 /**
- * Refuses a second successor. A first one that has expired, and only waits to be erased, gives up its place now.
+ * Refuses a second successor. If the first one has expired and only waits to be erased, its link is removed instead.
  * @throws EngineError `conflict`, with the name of the field and the id of the successor
  */
 export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, field: string): void {
@@ -234,26 +298,26 @@ export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, f
         `${field}: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
       );
     }
+    refuseLargeParts(context, { older: older.memoryNo, newer: successor.memoryNo, field });
     deleteEdge(store, { src: successor.memoryNo, dst: older.memoryNo, type: 'supersedes' });
     splitChain(store, older.memoryNo);
     settleStatus(context, older.memoryNo);
   }
 }
 
+/** Refuses to make a memory supersede one that superseded it. `older` is superseded by none. */
 function refuseCircle(
   { store }: WriteContext,
   { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
 ): void {
-  if (chainOf(store, newer.memoryNo) === null) return;
-  if (
-    chainOf(store, newer.memoryNo) === chainOf(store, older.memoryNo) &&
-    isOnTheWay(store, newer.memoryNo, older.memoryNo)
-  ) {
-    throw new EngineError('conflict', `${field}: it supersedes the new one already, so this would close a circle`);
-  }
+  if (!isLiveEndOf(store, older.memoryNo, newer.memoryNo)) return;
+  throw new EngineError('conflict', `${field}: it supersedes the new one already, so this would close a circle`);
 }
 
-/** Returns a link as the memory at its other end sees it. @param other the end that the link names */
+/**
+ * Returns a link as seen from the memory at the end that is not `other`.
+ * @param other the end that the link names
+ */
 function getLink({ store }: WriteContext, key: EdgeKey, other: MemoryRow): Link {
   const edge = findEdge(store, key) as NonNullable<ReturnType<typeof findEdge>>;
   return {

@@ -1,20 +1,21 @@
 import { EngineError } from '../errors.ts';
 import { insertJob } from '../store/jobs.ts';
-import { findOwedReflection, findUserNo, insertReflection, type ReflectionScope } from '../store/reflections.ts';
+import { findOwedReflection, insertReflection, type ReflectionScope } from '../store/reflections.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import type { WriteContext } from './write-context.ts';
+import { findUserNo } from '../store/users.ts';
 
-/** A reflection job that waits or is under way. */
+/** A reflection job that waits or is running. */
 export interface OwedReflection {
   readonly jobId: string;
-  /** Write receipt of the job, with which a query waits for its end. */
+  /** Write receipt of the job, by which a caller can wait for its end. */
   readonly token: string;
 }
 
 /**
- * Puts a job into the ledger that reflects on the memories of a user, or of one session of the user; a `sessionId` of
- * null means all sessions. An unfinished job for the same scope is returned instead of a new one.
+ * Adds a job that reflects on the memories of a user, or of one session of the user; a `sessionId` of null means all
+ * sessions. If an unfinished job has the same scope, that one is returned instead.
  * @throws EngineError `not_found` for a user without memories
  */
 export function requestReflection(
@@ -30,8 +31,8 @@ export function requestReflection(
 }
 
 /**
- * Puts a job into the ledger that reflects on the memories of a scope, even if there is one already. Call it inside a
- * write.
+ * Adds a job that reflects on the memories of a scope, even if an unfinished one exists. Call it inside a write
+ * transaction.
  */
 export function oweReflection(
   { store, newId, now, trace }: Pick<WriteContext, 'store' | 'newId' | 'now' | 'trace'>,

@@ -5,6 +5,11 @@ import * as logs from '../store/session-logs.ts';
 import { putInfo } from '../store/store-info.ts';
 import { ensureWriter } from '../store/writers.ts';
 import {
+  eraseItemsOfWriters as eraseItems,
+  type ErasedLogItems,
+  type LogProgress,
+} from '../store/writers-log-items.ts';
+import {
   MAX_LOG_ITEMS,
   MAX_REPLACED_ITEMS,
   type ErasureFilter,
@@ -18,8 +23,9 @@ import { refuseOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Writes items to the end of a log, in place of those at its end that the change replaces.
- * @throws EngineError as `SessionLogs.changeLog`
+ * Appends items to a log, or replaces its last items with them. A change whose `operationId` was applied before returns
+ * the receipt of that time.
+ * @throws EngineError what `SessionLogs.changeLog` throws
  */
 export function changeLog(
   context: WriteContext,
@@ -55,7 +61,11 @@ export function changeLog(
   return receipt;
 }
 
-/** Takes the newest item off a log. @throws EngineError `conflict` for another `ifTotal` */
+/**
+ * Removes the newest item from a log. `popped` is that item, null if the log has none; `total` is the number of items
+ * that remain.
+ * @throws EngineError `conflict` if the log has another number of items than `ifTotal`
+ */
 export function popLog(
   { store, now }: WriteContext,
   { place, ifTotal }: { readonly place: LogPlace; readonly ifTotal?: number | undefined },
@@ -68,7 +78,10 @@ export function popLog(
   return { popped, total };
 }
 
-/** Empties a log for every reader; `eraseLogItems` erases the items. @returns the number of items that it had */
+/**
+ * Empties a log at once; `eraseLogItems` erases the items later.
+ * @returns the number of items that it had
+ */
 export function clearLog({ store, now }: WriteContext, { place }: { readonly place: LogPlace }): number {
   const log = logs.findLog(store, place);
   if (log === undefined || log.items === 0) return 0;
@@ -76,7 +89,10 @@ export function clearLog({ store, now }: WriteContext, { place }: { readonly pla
   return log.items;
 }
 
-/** Takes at most `limit` logs that match a filter from their users; `eraseLogItems` erases the items. */
+/**
+ * Makes at most `limit` logs that match a filter unreadable; `eraseLogItems` erases their items later.
+ * @returns their number
+ */
 export function abandonLogs(
   { store }: WriteContext,
   { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
@@ -85,19 +101,19 @@ export function abandonLogs(
 }
 
 /**
- * Erases what the writers of a filter wrote into one log that matches it.
- * @returns the number of items; 0 if no log that matches has any
+ * Erases some of the items that the writers of a filter wrote into logs that match the filter, or moves others before
+ * them, as the store does.
  */
 export function eraseItemsOfWriters(
   { store, now }: WriteContext,
-  { filter }: { readonly filter: ErasureFilter },
-): number {
-  const erased = logs.eraseItemsOfWriters(store, filter, now);
-  if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
-  return erased;
+  { filter, progress }: { readonly filter: ErasureFilter; readonly progress: LogProgress | null },
+): ErasedLogItems {
+  const slice = eraseItems(store, filter, { progress, now });
+  if (slice.items > 0) putInfo(store, ERASE_PENDING, String(now));
+  return slice;
 }
 
-/** Erases one slice of the items of logs that nobody sees any more. */
+/** Erases at most `limit` items of logs that can no longer be read. `isDone` is true if there was no such log. */
 export function eraseLogItems(
   { store, now }: WriteContext,
   { limit }: { readonly limit: number },
@@ -112,7 +128,11 @@ function requireTotal(total: number, wanted: number | undefined): void {
   throw new EngineError('conflict', `the log has ${total} items, not ${wanted}`);
 }
 
-/** Returns the position at which the items of a change begin. */
+/**
+ * Returns the position at which a change begins: that of the first item to replace, or the end of the log.
+ * @throws EngineError `invalid` for more items than may be replaced, and for a position after the end; `conflict` if
+ *   the log does not end in the expected items
+ */
 function startOf(store: Store, log: logs.LogRow | undefined, replaces: LogChange['replaces']): number {
   const total = log?.items ?? 0;
   if (replaces === undefined) return total;

@@ -3,9 +3,9 @@ import { hasUnfinishedChunks, listUnsettled, settleDocumentJob } from '../store/
 import type { Store } from '../store/open-store.ts';
 
 /**
- * Ends the job of a document that has nothing left to wait for: every chunk is embedded and linked, or its job has
- * given up. Call it inside a write, whenever the job of a chunk has ended that may have been the last.
- * @returns whether the job ended now
+ * Ends the job of a document once no job of a chunk is left: each is embedded and linked, or its job has given up. Call
+ * it inside a write transaction whenever the job of a chunk has ended.
+ * @returns whether the document's job ended now
  */
 export function settleDocument(store: Store, documentNo: number, now: number): boolean {
   if (!settleDocumentJob(store, documentNo, now)) return false;
@@ -14,8 +14,8 @@ export function settleDocument(store: Store, documentNo: number, now: number): b
 }
 
 /**
- * Ends the jobs of the documents whose chunks these claims were about, if no other chunk's job is left. Claims without
- * a document are passed over. It writes in a transaction of its own, where there is something to end.
+ * Ends the jobs of the documents to which these claims' chunks belong, if no job of another chunk is left. Claims
+ * without a document are skipped. It writes, in a transaction of its own, only if there is a job to end.
  */
 export function settleDocumentsOf(
   store: Store,
@@ -31,12 +31,12 @@ export function settleDocumentsOf(
   });
 }
 
-/** Most documents that `settleForgotten` looks at in one call. */
+/** Greatest number of documents that one call of `settleForgotten` checks. */
 const MAX_LOOKED_AT = 200;
 
 /**
- * Ends the jobs of documents whose last chunk ended unnoticed, as a worker died just then. It looks at 200 documents at
- * most.
+ * Ends the jobs of documents whose last chunk has ended, but whose worker died before it ended the document's job. It
+ * checks at most 200 documents.
  */
 export function settleForgotten(store: Store, now: number): void {
   const unsettled = listUnsettled(store, MAX_LOOKED_AT);

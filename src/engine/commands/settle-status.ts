@@ -1,15 +1,15 @@
 import { hasLostContradiction, listSuccessors } from '../store/edges.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
-import { listStandings, replaceMemory, type Standing } from '../store/revisions.ts';
+import { listPastStatuses, replaceMemory, type PastStatus } from '../store/revisions.ts';
 import type { MemoryStatus } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Gives a memory the status that its links say: superseded while a memory supersedes it, contradicted while a
- * contradiction is decided against it, else its status from before these links. Call it when such a link came or went,
- * or when a successor begins at another time. A supersession also ends the memory's validity at `endsAt` (Unix ms).
- * When the last supersession goes, the memory gets its former end back, unless another one was set meanwhile. A change
- * is kept as a revision; where nothing changes, nothing is written.
+ * Gives a memory the status that its links determine: superseded while a memory supersedes it, contradicted while a
+ * contradiction is decided against it, else its status from before these links. Call it when such a link was added or
+ * removed, or when the start of a successor changes. A supersession also ends the memory's validity at `endsAt` (Unix
+ * ms). When the last supersession is removed, the memory gets its former end back, unless another one was set
+ * meanwhile. A change is kept as a revision; if nothing changes, nothing is written.
  */
 export function settleStatus(
   { store, now }: Pick<WriteContext, 'store' | 'now'>,
@@ -21,7 +21,7 @@ export function settleStatus(
   const isGivingWay = listSuccessors(store, memoryNo).length > 0;
   const hasLost = !isGivingWay && hasLostContradiction(store, memoryNo);
   const isAnew = before.status !== 'superseded' && before.status !== 'contradicted';
-  const past = isAnew ? [] : listStandings(store, memoryNo);
+  const past = isAnew ? [] : listPastStatuses(store, memoryNo);
   const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(before, past);
   const ownEnd = before.status === 'superseded' ? endBefore(before, past) : before.valid_to;
   const newEnd = !isGivingWay ? ownEnd : endsAt === undefined ? before.valid_to : closedAt(before, ownEnd, endsAt);
@@ -34,22 +34,28 @@ export function settleStatus(
   });
 }
 
-/** Returns the time at which a memory begins to hold, and a memory that it supersedes ends (Unix ms). */
+/**
+ * Returns the time at which a memory begins to hold (Unix ms), at which the validity of a memory that it supersedes
+ * ends.
+ */
 export function startOf({ valid_from, event_time }: Pick<MemoryRow, 'valid_from' | 'event_time'>): number {
   return valid_from ?? event_time;
 }
 
 /**
- * Returns the memory's own end or `endsAt`, whichever is earlier. It keeps its own end where `endsAt` is not after its
- * start, as it would never have held.
+ * Returns the memory's own end or `endsAt`, whichever is earlier. If `endsAt` is not after its start, it keeps its own
+ * end, as it would otherwise never have held. Null means no end.
  */
 function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: number): number | null {
   if (ownEnd !== null && ownEnd <= endsAt) return ownEnd;
   return valid_from !== null && endsAt <= valid_from ? ownEnd : endsAt;
 }
 
-/** Returns the end of validity from before the supersession, or the present one if a PATCH set it since. */
-function endBefore(now: MemoryRow, past: readonly Standing[]): number | null {
+/**
+ * Returns the end of validity from before the supersession, or the present one if a PATCH has set it since. Null means
+ * no end.
+ */
+function endBefore(now: MemoryRow, past: readonly PastStatus[]): number | null {
   let later: number | null = now.valid_to;
   for (const { status, validTo, byLink } of past) {
     if (status !== 'superseded') return validTo;
@@ -59,15 +65,16 @@ function endBefore(now: MemoryRow, past: readonly Standing[]): number | null {
   return now.valid_to;
 }
 
-/** True if a memory starts before its new end: a PATCH may have moved the start meanwhile. */
+/** Whether a memory starts before its new end. A PATCH may have moved the start meanwhile. */
 function startsBefore({ valid_from }: MemoryRow, validTo: number | null): boolean {
   return valid_from === null || validTo === null || valid_from < validTo;
 }
 
 /**
- * Returns the last status that no link gave. Nothing but links can change a status that a link gave, so it still holds.
+ * Returns the latest status that no link determined; `active` if none is known. Only links can change a status that a
+ * link gave, so it still holds.
  */
-function ownStatus({ status }: MemoryRow, past: readonly Standing[]): MemoryStatus {
+function ownStatus({ status }: MemoryRow, past: readonly PastStatus[]): MemoryStatus {
   const isOwn = (value: MemoryStatus) => value === 'active' || value === 'archived';
-  return isOwn(status) ? status : (past.find((standing) => isOwn(standing.status))?.status ?? 'active');
+  return isOwn(status) ? status : (past.find(({ status: former }) => isOwn(former))?.status ?? 'active');
 }

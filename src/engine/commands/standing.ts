@@ -1,4 +1,4 @@
-/** The writes of standing queries and webhooks. */
+/** Commands that write standing queries, webhooks and deliveries. */
 import { EngineError } from '../errors.ts';
 import { feedId } from '../store/events.ts';
 import {
@@ -27,11 +27,19 @@ import {
   type NewWebhook,
   type StandingMatch,
 } from '../types.ts';
+import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** Stores a standing query, and its webhook if it names a URL. Throws as `Standing.createStandingQuery`. */
-export function createStandingQuery(context: WriteContext, query: NewStandingQuery): CreatedStandingQuery {
+/**
+ * Stores a standing query, and a webhook if it names a URL.
+ * @throws EngineError what `Standing.createStandingQuery` throws
+ */
+export function createStandingQuery(
+  context: WriteContext,
+  { quota = null, ...query }: NewStandingQuery & { readonly quota?: Quota | null },
+): CreatedStandingQuery {
   const { store, now, newId } = context;
+  refuseOverQuota(context, quota, 0);
   // Without the feed nothing would tell of an answer.
   feedId(store);
   const id = query.made?.id ?? newId();
@@ -43,17 +51,31 @@ export function createStandingQuery(context: WriteContext, query: NewStandingQue
   return { ...getStandingQuery(store, id), webhook };
 }
 
-/** Stores a webhook. Throws as `Standing.createWebhook`. */
-export function createWebhook({ store, now, newId }: WriteContext, webhook: NewWebhook): CreatedWebhook {
+/**
+ * Stores a webhook.
+ * @throws EngineError what `Standing.createWebhook` throws
+ */
+export function createWebhook(
+  context: WriteContext,
+  { quota = null, ...webhook }: NewWebhook & { readonly quota?: Quota | null },
+): CreatedWebhook {
+  const { store, now, newId } = context;
+  refuseOverQuota(context, quota, 0);
   return insertWebhook(store, webhook, { id: newId(), queryNo: null, now });
 }
 
-/** Deletes what users asked and their webhooks. @returns how many there were */
+/**
+ * Deletes the standing queries and webhooks of users, and their names in deliveries.
+ * @returns how many there were
+ */
 export function eraseStanding({ store }: WriteContext, { userIds }: { readonly userIds: readonly string[] }): number {
   return erase(store, userIds);
 }
 
-/** Claims memories that are to be compared with the standing queries. */
+/**
+ * Claims at most `limit` new memories that are to be compared with the standing queries. A claim lasts for
+ * `OM_LEASE_MS`.
+ */
 export function claimDue(
   { store, now, config }: WriteContext,
   { limit }: { readonly limit: number },
@@ -61,7 +83,10 @@ export function claimDue(
   return claimDueMemories(store, { now, leaseMs: config.OM_LEASE_MS, limit });
 }
 
-/** Notes what a comparison found, and ends it. @returns the number of new answers */
+/**
+ * Stores the answers that a comparison found, and records that its memories were compared.
+ * @returns the number of new answers
+ */
 export function noteAnswers(
   { store, now }: WriteContext,
   found: { readonly dueNos: readonly number[]; readonly matches: readonly StandingMatch[] },
@@ -69,15 +94,21 @@ export function noteAnswers(
   return note(store, found, now);
 }
 
-/** Hands events to the webhooks. @returns the number of deliveries that were made */
+/**
+ * Reads the next `limit` events of the feed and makes a delivery for each webhook that one of them concerns.
+ * @returns the number of deliveries that were made
+ */
 export function handEvents({ store, now, newId }: WriteContext, { limit }: { readonly limit: number }): number {
   return hand(store, { limit, now, newId });
 }
 
-/** A claim of a delivery ends some time after its attempt, or an attempt that is under way would begin twice. */
+/**
+ * Returns the duration of a claim on a delivery (ms). It is longer than an attempt can take, so that no second attempt
+ * begins while one is running.
+ */
 const deliveryLease = ({ OM_LEASE_MS }: WriteContext['config']) => Math.max(OM_LEASE_MS, 2 * WEBHOOK_TIMEOUT_MS);
 
-/** Claims deliveries that are due, for an attempt each. */
+/** Claims deliveries that are due. Each claim is for one attempt. */
 export function claimDeliveries(
   { store, now, config }: WriteContext,
   wanted: WantedDeliveries,
@@ -85,7 +116,7 @@ export function claimDeliveries(
   return claim(store, { now, leaseMs: deliveryLease(config), ...wanted });
 }
 
-/** Notes what came of attempts. */
+/** Stores the results of attempts to deliver. */
 export function settleDeliveries(
   { store, now }: WriteContext,
   { outcomes }: { readonly outcomes: readonly DeliveryOutcome[] },

@@ -1,17 +1,20 @@
+import { MAX_RELABELLED } from '../store/chains.ts';
 import { listStatedBy } from '../store/edges.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { listChangedBy, valuesBefore } from '../store/undo-revisions.ts';
 import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
-import { changeMemory } from './patch.ts';
-import { unlinkMemories } from './relate.ts';
+import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
+import { removeLink } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Result of one slice of `undoLinks`. */
 export interface UndoneLinks {
   /** Number of links that were removed. */
   readonly edges: number;
+  /** True if there is none left. */
+  readonly isDone: boolean;
 }
 
 /** Result of one slice of `undoChanges`. */
@@ -20,25 +23,37 @@ export interface UndoneChanges {
   readonly restored: number;
   /** Number of memories that somebody else has changed since: they keep their values. */
   readonly unrestored: number;
-  /** Number of the last memory of the slice, for the next slice; null if there is none left. */
+  /**
+   * `memoryNo` of the last memory of the slice, for the next slice, or the given `after` if only a part of what the
+   * first one entails was written; null if none is left.
+   */
   readonly last: number | null;
 }
 
-/** Removes at most `limit` links that a key stated, and takes back what they did to the status of memories. */
+/**
+ * Removes at most `limit` links that a key stated, fewer in the middle of long chains, and takes back what they did to
+ * the status of memories.
+ */
 export function undoLinks(
   context: WriteContext,
   { writtenBy, limit }: { readonly writtenBy: string; readonly limit: number },
 ): UndoneLinks {
   const writerNo = findWriter(context.store, writtenBy);
   const links = writerNo === undefined ? [] : listStatedBy(context.store, writerNo, limit);
-  for (const link of links) unlinkMemories(context, link);
-  return { edges: links.length };
+  let edges = 0;
+  let moved = 0;
+  for (const link of links) {
+    moved += removeLink(context, link);
+    edges += 1;
+    if (moved >= MAX_RELABELLED) break;
+  }
+  return { edges, isDone: edges === links.length && links.length < limit };
 }
 
 /**
- * Gives the memories that a key changed their former values again, in one slice of at most `limit` memories above the
- * number `after`. The restoring is a change as any other, and leaves a revision. A memory that somebody else has
- * changed since keeps its values.
+ * Restores the former values of memories that a key changed, in one slice of at most `limit` memories with a `memoryNo`
+ * above `after`. Restoring is a change like any other, and leaves a revision. A memory that somebody else has changed
+ * since keeps its values, and so does one whose start would move although it supersedes more than 200 others.
  */
 export function undoChanges(
   context: WriteContext,
@@ -49,15 +64,27 @@ export function undoChanges(
   if (writerNo === undefined) return { restored: 0, unrestored: 0, last: null };
   const memoryNos = listChangedBy(store, writerNo, { after, limit });
   let restored = 0;
-  for (const row of readMemoryRows(store, memoryNos)) if (restore(context, row, writerNo)) restored += 1;
+  for (const [place, memoryNo] of memoryNos.entries()) {
+    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], writerNo);
+    if (outcome === 'begun') return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after };
+    if (outcome === 'restored') restored += 1;
+  }
   return { restored, unrestored: memoryNos.length - restored, last: memoryNos.at(-1) ?? null };
 }
 
-function restore(context: WriteContext, row: MemoryRow, writerNo: number): boolean {
-  const former = valuesBefore(context.store, row, writerNo);
-  if (former === undefined) return false;
+/** Restores the former values of a memory. @returns `begun` if only a part of what this entails was written */
+function restore(
+  context: WriteContext,
+  row: MemoryRow | undefined,
+  writerNo: number,
+): 'restored' | 'unrestored' | 'begun' {
+  const former = row && valuesBefore(context.store, row, writerNo);
+  if (row === undefined || former === undefined) return 'unrestored';
   const { content } = former.columns;
+  if (endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
-  changeMemory(context, row, { columns: { ...former.columns, ...hash }, status: former.status });
-  return true;
+  const columns = { ...former.columns, ...hash };
+  if (!prepareChange(context, row, columns)) return 'begun';
+  changeMemory(context, row, { columns, status: former.status });
+  return 'restored';
 }

@@ -1,11 +1,14 @@
 import { EngineError } from '../errors.ts';
 
-/** The rows of the ledger that one write made, and the file that they are in. A write's `token` holds it. */
+/**
+ * A write receipt: the first and last job that one write added to the ledger, and the file that the ledger is in. The
+ * API's field `token` holds it as a text.
+ */
 export interface WriteReceipt {
   readonly storeId: string;
-  /** Number of the first row (`jobNo`). */
+  /** `jobNo` of the first job. */
   readonly first: number;
-  /** Number of the last row, which may be the first too. */
+  /** `jobNo` of the last job, which may be the first too. */
   readonly last: number;
 }
 
@@ -14,7 +17,7 @@ export function encodeReceipt({ storeId, first, last }: WriteReceipt): string {
 }
 
 /**
- * Reads a write receipt. It checks form and file only, not whether the file has the rows.
+ * Parses a write receipt. It checks form and file only, not whether the file has the jobs.
  * @param storeId id of the tenant's file
  * @throws EngineError `invalid` for a text of another form, or of another file
  */

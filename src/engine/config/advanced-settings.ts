@@ -84,7 +84,9 @@ const LANGUAGE_MODEL_SETTINGS = {
     .default('https://api.openai.com/v1')
     .describe("Base URL of the language model's server, which speaks OpenAI's chat completions."),
   OM_LLM_API_KEY: providerKey().describe('Key sent to the language model.'),
-  OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Time limit of one call of the language model (ms).'),
+  OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe(
+    'Time limit of one call of the language model (ms). Time for which the process has no processor does not count.',
+  ),
   OM_LLM_RPM: integer(0, 0, 1_000_000).describe(
     'Most calls of the language model in any minute, for all processes together; 0 for no limit.',
   ),

@@ -5,8 +5,8 @@ import { serviceUrl } from './setting-kinds.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Checks what settings mean together, after each was checked by itself.
- * @returns one line for each problem, which names the setting and says what is expected; empty for none
+ * Checks whether settings fit together, after each was checked by itself.
+ * @returns one line for each problem, which names the setting and says what is expected; empty if there is none
  */
 export function crossChecks(settings: Settings): string[] {
   const problems: string[] = [];
@@ -71,12 +71,13 @@ export function crossChecks(settings: Settings): string[] {
 
 const ENCRYPTION_KEYS = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
 
-/** Refuses beside `OM_DATABASE_URL` what a tenant in PostgreSQL does not have yet. */
+/**
+ * Returns a line for each setting that cannot be used together with `OM_DATABASE_URL`, because a tenant in PostgreSQL
+ * does not support it.
+ */
 function checkDatabase(settings: Settings): string[] {
   if (settings.OM_DATABASE_URL === undefined) return [];
   const refused: readonly (readonly [isSet: boolean, problem: string])[] = [
-    [settings.REDIS_URL !== undefined, 'REDIS_URL: queues do not carry jobs of tenants in PostgreSQL yet'],
-    [settings.OM_API_PROCESSES > 1, `OM_API_PROCESSES=${settings.OM_API_PROCESSES}: one process serves PostgreSQL yet`],
     [settings.OM_BACKUP_EVERY !== undefined, 'OM_BACKUP_EVERY: back up a tenant in PostgreSQL by its own means'],
     [settings.OM_TENANT_MAX_MB > 0, `OM_TENANT_MAX_MB=${settings.OM_TENANT_MAX_MB}: it is not counted in PostgreSQL`],
     [settings.OM_VECTOR_INDEX === 'vec0', 'OM_VECTOR_INDEX=vec0: needs a file of SQLite; choose auto'],
@@ -133,8 +134,8 @@ function checkEmbeddings(settings: Settings): string[] {
 }
 
 /**
- * Checks that `OM_EMBED_MODE` and the sectors' models fit together and fit the provider. Each model that is named must
- * pass the checks of the provider's usual model.
+ * Returns problems of `OM_EMBED_MODE` and the sectors' models: whether they fit together and fit the provider. Each
+ * model that is named must pass the checks of the provider's usual model.
  */
 function checkSectorModels(settings: Settings): string[] {
   const { OM_EMBED_MODE: mode, OM_EMBEDDINGS: provider } = settings;
@@ -163,8 +164,9 @@ function checkSectorModels(settings: Settings): string[] {
 }
 
 /**
- * Checks the URLs of `OM_EMBED_FALLBACK` and the number of their keys. The servers must make vectors of the same space
- * as the configured server, which cannot be checked here, except that the provider must be `openai`.
+ * Checks that `OM_EMBED_FALLBACK` holds base URLs, that it has at least as many servers as keys, and that
+ * `OM_EMBEDDINGS` is `openai`. The servers must serve the same model, which cannot be checked here.
+ * @returns the first problem found, as a line that names the setting; empty if there is none
  */
 function checkFallbacks(settings: Settings): string[] {
   const fallbacks = fallbacksOf(settings);
@@ -186,7 +188,10 @@ function checkFallbacks(settings: Settings): string[] {
     : [];
 }
 
-/** Checks that the settings of tokens come with an issuer, and an issuer with the audience that tokens must be for. */
+/**
+ * Checks that the settings of tokens come with an issuer, an issuer with the audience that tokens must be for, and a
+ * client secret with a client id.
+ */
 function checkTokens(settings: Settings): string[] {
   if (settings.OM_OIDC_CLIENT_SECRET !== undefined && settings.OM_OIDC_CLIENT_ID === undefined)
     return ['OM_OIDC_CLIENT_SECRET: means nothing without OM_OIDC_CLIENT_ID; set that too'];

@@ -17,8 +17,8 @@ export const CORE_SETTINGS = {
     .url({ protocol: /^postgres(ql)?$/, error: 'expected postgres://user:password@host:port/database' })
     .optional()
     .describe(
-      'Experimental: the PostgreSQL, 15 or newer, in which tenants live instead of in files. OM_DB_PATH then says ' +
-        'where the local files lie: the control database and uploads.',
+      'Experimental: the PostgreSQL, 15 or newer, in which tenants, keys and settings live instead of in files. ' +
+        'OM_DB_PATH then only says where this machine keeps its lock and uploads that arrive.',
     ),
   OM_API_KEY: z
     .string()

@@ -63,7 +63,9 @@ export const EMBEDDING_SETTINGS = {
   OM_EMBED_MODEL_PROCEDURAL: modelOfSector('procedural'),
   OM_EMBED_MODEL_EMOTIONAL: modelOfSector('emotional'),
   OM_EMBED_MODEL_REFLECTIVE: modelOfSector('reflective'),
-  OM_EMBED_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Time limit of one provider call (ms).'),
+  OM_EMBED_TIMEOUT_MS: integer(30_000, 100, 600_000).describe(
+    'Time limit of one provider call (ms). Time for which the process has no processor does not count.',
+  ),
   OM_EMBED_DELAY_MS: integer(0, 0, 60_000).describe(
     'Shortest time between the starts of two provider calls, for all processes together (ms).',
   ),

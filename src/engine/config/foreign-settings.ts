@@ -1,6 +1,6 @@
 /**
- * Settings of the programs that Cairn grew from which it does not read, and what to do instead. To ignore one would be
- * to run in another way than its operator asked for.
+ * Settings that Cairn does not read, of the programs that it grew from, with what to do instead. Startup refuses them,
+ * because ignoring one would mean to run in another way than the operator asked for.
  */
 const FOREIGN_SETTINGS: Readonly<Record<string, string>> = {
   OPEN_MEM_RERANKING: 'send `"rerank": "llm"` with a query, or set it for a tenant by PUT /settings/retrieval',

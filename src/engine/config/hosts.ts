@@ -8,7 +8,7 @@ export function isLoopback(host: string): boolean {
 
 /**
  * Whether nobody between this process and the server of a URL can change what the server says: the URL begins with
- * https, or with http and a loopback host. A URL with a name or a password is none of these.
+ * https, or with http and a loopback host. False for a malformed URL, or one with a user name or password.
  */
 export function isTamperProofUrl(text: string): boolean {
   const url = URL.parse(text);

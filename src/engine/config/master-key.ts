@@ -2,16 +2,16 @@ import { execSync } from 'node:child_process';
 import fs from 'node:fs';
 import type { Settings } from './settings.ts';
 
-/** Most time that a command may take to print the key, ms. */
+/** Longest time that the command may take to print the key (ms). */
 const COMMAND_MS = 30_000;
-/** Most bytes that a key file or a command may give: the key has 64, and room for a line's end. */
+/** Greatest size of a key file or of a command's output in bytes: the key has 64, and blanks around it are allowed. */
 const MAX_KEY_BYTES = 1024;
 const KEY = /^[0-9a-fA-F]{64}$/;
 const SOURCES = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
 
 /**
- * Reads the master key from where the settings say.
- * @returns the 32 bytes of the key; null if the settings name none; or a text that says what is wrong, without the key
+ * Reads the master key from the one setting that names it.
+ * @returns the 32 bytes of the key; null if no setting names one; or a text that says what is wrong, without the key
  */
 export function readMasterKey(settings: Pick<Settings, (typeof SOURCES)[number]>): Uint8Array | null | string {
   const named = SOURCES.filter((name) => settings[name] !== undefined);
@@ -24,7 +24,7 @@ export function readMasterKey(settings: Pick<Settings, (typeof SOURCES)[number]>
 
 /**
  * Reads a key from a file that other users cannot read.
- * @param from what named the file, for messages
+ * @param from name of the setting or option that named the file, for messages
  * @returns the 32 bytes of the key, or a text that says what is wrong
  */
 export function readKeyFile(file: string, from: string): Uint8Array | string {
@@ -40,7 +40,10 @@ export function readKeyFile(file: string, from: string): Uint8Array | string {
   }
 }
 
-/** Runs the command in a shell. Nothing that it prints reaches a message, as it may be a part of the key. */
+/**
+ * Runs the command in a shell for at most 30 seconds and returns the key that it prints, or a text that says what is
+ * wrong. None of its output reaches a message, as it may be a part of the key.
+ */
 function runKeyCommand(command: string): Uint8Array | string {
   const name = 'OM_ENCRYPTION_KEY_COMMAND';
   try {

@@ -7,7 +7,7 @@ export interface Network {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** Most networks in one list: each is compared with each address that is connected to. */
+/** Greatest number of networks in one list. Each is compared with each address that is connected to. */
 const MAX_NETWORKS = 1_000;
 
 /**

@@ -23,8 +23,9 @@ export const integer = (fallback: number, min: number, max: number) =>
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /**
- * A setting that is a duration: `6` or `6h` (hours), `30m` (minutes) or `1d` (days), as milliseconds, of at least
- * `minMs` and at most `maxMs`; undefined if it is not set.
+ * A setting that is a duration: `6` or `6h` (hours), `30m` (minutes) or `1d` (days). Its value is in ms, in
+ * `minMs..maxMs`; undefined if it is not set.
+ * @param expected message for a value of another form or out of bounds
  */
 export const duration = (minMs: number, maxMs: number, expected: string) =>
   z
@@ -38,15 +39,18 @@ export const duration = (minMs: number, maxMs: number, expected: string) =>
 export const fraction = (fallback: number) => bounded(z.coerce.number(), 0, 1).default(fallback);
 
 /**
- * A setting that is an http or https URL without credentials, which would appear wherever URLs are shown, and which
- * `fetch` refuses. It has no default.
+ * A setting that is an http or https URL without credentials: those would appear wherever URLs are printed, and `fetch`
+ * refuses them. It has no default.
  */
 export const serviceUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected http://host or https://host' })
     .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
 
-/** A setting that is the URL of a server whose word decides who is admitted. It has no default. */
+/**
+ * A setting that is the URL of a server that decides who is admitted, such as an issuer of tokens: https, or http on a
+ * loopback host. It has no default.
+ */
 export const tamperProofUrl = () =>
   z.string().refine(isTamperProofUrl, 'expected https://host, or http:// and a loopback host, without a password');
 
@@ -74,7 +78,7 @@ export const addressList = () =>
       'expected addresses such as 10.0.0.1 or networks such as 10.0.0.0/8, comma-separated',
     );
 
-/** Cuts a comma-separated setting into its values, without blanks around them and without empty ones. */
+/** Splits a comma-separated setting into its values; trims each and leaves out empty ones. */
 export function listOf(text: string): string[] {
   return text
     .split(',')

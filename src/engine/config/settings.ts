@@ -3,10 +3,10 @@ import { ADVANCED_SETTINGS } from './advanced-settings.ts';
 import { CORE_SETTINGS } from './core-settings.ts';
 
 /**
- * The schema of all settings, with defaults, units and bounds. The core settings come first, then the advanced ones
- * by subject. A variable that is unset or empty takes the default; `0` and `false` are values. A test compares
- * `.env.example` with this table. Most names begin with `OM_`, the prefix of OpenMemory: Cairn keeps its names, so
- * that existing deployments move over unchanged.
+ * The schema of all settings, with defaults, units and bounds. The core settings come first, then the advanced ones by
+ * subject. A variable that is unset, empty or blank takes the default; `0` and `false` are values. A test compares
+ * `.env.example` with this table. Most names begin with `OM_`, the prefix of OpenMemory: Cairn keeps its names, so that
+ * existing deployments move over unchanged.
  */
 export const settingsSchema = z.object({ ...CORE_SETTINGS, ...ADVANCED_SETTINGS });
 

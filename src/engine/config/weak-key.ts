@@ -1,14 +1,18 @@
-/** Words that people build keys of, and that guessers try first; each is removed wherever it stands. */
+/** Words that people build keys from, and that guessers try first. Each is removed wherever it occurs in the key. */
 const WELL_KNOWN =
   /p[a4@]ss(w[o0]rd|phrase)?|change|me|your|api|key|secret|admin|default|example|test(ing)?|qwert[yz]?|asdf(gh)?|letmein|welcome|token|my|cairn|memory|root|user|here|please|replace|this|with|super|insert|abc|xyz/gi;
-/** Fewest different characters of a key. */
+/** Smallest number of different characters in a key. */
 const MIN_DISTINCT = 6;
-/** Fewest characters of a key that must be left without well-known words, digits in a row, and punctuation. */
+/**
+ * Smallest number of letters and digits that must remain of a key once well-known words, runs and punctuation are
+ * removed.
+ */
 const MIN_LEFT = 6;
 
 /**
- * True for a key that a guesser tries soon: with few different characters, a run such as `0123456789`, or made of
- * well-known words like `changeme` and `your-api-key`. It finds what people type, and does not measure randomness.
+ * Whether a key is easily guessed: it has fewer than 6 different characters, or fewer than 6 letters and digits once
+ * well-known words such as `changeme`, runs such as `0123456789`, and punctuation are removed. It recognises what
+ * people type, and does not measure randomness.
  */
 export function isWeakKey(key: string): boolean {
   if (new Set(key).size < MIN_DISTINCT) return true;
@@ -16,7 +20,7 @@ export function isWeakKey(key: string): boolean {
   return left.length < MIN_LEFT;
 }
 
-/** Removes runs of three and more characters in which each follows the one before, or repeats it. */
+/** Removes runs of three and more characters whose codes all rise by 1, all fall by 1, or are equal. */
 function withoutRuns(text: string): string {
   const isRun = (at: number) => {
     const step = text.charCodeAt(at + 1) - text.charCodeAt(at);

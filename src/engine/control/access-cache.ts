@@ -1,18 +1,14 @@
 import type { Holder, TenantRecord } from './control-database.ts';
-import { immediately, type ControlFile, type KeyRow, type TenantRow } from './control-file.ts';
+import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
+import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
 
-/**
- * Longest time (ms) for which a change by another process goes unnoticed. An access that comes later than this after
- * the last look reads the generation counter.
- */
-export const GENERATION_LOOK_MS = 250;
-
-/** Tenants and keys as of one generation. */
+/** Tenants and keys as the control database had them at one value of its generation counter. */
 interface Access {
-  readonly generation: number;
   readonly tenants: ReadonlyMap<string, TenantRecord>;
   /** Keys by id, without the revoked ones. */
-  readonly keys: ReadonlyMap<string, CachedKey>;
+  readonly keys: Map<string, CachedKey>;
+  /** Settings that were asked for since, by tenant and name; undefined for one that is not stored. */
+  readonly settings: Map<string, string | undefined>;
 }
 
 interface CachedKey {
@@ -22,54 +18,63 @@ interface CachedKey {
 }
 
 /**
- * Tenants and keys in memory, so that a request costs no read of the file. What another process deleted or revoked may
- * still be found for `GENERATION_LOOK_MS`.
+ * Tenants and keys in memory, so that a request costs no read of the control database. What another process deleted or
+ * revoked may still be found for `GENERATION_LOOK_MS`.
  */
 export interface AccessCache {
-  /** Lists the tenants as the file has them now, oldest first. */
+  /** Lists the tenants as the file has them at this moment, oldest first. */
   listTenants(): TenantRecord[];
   /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
   findTenant(tenantId: string): TenantRecord | undefined;
   /**
-   * Finds a key by its id (not its secret); undefined for an unknown or revoked key. A new key is found at once, and an
-   * expired one is found as well.
+   * Finds a key by its id (not its secret); undefined for an unknown or revoked key, or one whose tenants were all
+   * erased. A new key is found at once. An expired key is found as well: the caller checks the expiry.
    */
   findKey(keyId: string): CachedKey | undefined;
-  /** True if this process has ever read a key that was not revoked at the time. It never becomes false again. */
+  /**
+   * Reads a tenant's setting; undefined if it is not stored. In PostgreSQL what was read is kept until something
+   * changes; a file is read each time.
+   */
+  getSetting(tenantId: string, name: string): string | undefined;
+  /** Whether this process has ever read a key that was not revoked at the time. Once true, it stays true. */
   hasSeenKey(): boolean;
   /**
-   * Runs `work` in one `BEGIN IMMEDIATE` transaction, tells other processes of the change, and reads the file again. If
-   * `work` throws, nothing is changed. Throws what `work` throws and what `storageError` says.
+   * Runs `work` in `ControlFile.write`, raises the generation counter, by which other processes notice
+   * the change, and reads the file again. Returns what `work` returns. If `work` throws, nothing is changed and its
+   * error is thrown; SQLite's errors are thrown as `storageError` translates them.
    */
   change<T>(work: () => T): T;
+  /**
+   * Does what `change` does, for work that changes only this key. The other keys are not read again, however many there
+   * are, unless another process changed something meanwhile.
+   */
+  changeKey<T>(keyId: string, work: () => T): T;
 }
 
 /** Creates a cache and reads the file into it. The cache does not close the file. */
 export function openAccessCache(file: ControlFile): AccessCache {
-  const { db, statements } = file;
+  const { statements } = file;
+  const look = createGenerationLook(file);
   let hasSeenKey = false;
-  let lookedAt = 0;
 
-  const readAccess = db.transaction((): Access => {
-    lookedAt = performance.now();
-    const keys = statements.listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
-    hasSeenKey ||= keys.length > 0;
-    return {
-      generation: statements.readGeneration.get()!.generation,
-      tenants: new Map(statements.listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
-      keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
-    };
-  });
+  const readAccess = () =>
+    look.read((): Access => {
+      const keys = statements.listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
+      hasSeenKey ||= keys.length > 0;
+      return {
+        tenants: new Map(statements.listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
+        keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
+        settings: new Map(),
+      };
+    });
   let access = readAccess();
 
   /**
-   * Returns the cached state. If the last look at the file is `maxAgeMs` or longer ago, looks whether another process
-   * changed it, and if so reads it again. The monotonic clock measures the age, as the wall clock may be set back.
+   * Returns the cached state. If the last look at the control database is `maxAgeMs` or longer ago, looks whether
+   * another process changed it, and if so reads it again.
    */
   function currentAccess(maxAgeMs = GENERATION_LOOK_MS): Access {
-    if (performance.now() - lookedAt < maxAgeMs) return access;
-    lookedAt = performance.now();
-    if (statements.readGeneration.get()!.generation !== access.generation) access = readAccess();
+    if (look.hasChanged(maxAgeMs)) access = readAccess();
     return access;
   }
 
@@ -79,17 +84,40 @@ export function openAccessCache(file: ControlFile): AccessCache {
     findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
     findKey: (keyId) =>
       currentAccess().keys.get(keyId) ?? (keyId === '' ? undefined : currentAccess(0).keys.get(keyId)),
+    getSetting(tenantId, name) {
+      const read = () => statements.readSetting.get(tenantId, name)?.value;
+      if (file.watched === null) return read();
+      const { settings } = currentAccess();
+      const place = `${tenantId} ${name}`;
+      if (!settings.has(place)) settings.set(place, read());
+      return settings.get(place);
+    },
     hasSeenKey() {
       currentAccess();
       return hasSeenKey;
     },
     change(work) {
-      const result = immediately(file, () => {
+      const result = file.write(() => {
         const value = work();
         statements.bumpGeneration.run();
         return value;
       });
       access = readAccess();
+      return result;
+    },
+    changeKey(keyId, work) {
+      const { result, generation, row } = file.write(() => {
+        const value = work();
+        statements.bumpGeneration.run();
+        const { generation: now } = statements.readGeneration.get()!;
+        return { result: value, generation: now, row: statements.findKey.get(keyId) };
+      });
+      if (!look.follow(generation)) access = readAccess();
+      else {
+        if (row === undefined || row.revoked_at !== null) access.keys.delete(keyId);
+        else access.keys.set(keyId, { digest: row.digest, holder: holderFromRow(row) });
+        hasSeenKey ||= access.keys.size > 0;
+      }
       return result;
     },
   };

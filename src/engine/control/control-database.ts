@@ -3,6 +3,7 @@
  * it.
  */
 
+import type { Page } from '../types.ts';
 import type { FederationServers } from './federation.ts';
 import type { LimitRecords } from './limits.ts';
 import type { ServiceAudit } from './service-audit.ts';
@@ -10,17 +11,29 @@ import type { ServiceAudit } from './service-audit.ts';
 /** The id of the tenant that every data folder has. */
 export const DEFAULT_TENANT = 'default';
 
-/** The roles of keys; `Role` says what each may do. */
+/** The roles of keys; the type `Role` says what each may do. */
 export const ROLES = ['read', 'add', 'write', 'admin'] as const;
 /**
- * What a key may do in its tenant: `read` queries and reads; `add` adds memories and documents, follows its own jobs,
- * and neither reads nor deletes anything else; `write` does both, and also changes and deletes; `admin` may also change
- * settings and manage jobs, embedding models and providers.
+ * What a key may do in its tenant: `read` may query and read; `add` may add memories and documents and read its own
+ * jobs, and nothing else; `write` may do all of this, and change and delete; `admin` may also change settings and
+ * manage jobs, embedding models and providers.
  */
 export type Role = (typeof ROLES)[number];
 
-/** Bounds of what a key is given. */
-export const KEY_LIMITS = { label: 200, tenants: 100, userId: 256, tags: 16, tag: 128 } as const;
+/**
+ * Greatest values of a new key: characters of its label, its user id and each of its tags; numbers of its tenants and
+ * tags. `keys` is the greatest number of keys of a tenant that are not revoked, `revoked` that of revoked ones that are
+ * kept.
+ */
+export const KEY_LIMITS = {
+  label: 200,
+  tenants: 100,
+  userId: 256,
+  tags: 16,
+  tag: 128,
+  keys: 1_000,
+  revoked: 1_000,
+} as const;
 
 export interface TenantRecord {
   readonly id: string;
@@ -28,20 +41,20 @@ export interface TenantRecord {
   readonly createdAt: number;
 }
 
-/** What a new key is given. */
+/** The properties of a key that is to be created. */
 export interface NewKey {
-  /** The tenant that the key reaches; a request that names no tenant is for this one. */
+  /** The tenant that the key reaches. A request that names no tenant goes to this one. */
   readonly tenantId: string;
-  /** Further tenants, which a request must name; none by default. */
+  /** Further tenants that the key reaches if a request names them; none by default. */
   readonly furtherTenantIds?: readonly string[] | undefined;
   readonly role: Role;
   /** Name that a person gives the key, at most 200 characters; '' by default. */
   readonly label?: string | undefined;
   /** The only user whose memories and documents the key reaches; those of all users if left out. */
   readonly userId?: string | undefined;
-  /** Tags without which the key reaches no memory and no document; none by default. */
+  /** Tags that a memory or document must all carry for the key to reach it; none by default. */
   readonly tags?: readonly string[] | undefined;
-  /** Time from which the key is refused, Unix ms; never if left out. */
+  /** Time from which the key is refused, Unix ms; if it is left out, the key never expires. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -51,25 +64,25 @@ export interface KeyRecord {
   readonly id: string;
   /** The first of `tenantIds`. */
   readonly tenantId: string;
-  /** Tenants that the key reaches; a request that names no tenant is for the first. */
+  /** Tenants that the key reaches. A request that names no tenant goes to the first. */
   readonly tenantIds: readonly string[];
   readonly role: Role;
-  /** Name that a person gave the key; '' for none. */
+  /** Name that a person gave the key; '' if it has none. */
   readonly label: string;
-  /** The only user whose memories and documents the key reaches; null for all users. */
+  /** The only user whose memories and documents the key reaches; null if it reaches those of all users. */
   readonly userId: string | null;
-  /** Tags without which the key reaches no memory and no document; empty for no such bound. */
+  /** Tags that a memory or document must all carry for the key to reach it; empty if tags do not bind the key. */
   readonly tags: readonly string[];
   readonly createdAt: number;
-  /** Time from which the key is refused; null for never. */
+  /** Time from which the key is refused; null if it never expires. */
   readonly expiresAt: number | null;
-  /** Time the key was last accepted, up to a minute late; null for never. */
+  /** Time at which the key was last accepted, written up to a minute later; null if it has never been used. */
   readonly lastUsedAt: number | null;
-  /** Time the key was revoked; null for a key that was not. */
+  /** Time at which the key was revoked; null if it was not. */
   readonly revokedAt: number | null;
 }
 
-/** The memories and documents that a caller may reach; a field that is left out bounds nothing. */
+/** The memories and documents that a caller may reach. A field that is left out sets no bound. */
 export interface Bounds {
   /** The only user whose memories and documents are reached. */
   readonly userId?: string | undefined;
@@ -77,74 +90,95 @@ export interface Bounds {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** In whose name a request is made: the tenant, what the caller may do there, and what it may reach. */
+/** The caller of a request: its tenant, its role there, and the bounds of what it may reach. */
 export interface Principal extends Bounds {
   readonly tenantId: string;
   readonly role: Role;
   /**
-   * Id of the key; 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads; for a token
-   * of OM_OIDC_ISSUER `oidc:` and 16 hexadecimal digits that stand for its issuer and subject.
+   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads; for a
+   * token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits, a hash of its issuer and subject.
    */
   readonly keyId: string;
 }
 
-/** Whom a key stands for, before the request has chosen one of its tenants. */
+/** The caller that a key or token identifies, before the request has chosen one of its tenants. */
 export interface Holder extends Principal {
   /** Tenants that the holder may choose from; `tenantId` is the first. */
   readonly tenantIds: readonly string[];
-  /** Time from which the key is refused, Unix ms; null for never. */
+  /** Time from which the key is refused, Unix ms; null if it never expires. */
   readonly expiresAt: number | null;
 }
 
-/** Sessions of browsers, which a key or a token is exchanged for. All processes see the same sessions. */
+/** Sessions of browsers, each opened with a key or a token. All processes see the same sessions. */
 export interface Sessions {
   /**
-   * Opens a session, which ends after 12 hours, and earlier once its key or token is no longer valid.
-   * @returns the secret of the session, which is stored only as a hash
+   * Opens a session. It ends after 12 hours, or earlier, when its key or token is no longer valid. A key has at most 50
+   * sessions: a further one ends the oldest.
+   * @returns the secret of the session, which is stored only as a hash, and when it ends (Unix ms)
+   * @throws EngineError `rate_limited` beyond 30 sessions of one key within a minute
    */
   open(holder: Holder): { readonly secret: string; readonly expiresAt: number };
-  /** Returns in whose name the requests of a session are made; undefined for a session that has ended or never was. */
+  /**
+   * Returns the caller of a session by the session's secret; undefined if the session has ended or never existed, or if
+   * its key or token is no longer valid.
+   */
   find(secret: string): Holder | undefined;
-  /** Ends a session; an unknown one changes nothing. */
+  /** Ends a session; does nothing for an unknown secret. */
   close(secret: string): void;
 }
 
-/** Tenants, keys and settings, as `openControlDatabase` opens them. */
+/** The tenants, keys and settings of a data folder, as `openControlDatabase` opens them. */
 export interface ControlDatabase {
   /** Lists all tenants, oldest first; the default tenant always exists. */
   listTenants(): TenantRecord[];
   /** Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant. */
   findTenantPath(tenantId: string): string | undefined;
+  /** Returns the sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved. */
+  findMoved(tenantId: string): string | undefined;
   /**
    * Creates a tenant, but not its file.
    * @param tenantId 1 to 64 characters of a-z, 0-9, - and _, starting with a letter or digit
-   * @param by id of the key that asked for it, for the audit log; by default a command on this machine
-   * @throws EngineError `invalid`; `conflict` if the tenant or a file of its name exists
+   * @param by id of the key of the caller, for the audit log; by default a command on this machine
+   * @throws EngineError `invalid` for another form of id; `conflict` if the tenant or a file of its name exists
    */
   createTenant(tenantId: string, by?: string): TenantRecord;
-  /** Deletes the tenant, its keys, settings and files. Throws `not_found`; `invalid` for the default tenant. */
+  /**
+   * Deletes a tenant with its settings and files, and the keys that reach no other tenant. Throws EngineError
+   * `not_found`; `invalid` for the default tenant.
+   */
   eraseTenant(tenantId: string): void;
 
   /**
-   * Creates a key. Its secret is returned once and stored only as a hash.
-   * @param by id of the key that asked for it, as in `createTenant`
+   * Creates a key. Its secret is returned once and stored only as a hash. Of revoked keys a tenant keeps only the
+   * newest 1,000.
+   * @param by id of the key of the caller, for the audit log; by default a command on this machine
    * @throws EngineError `not_found` for an unknown tenant; `invalid` for an admin's key that is bound to a user or
-   *   tags, a time of expiry that is over, or a value beyond `KEY_LIMITS`
+   *   tags, an expiry in the past, or a value beyond `KEY_LIMITS`; `conflict` if a tenant of the key has 1,000 keys
+   *   that are not revoked
    */
   createKey(key: NewKey, by?: string): { readonly record: KeyRecord; readonly secret: string };
-  /** Lists the keys of a tenant, or of all tenants by default, oldest first and with the revoked ones. */
+  /** Lists the keys that reach a tenant, or all keys by default, oldest first and revoked ones included. */
   listKeys(tenantId?: string): KeyRecord[];
   /**
-   * Revokes a key; every process notices within a second. To revoke a revoked key changes nothing. Throws `not_found`.
+   * Lists a page of the keys that reach a tenant, newest first and revoked ones included; `total` counts all of them.
+   */
+  pageKeys(tenantId: string, page: Page): { readonly items: KeyRecord[]; readonly total: number };
+  /** Finds a key by its id (not its secret), even if it is revoked; undefined for an unknown id. */
+  findKey(keyId: string): KeyRecord | undefined;
+  /** Counts the keys that reach each tenant and are not revoked, by tenant id; a tenant without any is left out. */
+  countKeys(): ReadonlyMap<string, number>;
+  /**
+   * Revokes a key; every process notices within a second. Revoking a revoked key changes nothing. Throws EngineError
+   * `not_found`.
    * @param keyId the id of the key, not its secret
-   * @param by id of the key that asked for it, as in `createTenant`
+   * @param by id of the key of the caller, for the audit log; by default a command on this machine
    */
   revokeKey(keyId: string, by?: string): void;
 
   /**
-   * True if a request without a key may be served as the default tenant's admin: neither OM_API_KEY nor OM_OIDC_ISSUER
-   * is set, and this process has never seen a key that was not revoked. Neither revoking the last key nor its expiry
-   * opens anything before a restart, and an expired key keeps a data folder closed until it is revoked.
+   * Whether a request without a key may be served as the default tenant's admin: neither OM_API_KEY nor OM_OIDC_ISSUER
+   * is set, and this process has never seen a key that was not revoked. If the last key is revoked or expires, the
+   * answer stays false until a restart; an expired key counts as a key until it is revoked.
    */
   isOpen(): boolean;
   /**
@@ -153,8 +187,8 @@ export interface ControlDatabase {
    */
   authenticate(secret: string): Holder | undefined;
   /**
-   * True if the key or token of a holder would still be accepted: it was neither revoked nor has it expired, and no
-   * tenant of it was erased. Replies that go on for long ask this again and again, which costs no hash.
+   * Whether the key or token of a holder would still be accepted: it was not revoked, it has not expired, and none of
+   * its tenants was erased. Long replies call this again and again, which costs no hash.
    */
   isHolderValid(holder: Holder): boolean;
 
@@ -164,15 +198,18 @@ export interface ControlDatabase {
   /** The sessions of browsers. */
   readonly sessions: Sessions;
 
-  /** Other servers that questions of a tenant may be sent to. */
+  /** Other servers to which queries of a tenant may be forwarded. */
   readonly federation: FederationServers;
 
-  /** The log of what was done with all this; each function above adds its record in its own transaction. */
+  /**
+   * The audit log of tenants, keys, limits and registered servers. A method that changes one of them adds its record in
+   * the transaction of the change.
+   */
   readonly audit: ServiceAudit;
 
   /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
   getSetting(tenantId: string, name: string): string | undefined;
-  /** Stores a tenant's setting in place of an earlier value. Throws `not_found` for an unknown tenant. */
+  /** Stores a tenant's setting, replacing any earlier value. Throws EngineError `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;
   close(): void;
 }

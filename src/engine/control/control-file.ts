@@ -5,26 +5,70 @@ import { notADatabase } from '../store/database-form.ts';
 import { migrate } from '../store/migrate.ts';
 import { createDatabaseFile, openDatabase } from '../store/open-database.ts';
 import { BUSY_TIMEOUT_MS, retryWhileBusy } from '../store/open-store.ts';
+import type { WatchedNumber } from '../store/postgres/blocking-connection.ts';
+import type { Statement } from '../store/statement.ts';
 import { pathError, sqliteCode, storageError } from '../store/storage-errors.ts';
 import type { KeyRecord, Role } from './control-database.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
-/** The control database's open file with its prepared statements. */
+/** The open control database, a file or a schema of PostgreSQL, with its prepared statements. */
 export interface ControlFile {
-  readonly db: Database.Database;
+  /** The file on SQLite's connection; null in PostgreSQL. */
+  readonly db: Database.Database | null;
   readonly statements: ControlStatements;
+  /** Prepares a statement in SQLite's dialect. */
+  prepare<Parameters extends unknown[] = unknown[], Row = unknown>(sql: string): Statement<Parameters, Row>;
+  /**
+   * Runs `work` in one transaction, beside which no other one writes; it is rolled back if `work` throws. Throws what
+   * `work` throws, and errors of the database as EngineErrors.
+   */
+  write<T>(work: () => T): T;
+  /** Runs `work` on one snapshot. */
+  read<T>(work: () => T): T;
+  /** Whether a transaction is open. */
+  readonly isInTransaction: boolean;
+  /**
+   * The number of changes as a thread of PostgreSQL's connection reads it, which costs no round trip; null for a file,
+   * where a look costs some microseconds.
+   */
+  readonly watched: WatchedNumber | null;
+  close(): void;
+}
+
+/** The control database in a file. */
+export interface SqliteControlFile extends ControlFile {
+  readonly db: Database.Database;
 }
 
 /**
- * Opens the file, makes it if it is absent, and brings its schema up to date.
- * @param key key of the file, null for a file in clear; by default what `keyOfFile` finds
- * @throws EngineError `invalid` for a path that cannot be a database's; `unprocessable` for a file that is no database
- *         or is from a newer Cairn; what `storageError` says
+ * Opens the file, makes it if it is absent, and migrates its schema.
+ * @param key key of the file, null for an unencrypted file; by default what `keyOfFile` finds
+ * @throws EngineError `invalid` for a path that no database can have; `unprocessable` for a file that is no database or
+ *   is from a newer Cairn; SQLite's errors as `storageError` translates them
  */
-export function openControlFile(file: string, key = keyOfFile(file)): ControlFile {
+export function openControlFile(file: string, key = keyOfFile(file)): SqliteControlFile {
   const db = openFile(file, key);
-  return { db, statements: prepareStatements(db) };
+  const prepare = <Parameters extends unknown[], Row>(sql: string) =>
+    db.prepare<Parameters, Row>(sql) as Statement<Parameters, Row>;
+  return {
+    db,
+    statements: prepareStatements(prepare),
+    prepare,
+    write(work) {
+      try {
+        return db.transaction(work).immediate();
+      } catch (error) {
+        throw storageError(error);
+      }
+    },
+    read: (work) => db.transaction(work)(),
+    get isInTransaction() {
+      return db.inTransaction;
+    },
+    watched: null,
+    close: () => void db.close(),
+  };
 }
 
 function openFile(file: string, key: FileKey | null): Database.Database {
@@ -58,7 +102,8 @@ export interface TenantRow {
 
 /**
  * A row of `keys` with its tenants. `digest` is the SHA-256 of the secret; `tags` and `tenants` are JSON lists, the
- * tenants in their order. Times are Unix ms, and null for what has not happened.
+ * tenants in their order. Times are Unix ms. `expires_at` is null if the key never expires, `last_used_at` and
+ * `revoked_at` are null until that happens, and `user_id` is null for a key of all users.
  */
 export interface KeyRow {
   readonly id: string;
@@ -74,80 +119,102 @@ export interface KeyRow {
   readonly revoked_at: number | null;
 }
 
-/** What is stored of a new key, `tags` as a JSON list. */
+/** The columns of a new key's row, `tags` as a JSON list. */
 interface NewKeyRow extends Pick<KeyRecord, 'id' | 'role' | 'label' | 'userId' | 'createdAt' | 'expiresAt'> {
   readonly tags: string;
   readonly digest: Buffer;
 }
 
 /** The prepared statements of the control database. */
-interface ControlStatements {
-  readonly readGeneration: Database.Statement<[], { generation: number }>;
-  readonly bumpGeneration: Database.Statement;
-  readonly listTenants: Database.Statement<[], TenantRow>;
-  readonly findTenant: Database.Statement<[string], TenantRow>;
-  readonly insertTenant: Database.Statement<[string, number]>;
-  readonly deleteTenant: Database.Statement<[string]>;
-  readonly listKeys: Database.Statement<[], KeyRow>;
-  readonly insertKey: Database.Statement<[NewKeyRow]>;
-  readonly insertKeyTenant: Database.Statement<[string, number, string]>;
-  readonly noteKeyUse: Database.Statement<[{ readonly id: string; readonly at: number }]>;
-  readonly deleteKeysWithoutTenant: Database.Statement;
-  readonly revokeKey: Database.Statement<[number, string]>;
-  readonly readSetting: Database.Statement<[string, string], { value: string }>;
-  readonly writeSetting: Database.Statement<[string, string, string]>;
+export interface ControlStatements {
+  readonly readGeneration: Statement<[], { generation: number }>;
+  readonly bumpGeneration: Statement;
+  readonly listTenants: Statement<[], TenantRow>;
+  readonly findTenant: Statement<[string], TenantRow>;
+  readonly insertTenant: Statement<[string, number]>;
+  readonly deleteTenant: Statement<[string]>;
+  readonly listKeys: Statement<[], KeyRow>;
+  readonly listKeysOf: Statement<[string], KeyRow>;
+  readonly pageKeysOf: Statement<[string, number, number], KeyRow>;
+  readonly countKeysOf: Statement<[string], { live: number; total: number }>;
+  readonly countLiveKeys: Statement<[], { tenant_id: string; live: number }>;
+  readonly findKey: Statement<[string], KeyRow>;
+  readonly deleteOldRevokedKeys: Statement<[string, number]>;
+  readonly insertKey: Statement<[NewKeyRow]>;
+  readonly insertKeyTenant: Statement<[string, number, string]>;
+  /** Takes a JSON list of pairs: the id of a key, and the time of its last use. */
+  readonly noteKeyUses: Statement<[string]>;
+  readonly deleteKeysWithoutTenant: Statement;
+  readonly revokeKey: Statement<[number, string]>;
+  readonly readSetting: Statement<[string, string], { value: string }>;
+  readonly writeSetting: Statement<[string, string, string]>;
 }
 
-function prepareStatements(db: Database.Database): ControlStatements {
-  return {
-    readGeneration: db.prepare<[], { generation: number }>('SELECT generation FROM access_generation'),
-    bumpGeneration: db.prepare('UPDATE access_generation SET generation = generation + 1'),
+const KEYS = `SELECT keys.*, (SELECT json_group_array(tenant_id ORDER BY place) FROM key_tenants
+                              WHERE key_id = keys.id) AS tenants FROM keys`;
+const OF_TENANT = 'WHERE id IN (SELECT key_id FROM key_tenants WHERE tenant_id = ?)';
 
-    listTenants: db.prepare<[], TenantRow>('SELECT id, created_at FROM tenants ORDER BY created_at, id'),
-    findTenant: db.prepare<[string], TenantRow>('SELECT id, created_at FROM tenants WHERE id = ?'),
-    insertTenant: db.prepare<[string, number]>(
+/** Prepares the statements that several parts of the control database share. */
+export function prepareStatements(prepare: ControlFile['prepare']): ControlStatements {
+  return {
+    readGeneration: prepare<[], { generation: number }>('SELECT generation FROM access_generation'),
+    bumpGeneration: prepare('UPDATE access_generation SET generation = generation + 1'),
+
+    listTenants: prepare<[], TenantRow>(
+      `SELECT id, created_at FROM tenants
+       WHERE NOT EXISTS (SELECT 1 FROM store_info WHERE key = 'moved_to:' || tenants.id) ORDER BY created_at, id`,
+    ),
+    findTenant: prepare<[string], TenantRow>('SELECT id, created_at FROM tenants WHERE id = ?'),
+    insertTenant: prepare<[string, number]>(
       'INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING',
     ),
-    /** The foreign keys delete the tenant's settings too, and take the tenant from its keys. */
-    deleteTenant: db.prepare<[string]>('DELETE FROM tenants WHERE id = ?'),
+    /** The foreign keys also delete the tenant's settings, and remove the tenant from its keys. */
+    deleteTenant: prepare<[string]>('DELETE FROM tenants WHERE id = ?'),
 
-    listKeys: db.prepare<[], KeyRow>(
-      `SELECT keys.*, (SELECT json_group_array(tenant_id ORDER BY place) FROM key_tenants
-                       WHERE key_id = keys.id) AS tenants
-       FROM keys ORDER BY created_at, id`,
+    listKeys: prepare<[], KeyRow>(`${KEYS} ORDER BY created_at, id`),
+    listKeysOf: prepare<[string], KeyRow>(`${KEYS} ${OF_TENANT} ORDER BY created_at, id`),
+    pageKeysOf: prepare<[string, number, number], KeyRow>(
+      `${KEYS} ${OF_TENANT} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
     ),
-    insertKey: db.prepare<[NewKeyRow]>(
+    countKeysOf: prepare<[string], { live: number; total: number }>(
+      `SELECT count(*) AS total, count(*) FILTER (WHERE revoked_at IS NULL) AS live FROM keys ${OF_TENANT}`,
+    ),
+    countLiveKeys: prepare<[], { tenant_id: string; live: number }>(
+      `SELECT tenant_id, count(*) AS live FROM key_tenants JOIN keys ON keys.id = key_id
+       WHERE revoked_at IS NULL GROUP BY tenant_id`,
+    ),
+    findKey: prepare<[string], KeyRow>(`${KEYS} WHERE id = ?`),
+    /**
+     * Keeps the newest revoked keys of a tenant; the second parameter is their number. A key of several tenants counts
+     * for the first.
+     */
+    deleteOldRevokedKeys: prepare<[string, number]>(
+      `DELETE FROM keys WHERE id IN (
+         SELECT id FROM keys JOIN key_tenants ON key_id = id AND place = 0
+         WHERE tenant_id = ? AND revoked_at IS NOT NULL ORDER BY revoked_at DESC LIMIT -1 OFFSET ?)`,
+    ),
+    insertKey: prepare<[NewKeyRow]>(
       `INSERT INTO keys (id, role, label, digest, user_id, tags, created_at, expires_at)
        VALUES (@id, @role, @label, @digest, @userId, @tags, @createdAt, @expiresAt)`,
     ),
-    insertKeyTenant: db.prepare<[string, number, string]>(
+    insertKeyTenant: prepare<[string, number, string]>(
       'INSERT INTO key_tenants (key_id, place, tenant_id) VALUES (?, ?, ?)',
     ),
-    noteKeyUse: db.prepare<[{ readonly id: string; readonly at: number }]>(
-      'UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), @at) WHERE id = @id',
+    noteKeyUses: prepare<[string]>(
+      `UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), used.at)
+       FROM (SELECT value ->> 0 AS id, CAST(value ->> 1 AS INTEGER) AS at FROM json_each(?)) AS used
+       WHERE keys.id = used.id`,
     ),
-    deleteKeysWithoutTenant: db.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key_id FROM key_tenants)'),
+    deleteKeysWithoutTenant: prepare('DELETE FROM keys WHERE id NOT IN (SELECT key_id FROM key_tenants)'),
     /** A second revocation keeps the time of the first. */
-    revokeKey: db.prepare<[number, string]>('UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'),
+    revokeKey: prepare<[number, string]>('UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'),
 
-    readSetting: db.prepare<[string, string], { value: string }>(
+    readSetting: prepare<[string, string], { value: string }>(
       'SELECT value FROM settings WHERE tenant_id = ? AND name = ?',
     ),
-    writeSetting: db.prepare<[string, string, string]>(
+    writeSetting: prepare<[string, string, string]>(
       `INSERT INTO settings (tenant_id, name, value) VALUES (?, ?, ?)
        ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value`,
     ),
   };
-}
-
-/**
- * Runs `work` in one `BEGIN IMMEDIATE` transaction, which is rolled back if `work` throws. Throws what `work` throws,
- * and SQLite's errors as `storageError` turns them.
- */
-export function immediately<T>({ db }: ControlFile, work: () => T): T {
-  try {
-    return db.transaction(work).immediate();
-  } catch (error) {
-    throw storageError(error);
-  }
 }

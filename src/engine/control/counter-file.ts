@@ -1,36 +1,19 @@
 /**
- * A small SQLite file that all processes of a data folder share to count what is worth no fsync: calls of providers,
- * rates, wrong keys, streams. It is opened again when another process replaced it, and made anew when it is damaged.
+ * A small SQLite file in which all processes of a data folder count together: calls of providers, rates, wrong keys,
+ * streams. Its commits wait for no fsync, since a power failure may cost these counts. It is opened again when another
+ * process replaced it, and made anew when it is damaged. With OM_DATABASE_URL all nodes count together in PostgreSQL.
  */
 
 import fs from 'node:fs';
 import type Database from 'better-sqlite3';
+import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { createDatabaseFile, openDatabase } from '../store/open-database.ts';
 import { retryWhileBusy } from '../store/open-store.ts';
+import type { Statement } from '../store/statement.ts';
 import { sqliteCode, storageError } from '../store/storage-errors.ts';
-
-/** Prepared statements by name. They are valid only inside the `write` or `note` that passes them. */
-export type Prepared<Name extends string> = Readonly<Record<Name, Database.Statement>>;
-
-/** The tables of a file of counters, and the statements on them by name. */
-interface CounterTables<Name extends string> {
-  readonly schema: string;
-  readonly statements: Readonly<Record<Name, string>>;
-}
-
-/** An open file of counters. */
-export interface CounterFile<Name extends string> {
-  /**
-   * Runs `work` in one `BEGIN IMMEDIATE` transaction. `work` runs a second time, on a new file, if the first run shows
-   * that the file is damaged.
-   * @throws EngineError `unavailable` once closed; what `storageError` says
-   */
-  write<T>(work: (statements: Prepared<Name>) => T): T;
-  /** Like `write`, but if the file is closed or locked or the disk is full, the change is lost without an error. */
-  note(work: (statements: Prepared<Name>) => void): void;
-  close(): void;
-}
+import type { CounterFile, CounterPlace, CounterTables, Prepared } from './counters.ts';
+import { openSharedCounts } from './shared-counts.ts';
 
 interface OpenFile<Name extends string> {
   readonly db: Database.Database;
@@ -38,8 +21,24 @@ interface OpenFile<Name extends string> {
   readonly inode: number;
 }
 
-/** Opens a file of counters, and makes it if it is absent. Throws what `CounterFile.write` does. */
-export function openCounterFile<Name extends string>(file: string, tables: CounterTables<Name>): CounterFile<Name> {
+/**
+ * Returns the place of the counts that a file of the data folder holds; with OM_DATABASE_URL it is in the database,
+ * under the same name whatever OM_DB_PATH is.
+ */
+export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, file: string): CounterPlace {
+  if (database === undefined) return file;
+  return { database, name: file.slice(paths.control.length - 'control.sqlite'.length, -'.sqlite'.length) };
+}
+
+/** Opens counters, and makes them if they are absent. Throws what `CounterFile.write` throws. */
+export function openCounterFile<Name extends string>(
+  place: CounterPlace,
+  tables: CounterTables<Name>,
+): CounterFile<Name> {
+  return typeof place === 'string' ? openFile(place, tables) : openSharedCounts(place, tables.statements);
+}
+
+function openFile<Name extends string>(file: string, tables: CounterTables<Name>): CounterFile<Name> {
   let open: OpenFile<Name> | undefined;
   let isClosed = false;
 
@@ -90,7 +89,7 @@ export function openCounterFile<Name extends string>(file: string, tables: Count
   };
 }
 
-/** True for a file that is no database, a damaged page, or tables with another schema. */
+/** Whether an error shows a file that is no database, a damaged page, or tables with another schema. */
 function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|ERROR|SCHEMA|CONSTRAINT|MISMATCH)/.test(sqliteCode(error) ?? '');
 }
@@ -114,6 +113,8 @@ function prepare<Name extends string>(
   db: Database.Database,
   statements: Readonly<Record<Name, string>>,
 ): Prepared<Name> {
-  const prepared = Object.entries<string>(statements).map(([name, sql]) => [name, db.prepare(sql)] as const);
+  const prepared = Object.entries<string>(statements).map(
+    ([name, sql]) => [name, db.prepare(sql) as Statement] as const,
+  );
   return Object.fromEntries(prepared) as Prepared<Name>;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads from a request the key that it carries, and whether it comes from this machine. Every server of Cairn checks
- * both first.
+ * Reads the key that a request carries, and tells whether the request comes from this machine. Every server of Cairn
+ * checks both first.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -10,8 +10,8 @@ import { EngineError } from '../errors.ts';
 const SCHEME = /^(?:bearer|apikey) +([\x21-\x7e]+) *$/i;
 
 /**
- * Returns the key of a request as it was sent, unchecked, from `Authorization: Bearer` or `ApiKey`, or from
- * `x-api-key`; undefined if it has neither header.
+ * Returns the key of a request as it was sent, unchecked, from `Authorization: Bearer`, `Authorization: ApiKey` or
+ * `x-api-key`; undefined if the request has neither header.
  * @throws EngineError `unauthenticated` for several keys, an empty key, or another form of `Authorization`
  */
 export function readCredential(request: IncomingMessage): string | undefined {
@@ -28,8 +28,8 @@ export function readCredential(request: IncomingMessage): string | undefined {
 }
 
 /**
- * True for a request to a loopback address with a loopback name or address as Host, with or without a port. The name is
- * checked because a web page whose host name was rebound to 127.0.0.1 sends its own name.
+ * Whether a request arrived at a loopback address and its Host header is a loopback name or address, with or without a
+ * port. The name is checked because a web page whose host name was rebound to 127.0.0.1 sends its own name.
  */
 export function isFromHere(request: IncomingMessage): boolean {
   // A socket that listens on both families reports an IPv4 address as ::ffff:127.0.0.1.

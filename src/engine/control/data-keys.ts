@@ -1,4 +1,4 @@
-/** The keys of a data folder's files: rows of `data_keys`, and which file each of them opens. */
+/** The keys of a data folder's files: the rows of `data_keys`, and the files that each row opens. */
 
 import path from 'node:path';
 import type Database from 'better-sqlite3';
@@ -9,17 +9,19 @@ import { openDatabase } from '../store/open-database.ts';
 import { DEFAULT_TENANT } from './control-database.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';
 
-/** The owner of the key for files that tenants share. */
+/** Owner in `data_keys` of the files that all tenants share. */
 export const SHARED_OWNER = '';
 
-/** The settings that say which files there are and which key seals them. */
+/** The settings that name the files of a data folder, the master key, and the cipher of new keys. */
 export type KeySettings = Pick<Config, 'paths' | 'masterKey' | 'OM_ENCRYPTION_CIPHER'>;
 
-/** The keys of an owner. */
+/**
+ * The data key of one owner, with which that owner's files are encrypted. An owner is a tenant's id or SHARED_OWNER.
+ */
 export interface DataKey {
   readonly owner: string;
   readonly key: FileKey;
-  /** Key that a change of keys, which was broken off, was about to give to the owner's files; null for none. */
+  /** The next key, while a change of the owner's key is unfinished; else null. */
   readonly next: FileKey | null;
 }
 
@@ -33,8 +35,8 @@ interface DataKeyRow {
 }
 
 /**
- * Lets this thread open the files of a data folder: with a master key they are sealed, without one in clear. Each
- * thread calls it before it opens a file.
+ * Makes the keys of a data folder's files known to this thread. With a master key the files are encrypted; without one
+ * they are not. Each thread calls it before it opens a file.
  */
 export function useMasterKey(settings: KeySettings): void {
   const { paths, masterKey } = settings;
@@ -51,24 +53,32 @@ export function useMasterKey(settings: KeySettings): void {
   });
 }
 
-/** Returns the key of the control database, which follows from the master key; null without one. */
+/** Returns the key of the control database, which is derived from the master key; null if there is no master key. */
 export function controlKeyOf({ masterKey, OM_ENCRYPTION_CIPHER: cipher }: KeySettings): FileKey | null {
   return masterKey && { cipher, bytes: deriveKey(masterKey, 'control database') };
 }
 
-/** Tells whose key opens a file of the data folder; undefined for a file that is none of its databases. */
+/**
+ * Returns the owner of the key that opens a file of the data folder; undefined for a path that is not one of its
+ * databases.
+ */
 function ownerOf(paths: Config['paths'], file: string): string | undefined {
   return tenantOf(paths, file) ?? (isSharedFile(paths, file) ? SHARED_OWNER : undefined);
 }
 
-/** Tells whose memories a file holds; undefined for a path that is not that of a tenant's file. */
+/**
+ * Returns the id of the tenant whose memories a file holds; undefined for a path that is not that of a tenant's file.
+ */
 export function tenantOf(paths: Config['paths'], file: string): string | undefined {
   if (file === paths.defaultTenant) return DEFAULT_TENANT;
   const { dir, base } = path.parse(file);
   return dir === paths.tenants ? /^([a-z0-9][a-z0-9_-]{0,63})\.sqlite$/.exec(base)?.[1] : undefined;
 }
 
-/** Whether a path is that of a database beside the default tenant's that tenants share, except the control database. */
+/**
+ * Whether a path is that of a database that all tenants share and that lies beside the control database. False for the
+ * control database itself.
+ */
 export function isSharedFile(paths: Config['paths'], file: string): boolean {
   const start = paths.control.slice(0, -'control.sqlite'.length);
   return file !== paths.control && file.startsWith(start) && /^[a-z0-9-]+\.sqlite$/.test(file.slice(start.length));
@@ -77,8 +87,8 @@ export function isSharedFile(paths: Config['paths'], file: string): boolean {
 /**
  * Reads the data key of an owner, a tenant's id or SHARED_OWNER, from the control database.
  * @param controlKey key of the control database, as `controlKeyOf` returns it
- * @throws EngineError `not_found`; `unprocessable` if a change of the key was broken off, or another master key wrapped
- *   it
+ * @throws EngineError `not_found` if the owner has none; `unprocessable` if a change of the key was interrupted, or
+ *   another master key wrapped it
  */
 export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
   const db = openDatabase(paths.control, { readonly: true, fileMustExist: true, key: controlKey, timeout: 5_000 });
@@ -97,8 +107,8 @@ export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, o
 }
 
 /**
- * Lists the data keys of all owners, or of one.
- * @throws EngineError `unprocessable` if another master key wrapped them
+ * Lists the data keys of all owners, or of one; empty if it has none.
+ * @throws EngineError `unprocessable` if another master key wrapped one of them
  */
 export function listDataKeys(db: Database.Database, masterKey: Uint8Array, owner?: string): DataKey[] {
   const rows = db.prepare<[], DataKeyRow>('SELECT * FROM data_keys ORDER BY owner').all();
@@ -120,22 +130,22 @@ export function listDataKeys(db: Database.Database, masterKey: Uint8Array, owner
     }));
 }
 
-/** Makes sure that an owner has a data key. Does nothing for a data folder in clear. */
-export function ensureDataKey(db: Database.Database, settings: KeySettings, owner: string): void {
+/** Makes sure that an owner has a data key. Does nothing for a data folder without a master key. */
+export function ensureDataKey(db: Database.Database | null, settings: KeySettings, owner: string): void {
   const { masterKey, OM_ENCRYPTION_CIPHER: cipher } = settings;
-  if (masterKey === null) return;
+  if (masterKey === null || db === null) return;
   if (db.prepare('SELECT 1 FROM data_keys WHERE owner = ?').get(owner) !== undefined) return;
   db.prepare(
     'INSERT INTO data_keys (owner, cipher, master_id, wrapped) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
   ).run(owner, cipher, fingerprintOf(masterKey), wrapKey(masterKey, owner, newDataKey(cipher)));
 }
 
-/** Destroys an owner's data key: what it sealed can never be read again, copies included. */
-export function destroyDataKey(db: Database.Database, owner: string): void {
-  db.prepare('DELETE FROM data_keys WHERE owner = ?').run(owner);
+/** Deletes an owner's data key: the files that it encrypted can never be read again, nor can copies of them. */
+export function destroyDataKey(db: Database.Database | null, owner: string): void {
+  db?.prepare('DELETE FROM data_keys WHERE owner = ?').run(owner);
 }
 
-/** Notes the key that an owner's files are about to get, so that a change that is broken off can go on. */
+/** Stores the key that an owner's files are about to get, so that an interrupted change of the key can be continued. */
 export function putNextKey(db: Database.Database, masterKey: Uint8Array, owner: string, next: FileKey): void {
   db.prepare('UPDATE data_keys SET next_wrapped = ?, next_cipher = ? WHERE owner = ?').run(
     wrapKey(masterKey, owner, next),
@@ -144,7 +154,10 @@ export function putNextKey(db: Database.Database, masterKey: Uint8Array, owner: 
   );
 }
 
-/** Ends the change of an owner's data key: the key to come is the key. */
+/**
+ * Completes the change of an owner's data key: the stored next key replaces the key. If there is no next key, nothing
+ * changes.
+ */
 export function takeNextKey(db: Database.Database, owner: string): void {
   db.prepare(
     `UPDATE data_keys SET wrapped = next_wrapped, cipher = next_cipher, next_wrapped = NULL, next_cipher = NULL
@@ -152,7 +165,10 @@ export function takeNextKey(db: Database.Database, owner: string): void {
   ).run(owner);
 }
 
-/** Wraps all data keys by another master key. */
+/**
+ * Wraps all data keys anew: those that the master key `from` wrapped are then wrapped by `to`. Throws what
+ * `listDataKeys` throws.
+ */
 export function rewrapKeys(db: Database.Database, from: Uint8Array, to: Uint8Array): void {
   const update = db.prepare('UPDATE data_keys SET wrapped = ?, next_wrapped = ?, master_id = ? WHERE owner = ?');
   db.transaction(() => {
@@ -162,7 +178,7 @@ export function rewrapKeys(db: Database.Database, from: Uint8Array, to: Uint8Arr
   }).immediate();
 }
 
-/** Destroys all data keys, of a folder whose files are in clear. */
+/** Deletes all data keys of a folder whose files are no longer encrypted. */
 export function destroyAllKeys(db: Database.Database): void {
   db.prepare('DELETE FROM data_keys').run();
 }

@@ -2,10 +2,10 @@ import type { ControlDatabase } from './control-database.ts';
 import { LIMIT_SETTING, type LimitName, type Limits } from './limits.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** Limits of a tenant that keep its documents waiting. */
+/** Limits of a tenant that make its documents wait. */
 type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once'>;
 
-/** A reason for documents to wait, and for how long. */
+/** Why documents of a tenant have to wait, and how long. */
 export interface DocumentWait {
   readonly limit: DocumentLimit;
   /** The reason in words, for the status of the jobs. */
@@ -16,32 +16,45 @@ export interface DocumentWait {
   readonly apartMs: number;
 }
 
-/** The share of one tenant in the parsers and the fetches of all workers. Without limits nothing waits. */
+/** The share of one tenant in the parsers and the fetches of all workers. With no limit set, nothing waits. */
 export interface DocumentShare {
-  /** Tells whether the tenant's documents have to wait, as its parser time of the last minute is spent. */
+  /**
+   * Returns why and how long the tenant's documents have to wait because its parser time of the last minute is spent;
+   * undefined if a document may be read.
+   */
   waitForParser(): DocumentWait | undefined;
   /**
-   * Tells whether a claimed page has to wait, as too many others are under way.
-   * @param underWay pages of the tenant that are claimed, this one included
+   * Returns why and how long a claimed page has to wait because the tenant fetches too many at the same time; undefined
+   * if it may be fetched.
+   * @param underWay number of the tenant's pages that are claimed, this one included
    */
   waitForPlace(underWay: number): DocumentWait | undefined;
-  /** Takes one of the tenant's fetches of this minute, or tells that a page has to wait for it. */
+  /**
+   * Counts one fetch against the tenant's fetches of this minute and returns undefined. If they are spent, it counts
+   * nothing and returns how long the page has to wait.
+   */
   takeFetch(): DocumentWait | undefined;
-  /** Notes for how long a document kept a parser busy (ms), however its reading ended. */
+  /** Counts the time for which a document kept a parser busy (ms), however its reading ended. */
   spendParser(ms: number): void;
 }
 
 /**
- * Parser time that must be left before another document is read (ms), or the whole of a minute's time if that is less:
- * how long a document takes is known only afterwards.
+ * Parser time that must be left before another document is read (ms), or the whole of a minute's time if that is less.
+ * How long a document takes is known only afterwards.
  */
 const LEAST_PARSER_MS = 1_000;
-/** Time after which a page is tried again for which there was no place (ms). */
+/** Time after which a page is tried again that found `fetches_at_once` pages being fetched already (ms). */
 const PLACE_MS = 1_000;
-/** Pages for each place that are tried again in each `PLACE_MS`: a page often takes less than that. */
+/**
+ * Number of waiting pages, for each page that may be fetched at the same time, that are tried again in each `PLACE_MS`.
+ * It is above 1, since a fetch often takes less than `PLACE_MS`.
+ */
 const TRIED_FOR_PLACE = 4;
 
-/** Makes a function that finds the share of a tenant by its id. All processes of a data folder share what is spent. */
+/**
+ * Makes a function that returns the share of a tenant by its id. All processes of a data folder draw on the same
+ * shares.
+ */
 export function createDocumentShares(
   { limits }: Pick<ControlDatabase, 'limits'>,
   rates: Pick<RateLimits, 'take' | 'peek'>,

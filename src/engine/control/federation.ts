@@ -1,44 +1,52 @@
-/** The types of the servers that questions may be sent to. */
+/** The types of the other Cairn servers to which queries may be forwarded. */
 
-/** Bounds of registered servers: those of one tenant, and the characters of a name, a key and a tenant. */
+/**
+ * Bounds of registered servers: the number of servers of one tenant, and the characters of a name, a key and a tenant's
+ * id.
+ */
 export const FEDERATION_LIMITS = { servers: 32, name: 64, key: 512, tenant: 64 } as const;
 
-/** Another Cairn server. */
+/** Another Cairn server, without the key with which it is called. */
 interface FederationServer {
-  /** Name by which questions name it, unique in its tenant: 1 to 64 characters of a-z, 0-9, - and _. */
+  /** Name by which a query refers to the server, unique in its tenant: 1 to 64 characters of a-z, 0-9, - and _. */
   readonly name: string;
   /** Address, without a slash at its end. */
   readonly url: string;
-  /** Tenant that is asked there; null for the first of the key. */
+  /** Tenant that is queried there; null for the first tenant of the key. */
   readonly remoteTenant: string | null;
 }
 
-/** A server with the key that opens it; null for a server that answers without one. */
+/** A server with the key with which it is called. The key is null for a server that answers without one. */
 export interface FederationAccess extends FederationServer {
   readonly key: string | null;
 }
 
-/** A server as it is listed. */
+/** A server as it is listed, without its key. */
 export interface FederationRecord extends FederationServer {
   readonly hasKey: boolean;
   /** Time of registration, Unix ms. */
   readonly createdAt: number;
 }
 
-/** The servers that the tenants of a data folder may ask. Each belongs to one tenant, and no other can ask it. */
+/** The servers that the tenants of a data folder may query. Each belongs to one tenant, and no other can query it. */
 export interface FederationServers {
   /**
-   * Registers a server. A key is stored in a sealed folder only: in clear it would open another server to whoever
-   * reads a copy of this file, and a key file beside it is copied with it.
-   * @param by id of the key that asked for it, for the audit log
-   * @throws EngineError `conflict` for a name that is taken, beyond `FEDERATION_LIMITS`, or for a key in a folder that
-   *   is not sealed; `not_found` for an unknown tenant
+   * Registers a server. A key is stored only in an encrypted folder: otherwise whoever reads a copy of this file could
+   * call the other server, and a key file beside it would be copied with it.
+   * @param by id of the key of the caller, for the audit log; by default a command on this machine
+   * @throws EngineError `conflict` for a name that is taken, beyond 32 servers, or for a key in a folder that is not
+   *   encrypted; `not_found` for an unknown tenant
    */
   add(tenantId: string, server: FederationAccess, by?: string): FederationRecord;
   /** Lists the servers of a tenant by name, without their keys. */
   list(tenantId: string): FederationRecord[];
-  /** Returns a server with its key; undefined for an unknown one. */
+  /** Returns a server with its key; undefined if the tenant has no server of this name. */
   find(tenantId: string, name: string): FederationAccess | undefined;
-  /** Forgets a server and its key. @throws EngineError `not_found` */
+  /** Whether any tenant has a registered server. */
+  hasAny(): boolean;
+  /**
+   * Removes a server and its key.
+   * @throws EngineError `not_found` if the tenant has no server of this name
+   */
   remove(tenantId: string, name: string, by?: string): void;
 }

@@ -4,38 +4,45 @@ import type { Clock } from '../ports.ts';
 import { openCounterFile } from './counter-file.ts';
 import { networkOf } from './network-of.ts';
 
-/** Pause after the first wrong key too many (ms); each further one doubles it, up to `MAX_PAUSE_MS`. */
+/** Pause after the first wrong key beyond the free tries (ms). Each further one doubles it, up to a minute. */
 const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
-/** Time without a wrong key after which an address begins anew (ms). */
+/** Time without a wrong key after which the count of an address starts again at 0 (ms). */
 const FORGET_MS = 600_000;
-/** Time for which an address is remembered that sent OM_API_KEY (ms). */
+/** Time for which an address is remembered (ms), and with it that OM_API_KEY was sent from there. */
 const TRUST_MS = 86_400_000;
-/** Most addresses that are remembered; the one that was seen least recently is forgotten first. */
+/** Greatest number of addresses that are remembered; the least recently seen is forgotten first. */
 const MAX_ADDRESSES = 10_000;
 
-/** What is known of one address. Times are Unix ms. */
+/** What is stored about one address, or one /64 network of IPv6. Times are Unix ms. */
 interface Guesser {
   readonly wrong: number;
   readonly seenAt: number;
   readonly pausedUntil: number;
-  /** Whether OM_API_KEY was sent from there while no pause was on: 0 or 1. */
+  /** Whether OM_API_KEY was sent from there while no pause was running: 0 or 1. */
   readonly trusted: number;
 }
 
 /**
- * Slows down who guesses OM_API_KEY, the only secret that a person may have chosen. Keys that Cairn makes have 256
- * random bits, so a right one needs no protection and is never slowed. All processes of a data folder count together.
- * While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
+ * Slows down callers who guess OM_API_KEY, the only secret that a person may have chosen. Keys that Cairn makes have
+ * 256 random bits, so that guessing is hopeless and a right one is never slowed. All processes of a data folder count
+ * together. While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
  */
 export interface GuessLimit {
-  /** Time for which wrong keys of an address are refused without a look, ms; 0 if they are looked at. */
+  /**
+   * Returns the time (ms) for which wrong keys of an address are refused without being counted; 0 if no pause is
+   * running.
+   */
   pauseMs(address: string): number;
-  /** Counts a wrong key. Returns true if a pause began after a time without pauses: once for each burst. */
+  /**
+   * Counts a wrong key. Returns true if it is the first beyond the free tries: once for each series, which ends after
+   * ten minutes without a wrong key.
+   */
   noteWrong(address: string): boolean;
   /**
-   * Says whether OM_API_KEY counts, which was sent by this address. During a pause it counts only for an address that
-   * sent it before, so that a guesser cannot tell a right guess from a wrong one, and nobody at work is interrupted.
+   * Whether OM_API_KEY, which this address just sent, is accepted, and remembers the address if so. During a pause it
+   * is accepted only from an address that sent it before, so that a guesser cannot tell a right guess from a wrong one,
+   * and nobody who works is interrupted.
    */
   admitsRightKey(address: string): boolean;
   close(): void;
@@ -59,14 +66,20 @@ const TABLES = {
 
 /**
  * Opens the limit. Its small file is made when the first key is refused or OM_API_KEY is used.
- * @param freeTries wrong keys of one address that are answered without a pause
+ * @param freeTries number of wrong keys of one address that are answered without a pause
  */
 export function openGuessLimit(file: string, freeTries: number, clock: Clock): GuessLimit {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
-  /** Addresses that this process knows to be trusted, so that a request with OM_API_KEY need not read the file. */
+  /**
+   * Addresses that this process knows to be trusted, so that a request with OM_API_KEY need not read the file. Each is
+   * kept for ten minutes.
+   */
   const trusted = new LRUCache<string, true>({ max: MAX_ADDRESSES, ttl: FORGET_MS });
 
-  /** Reads what is known of an address, and keeps what `change` makes of it; `otherwise` if the file fails. */
+  /**
+   * Calls `change` with what is stored about the network of an address, or with zeros if nothing is. Stores the `next`
+   * of its answer, if any, and returns the `result`. Returns `otherwise` if the file cannot be read or written.
+   */
   function update<T>(
     address: string,
     otherwise: T,

@@ -1,4 +1,4 @@
-/** The wrapped key of a tenant as a file beside a backup, apart from the keys that every thread looks up. */
+/** The wrapped key of a tenant as a text file that is kept beside a backup. */
 
 import { z } from 'zod';
 import { EngineError } from '../errors.ts';
@@ -7,8 +7,9 @@ import { controlKeyOf, lookUp, type KeySettings } from './data-keys.ts';
 import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 
 /**
- * Returns the wrapped key of a tenant as a text to be kept beside a backup; null for a tenant in clear. It is of use
- * only with the master key.
+ * Returns the wrapped key of a tenant as a text to be kept beside a backup, of use only with the master key; null if
+ * the data folder is not encrypted.
+ * @throws EngineError what `lookUp` throws
  */
 export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
   const { masterKey } = settings;

@@ -26,7 +26,15 @@ export function createKeyRecords({
   clock,
   audit,
   requireTenant,
-}: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'revokeKey'> {
+}: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'pageKeys' | 'findKey' | 'countKeys' | 'revokeKey'> {
+  /**
+   * Throws EngineError `conflict` if a tenant has 1,000 keys that are not revoked. Each process holds all of these keys
+   * in memory, and reads them again after each change by another process.
+   */
+  const requireRoom = (tenantId: string) => {
+    if (statements.countKeysOf.get(tenantId)!.live < KEY_LIMITS.keys) return;
+    throw new EngineError('conflict', `a tenant has at most ${KEY_LIMITS.keys} keys: revoke some first`);
+  };
   return {
     createKey(key, by) {
       requireSound(key, clock.now());
@@ -34,7 +42,9 @@ export function createKeyRecords({
       const secret = `cairn_${id}_${randomBytes(32).toString('base64url')}`;
       const record = newRecord(id, key, clock.now());
       for (const tenantId of record.tenantIds) requireTenant(tenantId);
-      cache.change(() => {
+      cache.changeKey(id, () => {
+        for (const tenantId of record.tenantIds) requireRoom(tenantId);
+        statements.deleteOldRevokedKeys.run(record.tenantId, KEY_LIMITS.revoked);
         statements.insertKey.run({ ...record, tags: JSON.stringify(record.tags), digest: digestOf(secret) });
         record.tenantIds.forEach((tenantId, place) => statements.insertKeyTenant.run(id, place, tenantId));
         audit.append('key.create', describe(record), by);
@@ -44,12 +54,22 @@ export function createKeyRecords({
 
     listKeys(tenantId) {
       uses.write();
-      const keys = statements.listKeys.all().map(recordOf);
-      return keys.filter(({ tenantIds }) => tenantId === undefined || tenantIds.includes(tenantId));
+      const rows = tenantId === undefined ? statements.listKeys.all() : statements.listKeysOf.all(tenantId);
+      return rows.map(recordOf);
     },
+    pageKeys(tenantId, { limit, offset }) {
+      uses.write();
+      const items = statements.pageKeysOf.all(tenantId, limit, offset).map(recordOf);
+      return { items, total: statements.countKeysOf.get(tenantId)!.total };
+    },
+    findKey(keyId) {
+      const row = statements.findKey.get(keyId);
+      return row && recordOf(row);
+    },
+    countKeys: () => new Map(statements.countLiveKeys.all().map((row) => [row.tenant_id, row.live])),
 
     revokeKey(keyId, by) {
-      cache.change(() => {
+      cache.changeKey(keyId, () => {
         if (statements.revokeKey.run(clock.now(), keyId).changes === 0) {
           // The message does not repeat the id, which may be a whole secret, given by mistake.
           throw new EngineError('not_found', 'no key has this id');
@@ -81,16 +101,19 @@ function newRecord(id: string, key: NewKey, now: number): KeyRecord {
   };
 }
 
-/** What the audit log says of a new key: to what it is bound, and not to whom. */
+/** Describes a new key for the audit log: whether it is bound to a user or to tags, but not to which ones. */
 function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): AuditDetail {
   const bounds = [...(userId === null ? [] : ['user']), ...(tags.length === 0 ? [] : ['tags'])];
   return { id, tenants: tenantIds, role, bounds, ...(expiresAt === null ? {} : { expires_at: expiresAt }) };
 }
 
-/** Characters that no name, user or tag may hold: they are invisible or break lines. */
+/** Characters that no name, user or tag may contain: they are invisible or break lines. */
 const CONTROL = /\p{Cc}/u;
 
-/** Throws EngineError `invalid` for a key that makes no sense, or that is beyond `KEY_LIMITS`. */
+/**
+ * Throws EngineError `invalid` for a key whose properties contradict each other, whose expiry is in the past, or which
+ * is beyond `KEY_LIMITS`.
+ */
 function requireSound(key: NewKey, now: number): void {
   const { role, label = '', userId, tags = [], expiresAt } = key;
   const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL.test(text);

@@ -1,43 +1,47 @@
 import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { immediately, type ControlFile } from './control-file.ts';
+import type { ControlFile } from './control-file.ts';
 
-/** Time for which uses of keys gather before they are written together (ms), so that no request waits for a commit. */
+/**
+ * Time for which uses of keys are collected before they are written together (ms), so that no request waits for a
+ * commit.
+ */
 const GATHER_MS = 60_000;
 
-/** Keeps the time at which each key was last used, at first in memory and within a minute in the control database. */
+/** Records when each key was last used: at first in memory, and within a minute in the control database. */
 export interface KeyUses {
   /**
-   * Notes that a request with this key was accepted just now. It only changes memory, and never throws.
+   * Records that a request with this key was accepted now. It only changes memory, and never throws.
    * @param keyId public id of the key
    */
   note(keyId: string): void;
   /**
-   * Writes what was noted to the control database.
-   * @throws EngineError `unavailable` while another process locks the file; `storage_full`. What was noted stays noted
+   * Writes the recorded uses to the control database.
+   * @throws EngineError `unavailable` while another process locks the file; `storage_full`. The uses are then kept in
+   *   memory
    */
   write(): void;
   /**
-   * Writes what was noted and stops the timer. If the file is locked or the disk full, the uses of the last minute are
-   * lost.
+   * Writes the recorded uses and stops the timer. If the file is locked or the disk full, the uses of the last minute
+   * are lost.
    */
   close(): void;
 }
 
-/** Creates the notes of one process. It writes at most once a minute, and nothing while no key is used. */
+/** Creates the record of one process. It writes at most once a minute, and nothing while no key is used. */
 export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
   const usedAt = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
 
   function write(): void {
     if (usedAt.size === 0) return;
-    immediately(file, () => {
-      for (const [id, at] of usedAt) file.statements.noteKeyUse.run({ id, at });
-    });
+    file.write(() => file.statements.noteKeyUses.run(JSON.stringify([...usedAt])));
     usedAt.clear();
   }
 
-  /** Writes what was noted; while the file is locked or the disk is full it stays noted. */
+  /**
+   * Writes the recorded uses; while the file is locked or the disk is full, they are kept in memory for the next write.
+   */
   function tryToWrite(): void {
     try {
       write();

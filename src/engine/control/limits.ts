@@ -1,4 +1,7 @@
-/** The limits of keys and tenants: those of the settings, replaced for a tenant, replaced for a key. */
+/**
+ * The limits of keys and tenants. The settings give the value of each limit, a tenant's own value replaces it, and a
+ * key's own value replaces that.
+ */
 
 /** The setting of each limit. The first four are rates a minute for each key; the others concern a whole tenant. */
 export const LIMIT_SETTING = {
@@ -18,34 +21,34 @@ export type LimitName = keyof typeof LIMIT_SETTING;
 /** The names of all limits. */
 export const LIMIT_NAMES = Object.keys(LIMIT_SETTING) as [LimitName, ...LimitName[]];
 /** The limits that a single key may have. */
-export const KEY_LIMITS: ReadonlySet<LimitName> = new Set(['queries', 'adds', 'batch_items', 'upload_mb']);
+export const LIMITS_OF_KEYS: ReadonlySet<LimitName> = new Set(['queries', 'adds', 'batch_items', 'upload_mb']);
 /** Largest value of a limit. */
 export const MAX_LIMIT = 1_000_000_000;
 
-/** The value of each limit; 0 for no limit. */
+/** The value of each limit; 0 means that there is no limit. */
 export type Limits = Readonly<Record<LimitName, number>>;
 
-/** Whose limits are meant: a tenant's, or those of one key in it. */
+/** What a limit is stored for: a tenant, or one key in it. */
 export interface LimitScope {
   readonly tenantId: string;
-  /** Id of a key; `environment` for `OM_API_KEY`; left out for the tenant. */
+  /** Id of a key; `environment` for `OM_API_KEY`; left out for the tenant itself. */
   readonly keyId?: string | undefined;
 }
 
-/** New values by limit; null removes the stored one, and undefined leaves it. */
+/** New values of limits. Null removes the stored value; undefined leaves it unchanged. */
 export type LimitChanges = { readonly [Name in LimitName]?: number | null | undefined };
 
 /** Limits as they are stored and as they apply. A change by any process applies in all others within a second. */
 export interface LimitRecords {
-  /** Returns the limits that apply. It reads the file only after a change, so each request may call it. */
+  /** Returns the limits that apply. It reads the file at most every 250 ms, so each request may call it. */
   inForce(scope: LimitScope): Limits;
   /** Returns the limits that were stored for exactly this tenant or key. */
   own(scope: LimitScope): Partial<Limits>;
   /**
    * Stores limits, or removes them, so that the next wider limit applies again.
+   * @param by id of the key of the caller, for the audit log; by default a command on this machine
    * @throws EngineError `not_found` for an unknown tenant or key; `invalid` for a limit that a key cannot have, or for
-   *   a value that is no whole number in 0..`MAX_LIMIT`
-   * @param by id of the key that asks for it, for the audit log; a command on this machine if left out
+   *   a value that is no whole number in 0..1,000,000,000
    */
   change(scope: LimitScope, changes: LimitChanges, by?: string): void;
 }

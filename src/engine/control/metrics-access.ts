@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { DEFAULT_TENANT, type ControlDatabase } from './control-database.ts';
 
-/** Verdict on a caller that asks for metrics and sent a key. */
+/** Verdict on a caller that requests metrics and sent a key. */
 export type MetricsVerdict =
   | 'admitted'
   /** The key is not known or was revoked. */
   | 'unknown'
-  /** The key is valid, but it belongs to another tenant or its role is too small. */
+  /** The key is valid, but it belongs to another tenant or its role is not `admin`. */
   | 'forbidden';
 
 /**
- * Judges who may read metrics where a key is needed: the holder of `OM_METRICS_KEY`, and an admin of the default
- * tenant. Metrics count what all tenants do, so a key of another tenant or of a smaller role must not show them.
+ * Decides who may read metrics where a key is needed: the holder of `OM_METRICS_KEY`, and an admin of the default
+ * tenant. Metrics count what all tenants do, so a key of another tenant or of a lesser role must not read them.
  * @param secret the key as the request carries it
  */
 export function judgeMetricsReader(

@@ -1,7 +1,11 @@
-/** Groups of an IPv6 address that its network has: a client can take any address of its /64. */
+/** Number of 16-bit groups of an IPv6 address that name its network, a /64, in which a client can take any address. */
 const NETWORK_GROUPS = 4;
 
-/** The address, or of an IPv6 address its first four groups. */
+/**
+ * Returns the name under which callers of one network are counted together: an IPv4 address itself, or the first four
+ * groups of an IPv6 address. So a client gains nothing by changing its address within its network. Any other text is
+ * returned unchanged.
+ */
 export function networkOf(address: string): string {
   const isVersion4 = address.includes('.');
   if (isVersion4 || !address.includes(':')) return address.replace(/^::ffff:/i, '');

@@ -1,30 +1,30 @@
 import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
-import path from 'node:path';
 import type { Config } from '../config.ts';
 import { eraseTenantRows, refuseLeftTenant } from '../store/postgres/tenant-database.ts';
 import { removeUploads } from '../documents/uploads.ts';
-import { assert, EngineError } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { openAccessCache, type AccessCache } from './access-cache.ts';
 import { DEFAULT_TENANT, type ControlDatabase, type Holder } from './control-database.ts';
-import { immediately, openControlFile, type ControlFile } from './control-file.ts';
+import { openControlFile, type ControlFile } from './control-file.ts';
 import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
+import { describeMark, findMark } from './moved-marks.ts';
+import { openPostgresControl } from './open-postgres-control.ts';
 import { openFederation } from './open-federation.ts';
 import { openLimits } from './open-limits.ts';
 import { openServiceAudit } from './open-service-audit.ts';
-import { openSessions } from './open-sessions.ts';
+import { deleteSessionsOf, openSessions } from './open-sessions.ts';
 import type { ServiceAudit } from './service-audit.ts';
+import { requireWholeFolder, TENANT_ID, tenantFile } from './tenant-paths.ts';
 
-/** Tenant ids become file names, so a path holds no id that does not match this. */
-const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 /** Form of a key's secret; the group is the key's id. */
 const KEY_SECRET = /^cairn_([0-9a-f]{16})_[\w-]{43}$/;
-/** Form of the id of a key in the control database; other holders have ids of other forms. */
+/** Form of the id of a key in the control database. Ids of other holders, such as `environment`, do not match. */
 const KEY_ID = /^[0-9a-f]{16}$/;
-/** Holder of OM_API_KEY. */
+/** The holder of OM_API_KEY. */
 const ENVIRONMENT: Holder = {
   tenantId: DEFAULT_TENANT,
   tenantIds: [DEFAULT_TENANT],
@@ -32,7 +32,10 @@ const ENVIRONMENT: Holder = {
   keyId: 'environment',
   expiresAt: null,
 };
-/** Digest that no secret has; comparing with it takes as long as with another. */
+/**
+ * Digest that no secret has. A secret with no stored key is compared with it, so that it is refused no faster than a
+ * wrong secret of a stored key.
+ */
 const NO_DIGEST = Buffer.alloc(32);
 
 interface Context {
@@ -46,23 +49,26 @@ interface Context {
 }
 
 /**
- * Opens the control database beside the default tenant's file, and makes it and the default tenant if they are absent.
+ * Opens the control database beside the default tenant's file, or with OM_DATABASE_URL in PostgreSQL, and makes it and
+ * the default tenant if they are absent.
  * @throws EngineError `invalid` for a path that cannot be a database's; `unprocessable` for a file that is no database
- *         or is from a newer Cairn; what `storageError` says
+ *         or is from a newer Cairn; SQLite's errors as `storageError` turns them
  */
 export function openControlDatabase(config: Config, clock: Clock): ControlDatabase {
   useMasterKey(config);
-  const file = openControlFile(config.paths.control);
+  const file = openFile(config);
+  requireNotMoved(file);
   const { statements } = file;
   if (statements.findTenant.get(DEFAULT_TENANT) === undefined) {
-    immediately(file, () => statements.insertTenant.run(DEFAULT_TENANT, clock.now()));
+    file.write(() => statements.insertTenant.run(DEFAULT_TENANT, clock.now()));
   }
   for (const owner of [SHARED_OWNER, DEFAULT_TENANT]) ensureDataKey(file.db, config, owner);
   const uses = createKeyUses(file, clock);
   const audit = openServiceAudit(file, config, clock);
+  const cache = openAccessCache(file);
   const context: Context = {
     file,
-    cache: openAccessCache(file),
+    cache,
     uses,
     paths: config.paths,
     clock,
@@ -80,20 +86,51 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     federation: openFederation(file, { config, clock, audit }),
     audit,
 
-    getSetting: (tenantId, name) => statements.readSetting.get(tenantId, name)?.value,
+    getSetting: (tenantId, name) => cache.getSetting(tenantId, name),
     putSetting(tenantId, name, value) {
       requireTenant(context, tenantId);
-      immediately(file, () => statements.writeSetting.run(tenantId, name, value));
+      cache.change(() => statements.writeSetting.run(tenantId, name, value));
     },
 
     close() {
       uses.close();
-      file.db.close();
+      file.close();
     },
   };
 }
 
-type TenantRecords = Pick<ControlDatabase, 'listTenants' | 'findTenantPath' | 'createTenant' | 'eraseTenant'>;
+/**
+ * Opens the file of the control database, or with OM_DATABASE_URL its schema there.
+ * @throws EngineError `conflict` for a folder that has such a file although it is to be in PostgreSQL
+ */
+function openFile(config: Config): ControlFile {
+  const { OM_DATABASE_URL: database, paths } = config;
+  if (database === undefined) {
+    requireWholeFolder(paths);
+    return openControlFile(paths.control);
+  }
+  if (fs.existsSync(paths.control)) {
+    throw new EngineError(
+      'conflict',
+      `OM_DATABASE_URL is set, but tenants, keys and settings stand in ${paths.control}: ` +
+        'move them with `cairn move`, or if that was done, set OM_DB_PATH to a path in another folder',
+    );
+  }
+  return openPostgresControl(database);
+}
+
+/** Closes a control database whose tenants are elsewhere, and throws EngineError `conflict`, which says where. */
+function requireNotMoved(file: ControlFile): void {
+  const mark = findMark(file, null);
+  if (mark === undefined) return;
+  file.close();
+  throw new EngineError('conflict', describeMark(mark, 'the data that is kept here'));
+}
+
+type TenantRecords = Pick<
+  ControlDatabase,
+  'listTenants' | 'findTenantPath' | 'findMoved' | 'createTenant' | 'eraseTenant'
+>;
 
 function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): TenantRecords {
   const { statements } = file;
@@ -101,6 +138,11 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
     listTenants: () => cache.listTenants(),
 
     findTenantPath: (tenantId) => (cache.findTenant(tenantId) === undefined ? undefined : tenantFile(paths, tenantId)),
+
+    findMoved(tenantId) {
+      const mark = findMark(file, tenantId);
+      return mark && describeMark(mark, 'this tenant');
+    },
 
     createTenant(tenantId, by) {
       if (!TENANT_ID.test(tenantId)) {
@@ -136,6 +178,8 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
         }
         destroyDataKey(file.db, tenantId);
         statements.deleteKeysWithoutTenant.run();
+        // A tenant that is made later under this id must not be open to those who were signed in to this one.
+        deleteSessionsOf(file, tenantId);
         audit.append('tenant.erase', { tenant: tenantId });
         // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
         if (keys.OM_DATABASE_URL !== undefined) eraseTenantRows(keys.OM_DATABASE_URL, tenantId);
@@ -143,7 +187,7 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
         removeUploads(tenantFile(paths, tenantId));
       });
       // The log still has the page with the wrapped key.
-      if (keys.masterKey !== null) file.db.pragma('wal_checkpoint(TRUNCATE)');
+      if (keys.masterKey !== null) file.db?.pragma('wal_checkpoint(TRUNCATE)');
     },
   };
 }
@@ -185,18 +229,12 @@ function requireTenant({ cache }: Context, tenantId: string): void {
   if (cache.findTenant(tenantId) === undefined) throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
 }
 
-function tenantFile(paths: Config['paths'], tenantId: string): string {
-  if (tenantId === DEFAULT_TENANT) return paths.defaultTenant;
-  assert(TENANT_ID.test(tenantId), 'a tenant id that is safe as a file name');
-  return path.join(paths.tenants, `${tenantId}.sqlite`);
-}
-
-/** Lists the files of a database, the main file first: without it the others are no database. */
+/** Lists the possible files of a database, the main file first: without it the others are no database. */
 function databaseFiles(file: string): string[] {
   return [file, `${file}-wal`, `${file}-shm`];
 }
 
-/** Quotes an id for a message and cuts it to 64 characters, because ids come from clients. */
+/** Quotes an id for a message and cuts it after 64 characters, because ids come from clients. */
 function describeId(id: string): string {
   return JSON.stringify(id.length > 64 ? `${id.slice(0, 64)}…` : id);
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { immediately, type ControlFile } from './control-file.ts';
+import type { ControlFile } from './control-file.ts';
 import {
   FEDERATION_LIMITS,
   type FederationAccess,
@@ -26,16 +26,17 @@ interface FederationContext {
 
 /** Opens the registered servers in the control database. The caller closes the file. */
 export function openFederation(file: ControlFile, { config, clock, audit }: FederationContext): FederationServers {
-  const { db, statements } = file;
-  const list = db.prepare<[string], ServerRow>('SELECT * FROM federation_servers WHERE tenant_id = ? ORDER BY name');
-  const find = db.prepare<[string, string], ServerRow>(
+  const { statements } = file;
+  const list = file.prepare<[string], ServerRow>('SELECT * FROM federation_servers WHERE tenant_id = ? ORDER BY name');
+  const find = file.prepare<[string, string], ServerRow>(
     'SELECT * FROM federation_servers WHERE tenant_id = ? AND name = ?',
   );
-  const insert = db.prepare<[{ readonly tenantId: string; readonly now: number } & FederationAccess]>(
+  const insert = file.prepare<[{ readonly tenantId: string; readonly now: number } & FederationAccess]>(
     `INSERT INTO federation_servers (tenant_id, name, url, key, remote_tenant, created_at)
      VALUES (@tenantId, @name, @url, @key, @remoteTenant, @now)`,
   );
-  const remove = db.prepare<[string, string]>('DELETE FROM federation_servers WHERE tenant_id = ? AND name = ?');
+  const any = file.prepare('SELECT 1 FROM federation_servers LIMIT 1');
+  const remove = file.prepare<[string, string]>('DELETE FROM federation_servers WHERE tenant_id = ? AND name = ?');
 
   return {
     add(tenantId, server, by) {
@@ -45,7 +46,7 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
           'keys of other servers are stored only in a sealed data folder: set OM_ENCRYPTION_KEY_FILE and run ' +
             '`cairn encrypt` first, or register the server without a key',
         );
-      return immediately(file, () => {
+      return file.write(() => {
         if (statements.findTenant.get(tenantId) === undefined) throw new EngineError('not_found', 'no such tenant');
         const known = list.all(tenantId);
         if (known.some(({ name }) => name === server.name))
@@ -66,8 +67,9 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
       const row = find.get(tenantId, name);
       return row && { name: row.name, url: row.url, key: row.key, remoteTenant: row.remote_tenant };
     },
+    hasAny: () => any.get() !== undefined,
     remove(tenantId, name, by) {
-      immediately(file, () => {
+      file.write(() => {
         if (remove.run(tenantId, name).changes === 0)
           throw new EngineError('not_found', 'no server of this tenant has this name');
         audit.append('federation.remove', { tenant: tenantId, server: name }, by);
@@ -77,8 +79,8 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
 }
 
 /** Tells whether keys of other servers are stored, which a data folder in clear must not hold. */
-export function holdsServerKeys({ db }: ControlFile): boolean {
-  return db.prepare('SELECT 1 FROM federation_servers WHERE key IS NOT NULL LIMIT 1').get() !== undefined;
+export function holdsServerKeys(file: ControlFile): boolean {
+  return file.prepare('SELECT 1 FROM federation_servers WHERE key IS NOT NULL LIMIT 1').get() !== undefined;
 }
 
 const recordOf = ({ name, url, key, remote_tenant: remoteTenant, created_at: createdAt }: ServerRow) =>

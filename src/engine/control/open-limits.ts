@@ -1,11 +1,10 @@
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { GENERATION_LOOK_MS } from './access-cache.ts';
-import { immediately, type ControlFile } from './control-file.ts';
-
+import type { ControlFile } from './control-file.ts';
+import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
 import type { ServiceAudit } from './service-audit.ts';
 import {
-  KEY_LIMITS,
+  LIMITS_OF_KEYS,
   LIMIT_NAMES,
   LIMIT_SETTING,
   MAX_LIMIT,
@@ -24,44 +23,40 @@ interface LimitRow {
 
 /** Opens the limits in the control database. The caller closes the file. */
 export function openLimits(file: ControlFile, config: Config, audit: ServiceAudit): LimitRecords {
-  const { db, statements } = file;
-  const list = db.prepare<[], LimitRow>('SELECT tenant_id, key_id, name, value FROM limits');
-  const put = db.prepare<[string, string, string, number]>(
+  const { statements } = file;
+  const list = file.prepare<[], LimitRow>('SELECT tenant_id, key_id, name, value FROM limits');
+  const put = file.prepare<[string, string, string, number]>(
     `INSERT INTO limits (tenant_id, key_id, name, value) VALUES (?, ?, ?, ?)
      ON CONFLICT (tenant_id, key_id, name) DO UPDATE SET value = excluded.value`,
   );
-  const remove = db.prepare<[string, string, string]>(
+  const remove = file.prepare<[string, string, string]>(
     'DELETE FROM limits WHERE tenant_id = ? AND key_id = ? AND name = ?',
   );
   const ofService = Object.fromEntries(LIMIT_NAMES.map((name) => [name, config[LIMIT_SETTING[name]]])) as Limits;
 
-  const read = db.transaction(() => {
-    const own = new Map<string, Partial<Record<LimitName, number>>>();
-    for (const { tenant_id, key_id, name, value } of list.all()) {
-      const place = placeOf({ tenantId: tenant_id, keyId: key_id });
-      own.set(place, { ...own.get(place), [name]: value });
-    }
-    return { generation: statements.readGeneration.get()!.generation, own, inForce: new Map<string, Limits>() };
-  });
+  const look = createGenerationLook(file);
+  const read = () =>
+    look.read(() => {
+      const own = new Map<string, Partial<Record<LimitName, number>>>();
+      for (const { tenant_id, key_id, name, value } of list.all()) {
+        const place = placeOf({ tenantId: tenant_id, keyId: key_id });
+        own.set(place, { ...own.get(place), [name]: value });
+      }
+      return { own, inForce: new Map<string, Limits>() };
+    });
   let known = read();
-  let lookedAt = performance.now();
-
-  const current = () => {
-    if (performance.now() - lookedAt < GENERATION_LOOK_MS) return known;
-    lookedAt = performance.now();
-    if (statements.readGeneration.get()!.generation !== known.generation) known = read();
-    return known;
-  };
+  const current = () => (look.hasChanged(GENERATION_LOOK_MS) ? (known = read()) : known);
 
   return {
     inForce(scope) {
       const { own, inForce } = current();
-      // Without any stored limit those of the settings apply to all, and nothing is kept for each key.
-      if (own.size === 0) return ofService;
-      const place = placeOf(scope);
+      // What is kept ready is what has limits of its own, since an admin may ask about any key, also made-up ones.
+      const tenant = placeOf({ tenantId: scope.tenantId });
+      const place = [placeOf(scope), tenant].find((name) => own.has(name));
+      if (place === undefined) return ofService;
       let limits = inForce.get(place);
       if (limits === undefined) {
-        limits = { ...ofService, ...own.get(placeOf({ tenantId: scope.tenantId })), ...own.get(place) };
+        limits = { ...ofService, ...own.get(tenant), ...own.get(place) };
         inForce.set(place, limits);
       }
       return limits;
@@ -69,12 +64,15 @@ export function openLimits(file: ControlFile, config: Config, audit: ServiceAudi
     own: (scope) => current().own.get(placeOf(scope)) ?? {},
     change(scope, changes, by) {
       const { tenantId, keyId = '' } = scope;
-      immediately(file, () => {
+      file.write(() => {
         requireScope(file, scope);
         for (const [name, value] of Object.entries(changes) as [LimitName, number | null | undefined][]) {
           if (value === undefined) continue;
-          if (keyId !== '' && !KEY_LIMITS.has(name)) {
-            throw new EngineError('invalid', `${name}: a key has no such limit, only ${[...KEY_LIMITS].join(', ')}`);
+          if (keyId !== '' && !LIMITS_OF_KEYS.has(name)) {
+            throw new EngineError(
+              'invalid',
+              `${name}: a key has no such limit, only ${[...LIMITS_OF_KEYS].join(', ')}`,
+            );
           }
           if (value === null) remove.run(tenantId, keyId, name);
           else put.run(tenantId, keyId, name, checked(name, value));
@@ -98,9 +96,8 @@ function checked(name: LimitName, value: number): number {
 function requireScope({ statements }: ControlFile, { tenantId, keyId }: LimitScope): void {
   if (statements.findTenant.get(tenantId) === undefined) throw new EngineError('not_found', 'no such tenant');
   if (keyId === undefined || keyId === 'environment') return;
-  const isHere = statements.listKeys
-    .all()
-    .some((key) => key.id === keyId && (JSON.parse(key.tenants) as string[]).includes(tenantId));
+  const key = statements.findKey.get(keyId);
+  const isHere = key !== undefined && (JSON.parse(key.tenants) as string[]).includes(tenantId);
   // The message does not repeat the id, which may be a whole secret, given by mistake.
   if (!isHere) throw new EngineError('not_found', 'no key of this tenant has this id');
 }

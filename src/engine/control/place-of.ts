@@ -4,7 +4,10 @@ import { assert } from '../errors.ts';
 import type { TenantPlace } from '../store/postgres/tenant-database.ts';
 import { tenantOf } from './data-keys.ts';
 
-/** Tells where the tenant lives whose file has, or would have, a path; null for the file. */
+/**
+ * Returns where in the database server the tenant of a file's path lives; null if OM_DATABASE_URL is not set, so that
+ * the tenant lives in that file.
+ */
 export function placeOf({ OM_DATABASE_URL: database, paths }: Config, path: string): TenantPlace | null {
   if (database === undefined) return null;
   const tenant = tenantOf(paths, path);
@@ -12,7 +15,10 @@ export function placeOf({ OM_DATABASE_URL: database, paths }: Config, path: stri
   return { database, tenant };
 }
 
-/** Whether a tenant may hold anything: one that was never used has no file, and gets none by being looked at. */
+/**
+ * Whether a tenant may have any data. A tenant that was never used has no file, and reading must not make one. With
+ * OM_DATABASE_URL it is always true.
+ */
 export function mayHoldRows({ OM_DATABASE_URL: database }: Config, path: string): boolean {
   return database !== undefined || fs.existsSync(path);
 }

@@ -6,7 +6,7 @@ import type { ControlDatabase } from './control-database.ts';
 /** Name of the setting in the control database that holds a tenant's own policy, as text. */
 const SETTING = 'privacy';
 
-/** Returns a tenant's own policy, or that of `OM_PII` if it has none. */
+/** Returns the privacy policy that a tenant has stored, or that of `OM_PII` if it has none. */
 export function readPrivacyPolicy(
   control: Pick<ControlDatabase, 'getSetting'>,
   config: Pick<Config, 'OM_PII'>,
@@ -15,7 +15,7 @@ export function readPrivacyPolicy(
   return parsePolicy(control.getSetting(tenantId, SETTING) ?? config.OM_PII)!;
 }
 
-/** Stores a tenant's own policy in place of an earlier one. Throws EngineError `not_found` for an unknown tenant. */
+/** Stores a tenant's own policy, replacing any earlier one. Throws EngineError `not_found` for an unknown tenant. */
 export function putPrivacyPolicy(
   control: Pick<ControlDatabase, 'putSetting'>,
   tenantId: string,

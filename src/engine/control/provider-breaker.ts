@@ -1,55 +1,68 @@
 /**
- * The breaker of a provider: after `MAX_FAILURES` failures in a row no call starts for a while, and then a single one,
- * the probe. The same row of the file holds a pause that the provider asked for.
+ * The circuit breaker of a provider: after 5 failures in a row no call starts for a while, and then a single one, the
+ * probe. The same row of the file holds a pause that the provider asked for.
  */
 
 import type { BudgetStatements } from './provider-budget-file.ts';
 
-/** The outcome of a call. Only `failed` counts as a failure; `answered` and `limited` show that the provider works. */
+/** How a call ended. Only `failed` counts as a failure; `answered` and `limited` show that the provider works. */
 export type CallOutcome =
   | { readonly kind: 'answered' }
   /** The provider asked for a pause. */
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  /** The provider is down, slow, or replied with nonsense; some servers that are down say for how long. */
+  /**
+   * The provider is down, slow, or sent an invalid reply; some servers that are down say for how long (`retryAfterMs`).
+   */
   | { readonly kind: 'failed'; readonly retryAfterMs?: number | undefined }
-  /** The provider refused the request, which may be the provider's fault or the text's: the next call tells. */
+  /**
+   * The provider refused the request. Whether that is due to the provider or to the text is not known, so it counts
+   * neither as a failure nor as an answer.
+   */
   | { readonly kind: 'refused' }
-  /** The caller gave the call up. */
+  /** The caller aborted the call. */
   | { readonly kind: 'abandoned' };
 
-/** Failures in a row that open the breaker. */
+/** Number of failures in a row that opens the breaker. */
 export const MAX_FAILURES = 5;
 
-/** Time that the breaker stays open at first (ms); each further failure doubles it, up to `MAX_OPEN_MS`. */
+/** Time for which the breaker stays open at first (ms). Each further failure doubles it, up to 30 seconds. */
 const MIN_OPEN_MS = 1_000;
-/** Longest time that the breaker stays open until the next probe (ms), unless the provider asks for more. */
+/** Longest time for which the breaker stays open until the next probe (ms), unless the provider asks for more. */
 const MAX_OPEN_MS = 30_000;
-/** Time after which a probe counts as lost (ms): its process may have died. */
+/** Time after which a probe counts as lost (ms), since its process may have died. */
 const PROBE_MS = 60_000;
 
-/** The breaker's row. Times are Unix ms and lie in the past, so that a clock that was set back is noticed. */
+/**
+ * The breaker's row. Times are Unix ms and should lie in the past; one that does not shows that the clock was set back.
+ */
 interface BreakerRow {
-  /** Failures in a row. */
+  /** Number of failures in a row. */
   readonly failures: number;
-  /** Time the present or latest pause began. */
+  /** Time at which the present or latest pause began. */
   readonly opened_at: number;
-  /** Length of the pause that began at `opened_at` (ms); 0 for none. */
+  /** Length of the pause that began at `opened_at` (ms); 0 if there was none. */
   readonly open_ms: number;
-  /** Time the probe started; 0 while no probe is under way. */
+  /** Time at which the probe started; 0 while no probe is running. */
   readonly probe_at: number;
 }
 
 /** The state of the breaker for a call that wants to start. */
 interface BreakerState {
-  /** True if the provider failed too often: the next call to start is the probe. */
+  /** Whether the provider failed too often: the next call to start is the probe. */
   readonly isOpen: boolean;
-  /** Time for which no call may start (ms), because of the breaker or of a pause that was asked for; else 0 or less. */
+  /**
+   * Time for which no call may start (ms), because of the breaker or of a pause that the provider asked for; 0 or less
+   * if calls may start.
+   */
   readonly pauseMs: number;
-  /** Time for which a probe that is under way holds back all other calls (ms); 0 or less if none does. */
+  /** Time for which a running probe holds back all other calls (ms); 0 or less if none does. */
   readonly probeMs: number;
 }
 
-/** Reads what the breaker says at `now`, in Unix ms. Call it in a write: it corrects times from after `now`. */
+/**
+ * Reads the state of the breaker at `now` (Unix ms). Call it in a write transaction: it sets stored times that lie
+ * after `now` to `now`.
+ */
 export function readBreaker(statements: BudgetStatements, now: number): BreakerState {
   // Times from before the clock was set back count as now.
   statements.rebaseBreaker.run({ now });
@@ -62,14 +75,15 @@ export function readBreaker(statements: BudgetStatements, now: number): BreakerS
   };
 }
 
-/** True after `MAX_FAILURES` failures in a row, until a call is answered or the provider asks for a pause. */
+/** Whether there were at least 5 failures in a row since a call was last answered or limited. */
 export function isBreakerOpen(statements: BudgetStatements): boolean {
   return readRow(statements).failures >= MAX_FAILURES;
 }
 
 /**
- * Stores what the end of a call means. An answer of any call closes the breaker. While it is open, only the probe's
- * failure counts: other calls began before it opened. A refused or abandoned probe lets another call be the probe.
+ * Updates the breaker after a call has ended. It is closed by any call that is answered, or that the provider tells to
+ * wait. While it is open, only the probe's failure counts, since other calls began before it opened. A probe that was
+ * refused or abandoned lets another call be the probe.
  */
 export function noteOutcome(
   statements: BudgetStatements,

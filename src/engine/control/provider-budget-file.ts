@@ -1,21 +1,22 @@
 /**
- * The file in which all processes of a data folder count what a provider is asked. Its tables:
+ * The file in which all processes of a data folder count the calls of a provider. Its tables:
  *
- * - `slots`: calls and tokens of the last minute, by slot of time
+ * - `slots`: calls and tokens of the last minute, in slots of 100 ms
  * - `breaker`: one row with failures in a row and the present pause
- * - `started`: one row with the time the last call started
- * - `flights`: calls under way
- * - `told`: limits that the provider's replies told of
+ * - `started`: one row with the time at which the last call started
+ * - `flights`: calls that are running
+ * - `told`: limits that the provider's replies stated
  */
 
-import { type CounterFile, openCounterFile, type Prepared } from './counter-file.ts';
+import { openCounterFile } from './counter-file.ts';
+import type { CounterFile, CounterPlace, Prepared } from './counters.ts';
 
 /** The prepared statements of the file by name. They are valid only inside the `write` or `note` that passes them. */
 export type BudgetStatements = Prepared<keyof typeof STATEMENTS>;
 
 /** Opens the file of a provider's budget, and makes it if it is absent. Throws what `CounterFile.write` does. */
-export function openBudgetFile(file: string): CounterFile<keyof typeof STATEMENTS> {
-  return openCounterFile(file, { schema: SCHEMA, statements: STATEMENTS });
+export function openBudgetFile(place: CounterPlace): CounterFile<keyof typeof STATEMENTS> {
+  return openCounterFile(place, { schema: SCHEMA, statements: STATEMENTS });
 }
 
 const SCHEMA = `CREATE TABLE IF NOT EXISTS slots (
@@ -53,15 +54,17 @@ const STATEMENTS = {
   told: 'SELECT kind, remaining, reserve, at + reset_ms AS reset_at FROM told WHERE at + reset_ms > :now',
   rebaseTold: 'UPDATE told SET at = :now WHERE at > :now',
   spend: 'UPDATE told SET remaining = remaining - :cost WHERE kind = :kind',
-  setTold: `INSERT INTO told VALUES (:kind, :remaining, :reserve, :now, :resetMs) ON CONFLICT (kind) DO UPDATE
+  setTold: `INSERT INTO told (kind, remaining, reserve, at, reset_ms)
+       VALUES (:kind, :remaining, :reserve, :now, :resetMs) ON CONFLICT (kind) DO UPDATE
        SET remaining = excluded.remaining, reserve = excluded.reserve, at = excluded.at, reset_ms = excluded.reset_ms
        WHERE excluded.remaining < remaining OR at + reset_ms <= excluded.at`,
-  rebaseSlots: `INSERT INTO slots SELECT :slot, sum(requests), sum(tokens) FROM slots WHERE slot > :slot
+  rebaseSlots: `INSERT INTO slots (slot, requests, tokens)
+       SELECT :slot, sum(requests), sum(tokens) FROM slots WHERE slot > :slot
        HAVING count(*) > 0
-       ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens`,
+       ON CONFLICT (slot) DO UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens`,
   forgetSlots: 'DELETE FROM slots WHERE slot <= :last OR slot > :slot',
   totals: 'SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(tokens), 0) AS tokens FROM slots',
   slots: 'SELECT slot, requests, tokens FROM slots ORDER BY slot',
-  count: `INSERT INTO slots VALUES (:slot, 1, :tokens)
-       ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
+  count: `INSERT INTO slots (slot, requests, tokens) VALUES (:slot, 1, :tokens)
+       ON CONFLICT (slot) DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
 } as const;

@@ -1,15 +1,16 @@
 /**
- * Shares what a provider may still be asked among every process and thread of a data folder: requests and tokens a
- * minute, a gap between calls, what its replies say is left, the pause it asked for, and a breaker for when it is down.
+ * Shares the capacity of a provider among every process and thread of a data folder: requests and tokens a minute, a
+ * gap between calls, what its replies say is left, the pause it asked for, and a circuit breaker for when it is down.
  *
- * The state is in a small SQLite file beside the data rather than in Redis: all who share it are on this machine
- * anyway, it works with and without Redis, and a Redis that is flushed does not forget the last minute. A file that is
- * lost or damaged is made anew.
+ * The state is in a small SQLite file beside the data, or with OM_DATABASE_URL in the database, rather than in Redis:
+ * it works with and without Redis, and a Redis that is flushed does not forget the last minute. A file that is lost or
+ * damaged is made anew.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
+import type { CounterPlace } from './counters.ts';
 import { isBreakerOpen, noteOutcome, readBreaker, type CallOutcome } from './provider-breaker.ts';
 import { openBudgetFile, type BudgetStatements } from './provider-budget-file.ts';
 import {
@@ -22,24 +23,22 @@ import {
   type MinuteLimits,
   type PlannedCall,
 } from './provider-limits.ts';
-import { readLimits, type ToldLimits } from './read-limits.ts';
+import { readLimits, type ToldLimits } from './provider-limit-headers.ts';
 
 /** The budget of one provider, which lets calls start within its limits. */
 export interface ProviderBudget {
   /**
    * Resolves when a call of `tokens` tokens (by estimate) may start, and counts it. The caller must end the permit.
-   * @throws EngineError `rate_limited` with `retryAfterMs` while the provider is left alone, so that nobody holds jobs
-   *         meanwhile, and for a caller that does not wait if there is no room; `unavailable` when `signal` aborts and
-   *         after `close`; what `storageError` says
+   * @throws EngineError `rate_limited` with `retryAfterMs` during a pause or while the breaker is open, so that nobody
+   *   holds jobs meanwhile, and, for a caller that does not wait, if there is no room; `unavailable` when `signal`
+   *   aborts and after `close`; SQLite's errors as `storageError` translates them
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
-  /**
-   * Returns the provider's limit of tokens a minute, by its latest reply to this process that says it; undefined until
-   * one does.
-   */
+  /** Returns the limit of tokens a minute in the latest reply to this process that stated one; undefined until then. */
   toldTokensPerMinute(): number | undefined;
   /**
-   * True from `MAX_FAILURES` failures in a row on until a call is answered; false also if the file is locked or closed.
+   * Whether at least 5 calls in a row failed since one was last answered or limited; false also if the file is locked
+   * or closed.
    */
   isBreakerOpen(): boolean;
   close(): void;
@@ -47,63 +46,68 @@ export interface ProviderBudget {
 
 interface AcquireOptions {
   /**
-   * True if the caller waits for room in the minute, and for a probe of the breaker. A query does not wait, since it
-   * can go on with words alone. Every caller waits for the gap between calls.
+   * Whether the caller waits for room in the minute, and for a probe of the breaker. A query does not wait, since it
+   * can be answered from words alone. Every caller waits for the gap between calls.
    */
   readonly patient: boolean;
-  /** True if there is another provider to ask, so that the caller does not wait here for a probe of the breaker. */
+  /**
+   * Whether there is another provider to call, so that the caller does not wait here for a probe of the breaker; false
+   * by default.
+   */
   readonly hasOther?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Permission for one call. */
 export interface ProviderPermit {
-  /** Takes the limits in the headers of a reply, which `end` stores; of several replies the last one counts. */
+  /** Reads the limits in the headers of a reply, which `end` stores. Of several replies the last one counts. */
   heard(headers: Headers): void;
-  /** Reports how the call ended. Must be called once for every permit. A full disk or a locked file throws nothing. */
+  /**
+   * Reports how the call ended. It must be called once for every permit. It throws nothing if the disk is full or the
+   * file is locked; the report is then lost.
+   */
   end(outcome: CallOutcome): void;
 }
 
 /**
- * The reason why a call had to wait or was put off: `budget`, the limits of the settings for a minute; `gap`, the least
- * time between two calls; `told`, what replies say is left; `pause`, a Retry-After of the provider; `breaker`, failures
- * in a row.
+ * Why a call had to wait or was put off: `budget`, the limits a minute of the settings; `gap`, the least time between
+ * two calls; `told`, what replies say is left; `pause`, a Retry-After of the provider; `breaker`, failures in a row.
  */
 export type WaitReason = 'budget' | 'gap' | 'told' | 'pause' | 'breaker';
 
 export interface BudgetOptions extends MinuteLimits {
-  /** Path of the SQLite file. */
-  readonly file: string;
+  /** Where the calls are counted; every process that is to share the budget gives the same place. */
+  readonly file: CounterPlace;
   /** The name of the provider in error messages; 'embedding provider' by default. */
   readonly role?: string | undefined;
   /** Least time between the starts of two calls (ms); 0 by default. */
   readonly gapMs?: number | undefined;
   readonly clock: Clock;
   /**
-   * Called for each call that was held back, with the latest reason. `ms` is the time it waited until it started or was
-   * aborted; 0 if it failed with `rate_limited`, even after a wait.
+   * Called for each call that was held back, with the latest reason. `ms` is the time that it waited until it started
+   * or was aborted; 0 if it failed with `rate_limited`, even after a wait.
    */
   readonly onHeldBack?: ((reason: WaitReason, ms: number) => void) | undefined;
 }
 
-/** Longest sleep before a waiting call asks again (ms): other calls may give room sooner. */
+/** Longest sleep before a waiting call checks again (ms), since other calls may make room sooner. */
 const MAX_WAIT_MS = 250;
 
 interface Go {
   readonly kind: 'go';
   readonly isProbe: boolean;
-  /** The call's row among the calls under way. */
+  /** Number of the call's row in the table `flights`, which lists the running calls. */
   readonly flight: number;
 }
 
 type Verdict =
   | Go
-  /** The call may start soon enough to wait for it in place. */
+  /** The call may start after `ms`, soon enough for a patient caller to wait. */
   | { readonly kind: 'wait'; readonly reason: WaitReason; readonly ms: number }
-  /** The call fails with `rate_limited`. */
+  /** The call fails with `rate_limited`; it may be tried again after `ms`. */
   | { readonly kind: 'put_off'; readonly reason: WaitReason; readonly ms: number };
 
-/** Opens the budget, and makes its file if it is absent. Throws what `storageError` says. */
+/** Opens the budget, and makes its file if it is absent. Throws SQLite's errors as `storageError` translates them. */
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   const { clock, onHeldBack, role = 'embedding provider' } = options;
   const shared = openBudgetFile(options.file);
@@ -175,7 +179,7 @@ function isWorthWaiting(
   return patient && !(hasOther && reason === 'breaker');
 }
 
-/** Decides whether a call may start, and counts it if so. Call it in a write. */
+/** Decides whether a call may start, and counts it if so. Call it in a write transaction. */
 function judge(
   statements: BudgetStatements,
   limits: MinuteLimits & Pick<BudgetOptions, 'gapMs'>,
@@ -196,7 +200,10 @@ function judge(
   return { kind: 'go', isProbe: isOpen, flight: start(statements, call) };
 }
 
-/** Notes that a call starts. Returns its number while it is under way. */
+/**
+ * Records that a call starts. Returns the number of its row in `flights`. Rows of calls that began more than a minute
+ * ago are removed.
+ */
 function start(statements: BudgetStatements, { tokens, now }: PlannedCall): number {
   statements.setStarted.run({ now });
   spendTold(statements, tokens);

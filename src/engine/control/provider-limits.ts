@@ -4,17 +4,18 @@
  */
 
 import type { BudgetStatements } from './provider-budget-file.ts';
-import type { ToldLimit, ToldLimits } from './read-limits.ts';
+import type { ToldLimit, ToldLimits } from './provider-limit-headers.ts';
 
 /**
- * Length of a provider's minute (ms), with a second to spare: calls do not all take the same time to reach the
- * provider, who counts them when they arrive.
+ * Length of a provider's minute (ms), with a second of margin: calls do not all take the same time to reach the
+ * provider, which counts them when they arrive.
  */
 export const WINDOW_MS = 61_000;
-/** Calls are counted by slots of this length (ms), which bounds the rows kept of a minute. */
+/** Calls are counted in time slots of this length (ms), which bounds the number of rows for a minute. */
 const SLOT_MS = 100;
 /**
- * Share of a minute that is reserved for queries, which do not wait: an import that uses all there is would blind them.
+ * Share of a minute's limit that is reserved for queries, which do not wait: an import that uses all of it would leave
+ * queries without vectors.
  */
 const QUERY_SHARE = 0.02;
 
@@ -41,8 +42,8 @@ const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
 ];
 
 /**
- * Returns the time (ms) until every limit that the provider told of, and of which too little is left for this call, has
- * begun anew; 0 if there is none. Only queries may use the share that is reserved for them. Call it in a write.
+ * Returns the time (ms) until every stated limit that has too little left for this call begins anew; 0 if none has.
+ * Only queries may use the share that is reserved for them. Call it in a write transaction.
  */
 export function untilTold(statements: BudgetStatements, { tokens, patient, now }: PlannedCall): number {
   statements.rebaseTold.run({ now });
@@ -52,16 +53,16 @@ export function untilTold(statements: BudgetStatements, { tokens, patient, now }
   return Math.max(0, ...short.map((row) => row.reset_at - now));
 }
 
-/** Subtracts a call that starts from the limits that the provider told of. */
+/** Subtracts the cost of a starting call, one request and its tokens, from what the provider last said is left. */
 export function spendTold(statements: BudgetStatements, tokens: number): void {
   for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
 }
 
 /**
- * Stores what a reply says is left, less the calls under way, which the provider may not have counted yet. Until the
- * limit begins anew, a value replaces the stored one only if it is lower: replies overtake each other. A reset more
- * than a minute away is believed only of a reply that refuses the call: any other reply contradicts it, and some
- * servers always say so.
+ * Stores what a reply says is left, less the cost of the running calls, which the provider may not have counted yet.
+ * Until the limit begins anew, a value replaces the stored one only if it is lower, because replies overtake each
+ * other. A reset more than a minute away is believed only of a reply that refuses the call: any other reply contradicts
+ * it, and some servers always say so.
  */
 export function noteTold(
   statements: BudgetStatements,
@@ -78,7 +79,10 @@ export function noteTold(
   }
 }
 
-/** Returns the time until `gapMs` have passed since the last call started (ms); 0 if they have. Call it in a write. */
+/**
+ * Returns the time until `gapMs` have passed since the last call started (ms); 0 if they have. Call it in a write
+ * transaction.
+ */
 export function untilGap(statements: BudgetStatements, gapMs: number, now: number): number {
   if (gapMs === 0) return 0;
   statements.rebaseStarted.run({ now });
@@ -87,8 +91,8 @@ export function untilGap(statements: BudgetStatements, gapMs: number, now: numbe
 
 /**
  * Counts the call if the last minute has room for it. A call larger than the whole budget passes once nothing else is
- * counted. Call it in a write.
- * @returns time until enough calls have left the minute (ms); 0 if the call was counted and may start
+ * counted. Without configured limits nothing is counted. Call it in a write transaction.
+ * @returns time until enough calls have left the minute (ms); 0 if the call may start
  */
 export function untilRoom(
   statements: BudgetStatements,
@@ -116,7 +120,7 @@ export function untilRoom(
   return Math.max(0, waitMs);
 }
 
-/** Calls and their tokens, added up. */
+/** Numbers of calls and of their tokens, added up. */
 interface Counted {
   readonly requests: number;
   readonly tokens: number;
@@ -127,7 +131,10 @@ function limitFor(perMinute: number, patient: boolean): number {
   return patient ? perMinute - reserveOf(perMinute) : perMinute;
 }
 
-/** Returns the part of a limit that is reserved for queries: at least 1, unless that leaves nothing for documents. */
+/**
+ * Returns the part of a limit that is reserved for queries: 2 %, at least 1; 0 of a limit of 0 or 1, to leave something
+ * for documents.
+ */
 function reserveOf(perMinute: number): number {
   return perMinute < 2 ? 0 : Math.max(1, Math.floor(perMinute * QUERY_SHARE));
 }

@@ -1,32 +1,34 @@
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { openCounterFile } from './counter-file.ts';
+import type { CounterPlace } from './counters.ts';
 import { FILL_MS, takeFrom, type Verdict } from './token-bucket.ts';
 
-/** What a key spends: requests that query or add, items of batches, bytes of uploads. */
+/** The limits of a key that have a bucket each: requests that query or add, items of batches, bytes of uploads. */
 export type RateClass = 'queries' | 'adds' | 'batch_items' | 'upload_bytes';
 
-/** What a tenant spends in the workers: time of parsers (ms), and fetches of pages. */
+/** The limits of a tenant in the workers that have a bucket each: time of parsers (ms), and fetches of pages. */
 type WorkerRateClass = 'parse_ms' | 'fetches';
 
-/** A bucket: what is spent, and by whom. */
+/** Names a token bucket: the key or tenant that spends from it, and what is spent. */
 interface Bucket {
-  /** Name of the key or tenant. */
+  /** Id of the key or tenant. */
   readonly key: string;
   readonly kind: RateClass | WorkerRateClass;
 }
 
-/** The buckets of all keys and tenants, which all processes of a data folder share. */
+/** The buckets of all keys and tenants, which all processes of a data folder, or all nodes of a database, share. */
 export interface RateLimits {
   /**
-   * Takes `cost` tokens from the bucket of a key. If the file cannot be written, the request is allowed: limits protect
-   * the service and must not be what stops it. `mustFit` false takes the tokens in any case.
+   * Takes `cost` tokens from a bucket of `perMinute` tokens, and says whether the request is allowed; a refused one
+   * takes nothing. With `mustFit` false it is always allowed, and the bucket may go into debt. If the file cannot be
+   * written, the request is allowed: limits protect the service and must not be what stops it.
    */
   take(
     bucket: Bucket,
     request: { readonly cost: number; readonly perMinute: number; readonly mustFit: boolean },
   ): Verdict;
-  /** Says what `take` would say to a request that must fit, and takes nothing. */
+  /** Returns the verdict that `take` would give with `mustFit`, and takes nothing. */
   peek(bucket: Bucket, request: { readonly cost: number; readonly perMinute: number }): Verdict;
   close(): void;
 }
@@ -40,17 +42,17 @@ const TABLES = {
     ) STRICT, WITHOUT ROWID;`,
   statements: {
     read: 'SELECT full_at FROM buckets WHERE key = :key AND kind = :kind',
-    write: `INSERT INTO buckets VALUES (:key, :kind, :fullAt)
+    write: `INSERT INTO buckets (key, kind, full_at) VALUES (:key, :kind, :fullAt)
        ON CONFLICT (key, kind) DO UPDATE SET full_at = excluded.full_at`,
     forget: 'DELETE FROM buckets WHERE full_at < :now',
   },
 } as const;
 
-/** Makes the rate limits. Their small SQLite file is opened, and made if absent, when the first limit applies. */
-export function openRateLimits(file: string, clock: Clock): RateLimits {
+/** Makes the rate limits. Their counters are opened, and made if absent, when the first limit applies. */
+export function openRateLimits(place: CounterPlace, clock: Clock): RateLimits {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   let taken = 0;
-  /** Asks a bucket; the file keeps the answer where `keeps` is true. */
+  /** Returns the verdict of a bucket on a request. The tokens are taken only if it is allowed and `keeps` is true. */
   const ask = (
     { key, kind }: Bucket,
     request: { cost: number; perMinute: number; mustFit: boolean },
@@ -58,14 +60,14 @@ export function openRateLimits(file: string, clock: Clock): RateLimits {
   ): Verdict => {
     const now = clock.now();
     try {
-      shared ??= openCounterFile(file, TABLES);
+      shared ??= openCounterFile(place, TABLES);
       return shared.write(({ read, write, forget }) => {
         if (taken++ % SWEEP_EVERY === 0) forget.run({ now });
         const row = read.get({ key, kind }) as { full_at: number } | undefined;
         const verdict = takeFrom(row?.full_at, { ...request, now });
         if (verdict.isAllowed && keeps) write.run({ key, kind, fullAt: verdict.fullAt });
         return verdict;
-      });
+      }, `${kind} ${key}`);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       return { isAllowed: true, fullAt: now, remaining: request.perMinute, resetMs: FILL_MS, retryAfterMs: 0 };

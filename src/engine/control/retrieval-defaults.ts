@@ -10,7 +10,10 @@ export function readRetrievalDefaults(control: ControlDatabase, tenantId: string
   return stored === undefined ? {} : (JSON.parse(stored) as RetrievalOptions);
 }
 
-/** Returns the defaults of the tenant whose file is at a path; empty if it has none. */
+/**
+ * Returns the query defaults of the tenant whose file is at a path; empty if it has none, or if no tenant has this
+ * path.
+ */
 export function readRetrievalDefaultsOf(control: ControlDatabase, path: string): RetrievalOptions {
   const tenant = control.listTenants().find(({ id }) => control.findTenantPath(id) === path);
   return tenant === undefined ? {} : readRetrievalDefaults(control, tenant.id);

@@ -1,17 +1,17 @@
 import type { AuditDetail, AuditFilter, AuditRecord, AuditVerdict } from '../types.ts';
 
-/** The log of what was done with tenants, keys, limits and backups, and of sign-ins by tokens, for all tenants. */
+/** The audit log of the whole service: actions on tenants, keys, limits and backups, and sign-ins by tokens. */
 export interface ServiceAudit {
   /**
-   * Appends a record, unless `OM_AUDIT` is `off`, and removes records older than `OM_AUDIT_DAYS`. Within a transaction
-   * of the control database it is a part of that.
+   * Appends a record, unless `OM_AUDIT` is `off`, and removes at most 100 records older than `OM_AUDIT_DAYS`. Inside a
+   * transaction of the control database, the record is stored only if that transaction commits.
    * @param detail ids, names of things and counts; never a secret or a user's name
-   * @param keyId who asked for it, as in the log of a tenant; by default a command on this machine
+   * @param keyId id of the key of the caller; by default `cli`, a command on this machine
    */
   append(action: string, detail: AuditDetail, keyId?: string): void;
-  /** Lists records as `Tenant.listAudit` does. */
+  /** Lists the records that match a filter, newest first. */
   list(filter: AuditFilter): AuditRecord[];
-  /** Checks the chain of hashes. */
+  /** Verifies the chain of hashes over all records, which shows whether a record was changed or removed. */
   verify(): AuditVerdict;
   /** Iterates over all records, the oldest first. */
   all(): Iterable<AuditRecord>;

@@ -2,45 +2,47 @@ import { randomUUID } from 'node:crypto';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { openCounterFile } from './counter-file.ts';
+import type { CounterPlace } from './counters.ts';
 
-/** Interval at which a process says that its streams are still open (ms). */
+/** Interval at which a process refreshes its counts of open streams in the file (ms). */
 const TELL_EVERY_MS = 10_000;
-/** Time without word after which the streams of a process count as closed (ms): it was killed. */
+/** Time without a refresh after which the streams of a process count as closed (ms), because it was killed. */
 const SILENT_MS = 30_000;
 
-/** The event streams that tenants keep open, counted over all processes of a data folder. */
+/** The event streams of tenants that are open, counted over all processes of a data folder, or nodes of a database. */
 export interface StreamShares {
   /**
-   * Takes a stream of a tenant's share.
-   * @param share most streams of the tenant; 0 for any number
-   * @returns a function that gives it back; undefined if the share is taken
+   * Counts one more open stream of a tenant.
+   * @param share greatest number of open streams of the tenant; 0 for no limit
+   * @returns a function that counts the stream as closed; undefined if the tenant has `share` streams open already
    */
   take(tenantId: string, share: number): (() => void) | undefined;
   close(): void;
 }
 
 const TABLES = {
-  schema: `CREATE TABLE IF NOT EXISTS open_streams (
-      process TEXT NOT NULL, tenant TEXT NOT NULL, streams INTEGER NOT NULL, told_at REAL NOT NULL,
-      PRIMARY KEY (process, tenant)
+  schema: `CREATE TABLE IF NOT EXISTS stream_counts (
+      process TEXT NOT NULL, tenant_id TEXT NOT NULL, streams INTEGER NOT NULL, told_at REAL NOT NULL,
+      PRIMARY KEY (process, tenant_id)
     ) STRICT, WITHOUT ROWID;`,
   statements: {
-    others: `SELECT coalesce(sum(streams), 0) AS streams FROM open_streams
-       WHERE tenant = :tenant AND process <> :process AND abs(:now - told_at) < ${SILENT_MS}`,
-    tell: `INSERT INTO open_streams VALUES (:process, :tenant, :streams, :now)
-       ON CONFLICT (process, tenant) DO UPDATE SET streams = excluded.streams, told_at = excluded.told_at`,
-    forget: `DELETE FROM open_streams WHERE streams = 0 OR abs(:now - told_at) >= ${SILENT_MS}`,
+    others: `SELECT coalesce(sum(streams), 0) AS streams FROM stream_counts
+       WHERE tenant_id = :tenant AND process <> :process AND abs(:now - told_at) < ${SILENT_MS}`,
+    tell: `INSERT INTO stream_counts (process, tenant_id, streams, told_at)
+       VALUES (:process, :tenant, :streams, :now)
+       ON CONFLICT (process, tenant_id) DO UPDATE SET streams = excluded.streams, told_at = excluded.told_at`,
+    forget: `DELETE FROM stream_counts WHERE streams = 0 OR abs(:now - told_at) >= ${SILENT_MS}`,
   },
 } as const;
 
 /**
- * Opens the counts. Their small file is made when the first share applies. While it cannot be written, each process
- * counts its own streams alone.
+ * Opens the counts. Their small file is made when the first limit applies. While it cannot be written, each process
+ * counts only its own streams.
  */
-export function openStreamShares(file: string, clock: Clock): StreamShares {
+export function openStreamShares(place: CounterPlace, clock: Clock): StreamShares {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   const id = randomUUID();
-  /** Streams of this process by tenant, those of tenants without a share included. */
+  /** Number of open streams of this process by tenant, those of tenants without a limit included. */
   const own = new Map<string, number>();
   let telling: NodeJS.Timeout | undefined;
 
@@ -58,9 +60,12 @@ export function openStreamShares(file: string, clock: Clock): StreamShares {
     });
   const leave = (tenant: string) => tell([[tenant, change(tenant, -1)]]);
 
-  /** Counts a stream in the file unless the share is taken. Throws what `CounterFile.write` does. */
+  /**
+   * Counts a stream in the file and returns true, unless `share` streams are open. Throws what `CounterFile.write`
+   * throws.
+   */
   const enter = (tenant: string, share: number): boolean => {
-    shared ??= openCounterFile(file, TABLES);
+    shared ??= openCounterFile(place, TABLES);
     telling ??= setInterval(() => tell(own), TELL_EVERY_MS).unref();
     return shared.write((statements) => {
       const now = clock.now();

@@ -1,23 +1,23 @@
 /**
- * A token bucket by the generic cell rate algorithm (GCRA): one number, the time at which the bucket will be full
- * again, says everything, so that a bucket is one value in a file. ITU-T I.371, appendix; the module is pure.
+ * A token bucket by the generic cell rate algorithm (GCRA). Its whole state is one number, the time at which the bucket
+ * will be full again. ITU-T I.371, appendix. The module is pure.
  */
 
 /** Time in which an empty bucket fills (ms): rates are per minute, and a whole minute's worth may come at once. */
 export const FILL_MS = 60_000;
 /**
- * Longest debt of a bucket (ms). It bounds what one huge request costs its key, and what a clock that was set back can
- * do.
+ * Longest time that a bucket may need until it is full (ms). It bounds what one huge request costs its key, and the
+ * effect of a clock that was set back.
  */
 const MAX_DEBT_MS = 3_600_000;
 
-/** Time by which a wait that was told may fall short through rounding of doubles (ms). */
+/** Time by which a stated wait may fall short through rounding of doubles (ms). */
 const ROUNDING_MS = 0.01;
 
 /** What a bucket says about a request. */
 export interface Verdict {
   readonly isAllowed: boolean;
-  /** Time at which the bucket will be full (Unix ms), to be kept. */
+  /** Time at which the bucket will be full (Unix ms), to be passed to the next call. */
   readonly fullAt: number;
   /** Tokens that are left. */
   readonly remaining: number;
@@ -29,8 +29,8 @@ export interface Verdict {
 
 /**
  * Takes tokens out of a bucket. A request that costs more than a whole bucket is allowed once the bucket is full, and
- * leaves a debt behind; otherwise it could never run.
- * @param fullAt time at which the bucket will be full (Unix ms), as the last verdict said; undefined for a full bucket
+ * leaves the bucket in debt; otherwise it could never run. A refused request takes nothing.
+ * @param fullAt time at which the bucket will be full (Unix ms), from the last verdict; undefined for a full bucket
  * @param request.cost tokens, 0 or more
  * @param request.perMinute tokens of a full bucket, 1 or more
  * @param request.mustFit false takes the tokens in any case, for costs that are known only afterwards

@@ -1,9 +1,9 @@
-/** How the master key wraps data keys, and the keys that follow from it. */
+/** Wraps data keys by the master key, and derives keys from other keys. */
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Cipher, FileKey } from '../file-keys.ts';
 
-/** Length of a key, bytes. */
+/** Length of a key in bytes. */
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -14,26 +14,29 @@ export function deriveKey(key: Uint8Array, purpose: string): Uint8Array {
 }
 
 /**
- * Returns what names a master key without telling it: 16 hex digits, derived from the key, that two different keys do
- * not share.
+ * Returns a name for a master key that does not reveal the key: 16 hexadecimal digits derived from it, in practice
+ * different for different keys.
  */
 export function fingerprintOf(masterKey: Uint8Array): string {
   return Buffer.from(deriveKey(masterKey, 'fingerprint')).toString('hex').slice(0, 16);
 }
 
-/** Makes a random data key. */
+/** Makes a random data key of 32 bytes. */
 export function newDataKey(cipher: Cipher): FileKey {
   return { cipher, bytes: Uint8Array.from(randomBytes(KEY_BYTES)) };
 }
 
-/** Wraps a data key by AES-256-GCM: nonce, encrypted key, tag. It can be unwrapped only for the same owner. */
+/**
+ * Wraps a data key by AES-256-GCM. Returns nonce, encrypted key and tag, concatenated. It can be unwrapped only with
+ * the same master key and for the same owner.
+ */
 export function wrapKey(masterKey: Uint8Array, owner: string, { bytes }: FileKey): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', deriveKey(masterKey, 'wrapping'), nonce).setAAD(Buffer.from(owner));
   return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Unwraps a data key; undefined if the master key is another one, or the wrapped key was changed. */
+/** Unwraps a data key. Returns undefined if another master key or owner wrapped it, or if it was changed. */
 export function unwrapKey(masterKey: Uint8Array, owner: string, wrapped: Uint8Array): Uint8Array | undefined {
   if (wrapped.length !== NONCE_BYTES + KEY_BYTES + TAG_BYTES) return undefined;
   const cipher = createDecipheriv('aes-256-gcm', deriveKey(masterKey, 'wrapping'), wrapped.subarray(0, NONCE_BYTES))

@@ -12,12 +12,12 @@ export interface DispatcherOptions {
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
   /**
-   * True beside the writer of an API, which marks rows in commits that it makes anyway: this dispatcher always fills
-   * the queues. False for a dispatcher that fills them only while there is no leader, since each that fills them is one
-   * more that wants the write lock.
+   * Whether this dispatcher always fills the queues: true beside an API's writer, which can mark rows in commits that
+   * it makes anyway. False for a dispatcher that fills them only while no other one leads, since each further one that
+   * marks rows competes for the write lock.
    */
   readonly leads: boolean;
-  /** Finds the id of the tenant that a file belongs to, as hints name files; undefined for a file of no tenant. */
+  /** Finds the id of the tenant that a file belongs to, since hints name files; undefined for a path of no tenant. */
   readonly tenantOf: (path: string) => string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface DispatcherOptions {
 export interface DispatchParts extends DispatcherOptions {
   readonly guard: LedgerGuard;
   readonly lanes: readonly Lane[];
-  /** Notes that the tenant with this id may have rows to hand out, at any step. */
+  /** Records that the tenant with this id may have rows to hand out, at any step. */
   readonly hint: (tenant: string) => void;
   /** Aborts when the dispatcher closes. */
   readonly signal: AbortSignal;

@@ -3,29 +3,28 @@ import type { QueuedStep } from '../jobs.ts';
 import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
 
-/**
- * The queues as a dispatcher sees them. Every call may fail or be slow, and is bounded in time by whoever implements
- * it.
- */
+/** The queues as a dispatcher uses them. Every call may fail or be slow; the implementation bounds its time. */
 export interface StepQueues {
-  /** Counts the jobs of a step's queue that nobody has picked up yet. */
+  /** Counts the jobs of a step's queue that no worker has picked up yet. */
   waiting(step: QueuedStep): Promise<WaitingJobs>;
   /** Adds jobs to a step's queue. A job with a name that the queue still knows is ignored. */
   add(step: QueuedStep, jobs: readonly QueuedJob[]): Promise<void>;
-  /** True once after the queues lost what they knew: whoever hears it hands everything out again. */
+  /** Returns true once after the queues lost their data. The caller then hands out all rows again. */
   haveForgotten(): Promise<boolean>;
-  /** Says that this dispatcher fills the queues, to be repeated every second. */
+  /**
+   * Records that this dispatcher leads, which means that it fills the queues. Repeat the call at least every second.
+   */
   lead(): Promise<void>;
-  /** True while a dispatcher says that it fills the queues. */
+  /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
-  /** False once no worker has kept the schedules for a minute. */
+  /** Whether a worker has kept the schedules within the last minute. */
   areMaintained(): Promise<boolean>;
-  /** True while the connection to the queues is up. */
+  /** Whether the connection to the queues is up. */
   isUp(): boolean;
   close(): Promise<void>;
 }
 
-/** Numbers of a queue's jobs that nobody has picked up yet. */
+/** Numbers of jobs in a queue that no worker has picked up yet. */
 export interface WaitingJobs {
   readonly interactive: number;
   readonly bulk: number;
@@ -33,11 +32,11 @@ export interface WaitingJobs {
 
 /** A job of a queue, which names rows of one tenant's ledger. */
 export interface QueuedJob {
-  /** Name of the handout, by which a queue recognises a job that it was given twice: see `Handout.name`. */
+  /** Name of the handout (`Handout.name`), by which a queue recognises a job that it was given twice. */
   readonly name: string;
-  /** True for rows of bulk adds, which interactive jobs pass. */
+  /** Whether the rows belong to bulk adds; workers pick up interactive jobs before them. */
   readonly bulk: boolean;
-  /** The rows of the ledger and their tenant, as the queue carries them. */
+  /** The tenant and the rows of its ledger, as the queue carries them. */
   readonly payload: StepPayload;
   /**
    * W3C trace contexts of the job's rows. They do not go into the queue: a worker reads them from the ledger.
@@ -46,32 +45,41 @@ export interface QueuedJob {
 }
 
 /**
- * The tenants' ledgers as a dispatcher sees them: over the writer thread in the API, on connections of its own in a
- * worker. Tenants are named by their ids.
+ * The tenants' ledgers as a dispatcher uses them: through the writer thread in the API, on connections of its own in a
+ * worker. Tenants are given by their ids.
  */
 export interface DispatchLedger {
-  /** Looks at the tenants that may have work, a bounded number of files in each call. */
+  /** Reads the ledgers of the tenants that may have work, a bounded number of files in each call. */
   look(): Promise<LedgerLook>;
-  /** Lists the tenants with rows that have not ended, however many files that takes to look at. */
+  /** Lists the tenants with jobs that have not ended, however many files must be read. */
   listUnfinished(): Promise<readonly string[]>;
   /**
-   * Marks due rows and returns them: undefined if there are none, `too_few` if they make no full handout and `partial`
-   * is false.
+   * Marks some due rows as handed out and returns them; undefined if there are none; `too_few` if they make no full
+   * handout and `partial` is false.
    */
   take(tenant: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
-  /** Removes the marks of rows that a queue did not take, so that they can be handed out again at once. */
+  /** Removes the marks of rows that a queue did not accept, so that they can be handed out again at once. */
   giveBack(tenant: string, jobNos: readonly number[]): Promise<void>;
-  /** Removes all marks of a tenant's rows. @returns how many rows had one */
+  /**
+   * Removes all marks of a tenant's rows.
+   * @returns how many rows had one
+   */
   forget(tenant: string): Promise<number>;
-  /** Takes back the jobs of workers that fell silent. @returns how many are queued again, and how many are dead now */
+  /**
+   * Takes back the jobs of workers whose leases ran out.
+   * @returns how many are queued again, and how many are dead now
+   */
   recover(tenant: string): Promise<Recovery>;
   close(): void;
 }
 
 interface LedgerLook {
-  /** The ledgers that were looked at; those without any work since the last look are left out. */
+  /**
+   * The ledgers that were read. Those that had no work when they were last read and have not changed since are left
+   * out.
+   */
   readonly sights: readonly (LedgerSight & { readonly tenant: string })[];
   readonly failures: readonly { readonly tenant: string; readonly error: unknown }[];
-  /** False if files that changed are left for the next look, which should come soon. */
+  /** False if files that changed are left for the next call, which should come soon. */
   readonly isComplete: boolean;
 }

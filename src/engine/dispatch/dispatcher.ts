@@ -7,19 +7,19 @@ import { createLanes, type Left } from './lanes.ts';
 import { createLedgerGuard } from './ledger-guard.ts';
 import { createLedgerWatch } from './watch-ledgers.ts';
 
-/** Time that a hint waits for more hints (ms), so that jobs carry many ids. */
+/** Time for which a hint waits for further hints (ms), so that one job of a queue carries many rows. */
 const LINGER_MS = 5;
-/** Time between two rounds while a queue is full, or rows gather (ms). */
+/** Time between two rounds while a queue is full, or while rows are collected for a full job (ms). */
 const FULL_PAUSE_MS = 20;
-/** Pause after a failure (ms). Each further failure in a row doubles it, up to `MAX_FAILURE_PAUSE_MS`. */
+/** Pause after a failure (ms). Each further failure in a row doubles it, up to 5 seconds. */
 const FAILURE_PAUSE_MS = 100;
 const MAX_FAILURE_PAUSE_MS = 5_000;
 
 /**
- * Carries ids from the ledgers to the queues, off every request's path: a hint only wakes it. Interactive adds go
- * before bulk ones, tenants take turns, a job each, and the queues hold a bounded window, so that bulk imports starve
- * nobody and Redis stays small. While the queues are down, rows wait where they are. Jobs of workers that fell silent
- * are taken back here, too, whatever queues others take.
+ * Creates a dispatcher, which carries numbers of rows from the tenants' ledgers to the queues. It runs outside of every
+ * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants take turns with one job
+ * each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small. While
+ * the queues are down, rows wait in the ledgers. It also takes back jobs of workers whose leases ran out, at any step.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const { ledger, queues, metrics, tenantOf } = options;
@@ -28,7 +28,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** True if the queues did what they were asked last. */
+  /** Whether the last call of the queues succeeded. */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchRedis(isUp);
@@ -66,7 +66,7 @@ async function keepFilling(parts: DispatchParts, hints: Hints, noteThrough: (now
       if (hints.areAny()) await sleep(LINGER_MS, signal);
     } catch (error) {
       noteThrough(false);
-      // Only a look asks the queues for something even if there is nothing to do.
+      // While there is nothing to hand out, only a look calls the queues and so notices the end of an outage.
       watch.lookSoon();
       metrics.dispatchFailures.inc();
       const { code, message } = serialiseError(error);
@@ -86,7 +86,7 @@ async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
 }
 
-/** Forgets the hints, as another dispatcher, the leader, hands out what they name. */
+/** Drops the hints, since another dispatcher leads and hands out the rows that they name. */
 function standBy({ lanes }: DispatchParts, hints: Hints): Left {
   hints.takeAll();
   for (const { tenants } of lanes) tenants.clear();
@@ -99,7 +99,7 @@ async function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 type Hints = ReturnType<typeof createHints>;
 
-/** Creates the set of tenants that hints name, which wakes the dispatcher. */
+/** Creates the set of tenants that hints name. A new hint wakes the dispatcher. */
 function createHints() {
   const hinted = new Set<string>();
   let wake: () => void = () => {};
@@ -114,7 +114,9 @@ function createHints() {
       hinted.clear();
       return taken;
     },
-    /** Waits for a hint, until `wake` is called, or `ms` at most. */
+    /**
+     * Waits until a hint is added or `wake` is called, for `ms` at most; returns at once if there is a hint already.
+     */
     async wait(ms: number): Promise<void> {
       if (hinted.size > 0) return;
       let timer: NodeJS.Timeout | undefined;

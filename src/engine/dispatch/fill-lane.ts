@@ -8,19 +8,25 @@ import type { QueuedJob } from './dispatch-ports.ts';
 import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
- * Number of waiting jobs from which on no worker is idle, so that rows that came just after a handout can gather for
- * the next.
+ * Number of waiting jobs from which on no worker is idle. A tenant that was served just now then waits for further
+ * rows, to fill a job.
  */
 const GATHER_FROM_JOBS = 2;
-/** Longest time rows gather (ms). A tenant that was not served for longer is served with what it has. */
+/**
+ * Longest time for which rows are collected after their tenant was served (ms). Then the tenant is served with the rows
+ * that it has, however few.
+ */
 const GATHER_MS = 100;
-/** Most jobs handed to a queue in one call, and so most bulk jobs before interactive ones get a turn again. */
+/**
+ * Greatest number of jobs that one call adds to a queue, and so of bulk jobs before interactive ones come next again.
+ */
 const MAX_ADD = 8;
 
 /**
- * Hands out a job of each tenant in turn while the lane's queue has room, at most `MAX_ADD` jobs in one call. A ledger
- * is asked only for what can be handed out.
- * @throws whatever the queue threw; the rows are given back then
+ * Hands out one job of each tenant in turn while the lane's queue has room, at most 8 jobs in one call. Rows are taken
+ * from a ledger only if they can be handed out.
+ * @returns what is left to do
+ * @throws the queue's error, after the rows were given back
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
   const { ledger, queues, guard, signal } = options;

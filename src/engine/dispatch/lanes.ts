@@ -1,23 +1,30 @@
 import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import type { WaitingJobs } from './dispatch-ports.ts';
 
-/** Rows of one kind, interactive or bulk, at one step. */
+/** A lane: the rows of one kind, interactive or bulk, that are due at one step, and the tenants that have such rows. */
 export interface Lane {
   readonly step: QueuedStep;
   readonly bulk: boolean;
-  /** Ids of the tenants that hints named or looks saw with work, and that were not found without work since. */
+  /**
+   * Ids of the tenants that may have rows: a hint named them, or work was seen in their ledger, and no attempt to take
+   * rows has found none since.
+   */
   readonly tenants: Set<string>;
   /**
-   * Id of the tenant that was served last. The next turn begins behind it, or a full queue would always go to the same.
+   * Id of the tenant that was served last; undefined before the first. The next turn begins with the tenant after it;
+   * otherwise a full queue would always serve the same ones.
    */
   servedLast: string | undefined;
-  /** Times at which tenants were served, by id, for those that were served just now (ms, as `performance.now()`). */
+  /**
+   * Times at which tenants were served (ms, as `performance.now()`), by their ids. Times older than 100 ms are removed
+   * at each round.
+   */
   readonly servedAt: Map<string, number>;
 }
 
 /**
- * The rest that a round leaves: `nothing`; `waiting`, rows for which the queue has no room or which gather; `more`, as
- * rows were handed out and others may go at once.
+ * What is left after a round: `nothing`; `waiting`, if rows are collected for a full job or have no room in the queue;
+ * `more`, if rows were handed out and others may be handed out at once.
  */
 export type Left = 'nothing' | 'waiting' | 'more';
 
@@ -28,17 +35,20 @@ export type Left = 'nothing' | 'waiting' | 'more';
 export const BULK_WINDOW_JOBS = 32;
 /**
  * Number of waiting interactive jobs in a queue at which no more of them are added, however many bulk jobs wait. It is
- * small, so that no add waits long behind another tenant's.
+ * small, so that no add waits long for those of another tenant.
  */
 export const INTERACTIVE_WINDOW_JOBS = 8;
 
 /**
- * Number of documents in a queue that nobody has picked up, at which no more of them are added. Each may take a reader
- * half a minute, and a tenant that comes later waits behind them.
+ * Number of documents in a queue that no worker has picked up, at which no more of them are added. A worker may need
+ * half a minute for each, and documents of a tenant that comes later wait for them.
  */
 export const DOCUMENT_WINDOW_JOBS = 4;
 
-/** Creates all lanes, interactive ones first, and of each kind the later steps first: they finish what was begun. */
+/**
+ * Creates all lanes: the interactive ones first, and within each kind those of later steps first, since these finish
+ * work that was begun.
+ */
 export function createLanes(): Lane[] {
   return [false, true].flatMap((bulk) =>
     QUEUED_STEPS.toReversed().map((step) => ({
@@ -51,15 +61,12 @@ export function createLanes(): Lane[] {
   );
 }
 
-/**
- * Counts the waiting jobs of the lane's queue that are picked up before a new one of this lane: interactive jobs pass
- * those of bulk adds.
- */
+/** Counts the waiting jobs of a queue that are picked up before a new job of this lane would be. */
 export function ahead({ bulk }: Lane, waiting: WaitingJobs): number {
   return bulk ? waiting.interactive + waiting.bulk : waiting.interactive;
 }
 
-/** Counts the jobs that may be added to the lane's queue now; 0 or less if it is full. */
+/** Returns the number of jobs that may be added to the lane's queue now; 0 or less if it is full. */
 export function roomFor(lane: Lane, waiting: WaitingJobs): number {
   return windowOf(lane) - ahead(lane, waiting);
 }

@@ -2,16 +2,19 @@ import { serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Logger } from '../ports.ts';
 
-/** Sets ledgers aside that cannot be used, so that a failure of one tenant's ledger holds up no other tenant. */
+/** Keeps a failure of one tenant's ledger from holding up other tenants: it logs the failure and does not throw it. */
 export interface LedgerGuard {
-  /** Does work on a tenant's ledger. @returns undefined if the ledger cannot be used; the next look asks it again */
+  /**
+   * Does work on a tenant's ledger.
+   * @returns the result; undefined if the work failed, which is counted and logged
+   */
   attempt<T>(tenant: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Counts a failure of a tenant's ledger, and logs it unless the attempt before this one failed too. */
   setAside(tenant: string, error: unknown): void;
 }
 
 export function createLedgerGuard({ metrics, logger }: { metrics: Metrics; logger: Logger }): LedgerGuard {
-  /** Tenants whose ledger failed when it was asked for last, so that each failure is said once. */
+  /** Tenants whose ledger failed at the last attempt. Only the first failure is logged, until an attempt succeeds. */
   const unusable = new Set<string>();
   const setAside = (tenant: string, error: unknown) => {
     metrics.dispatchFailures.inc();

@@ -21,11 +21,11 @@ interface LedgerOptions {
   readonly control: ControlDatabase;
   readonly lookout: Lookout;
   readonly clock: Clock;
-  /** True if vectors are computed on this machine: see `Config.embedsHere`. */
+  /** Whether vectors are computed on this machine or not at all: `Config.embedsHere`. */
   readonly embedsHere: boolean;
 }
 
-/** The writes of a dispatcher to a tenant's ledger, whichever way a process writes. */
+/** The writes of a dispatcher to a tenant's ledger, in the API or in a worker. */
 interface LedgerWriter {
   take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   giveBack(path: string, jobNos: readonly number[]): Promise<void>;
@@ -64,8 +64,8 @@ export function ledgerOverStores({
 }
 
 /**
- * Creates the ledger of a dispatcher. It looks before it takes or forgets rows, since rows that are not there need no
- * write lock.
+ * Creates the ledger of a dispatcher. It reads before it takes or forgets rows, since finding no rows then needs no
+ * write lock. A tenant that was erased has no rows.
  */
 function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
@@ -116,8 +116,8 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
 }
 
 /**
- * Creates a function that finds the id of the tenant whose file has a path, also of one that was erased since. It
- * returns undefined for a file of no tenant.
+ * Creates a function that finds the id of the tenant whose file has a path. It still finds a tenant that was erased
+ * after it was first found; it returns undefined for a path of no tenant.
  */
 export function createTenantFinder(control: ControlDatabase): (path: string) => string | undefined {
   const tenants = new Map<string, string>();

@@ -7,65 +7,79 @@ import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
 
 /**
- * Sees which files have work, for a dispatcher that shares its event loop with requests. A file that has not changed
- * since nothing was left in it is not opened: the times of a file and of its log say so. A lookout has connections of
- * its own, so that looking at all tenants in turn closes none that queries use.
+ * Finds the files that have work, for a dispatcher that shares its event loop with requests. A file without unfinished
+ * jobs is not opened again until it changes, which the times of the file and of its log show. A lookout has connections
+ * of its own, so that reading all tenants in turn closes none of the connections that queries use.
  */
 export interface Lookout {
-  /** Looks at those of the files that may have work, and opens at most `MAX_OPENINGS` that are not open yet. */
+  /**
+   * Reads the files that may have work. It opens at most 16 of those that are not open; the rest is left for the next
+   * call.
+   */
   look(paths: readonly string[]): Promise<Look>;
-  /** Lists those of the files in which a job has not ended. It looks until it has seen every file that changed. */
+  /** Lists those of the files in which a job has not ended. It reads on until it has read every file that changed. */
   listUnfinished(paths: readonly string[]): Promise<string[]>;
-  /** Reads a file over a connection for looks. `work` awaits nothing. @returns undefined where there is no ledger */
+  /**
+   * Runs `work`, which awaits nothing, on a connection of the lookout.
+   * @returns the result; undefined if the file does not exist or has no tables yet
+   */
   read<T>(path: string, work: (store: Store) => T): T | undefined;
   close(): void;
 }
 
-/** Result of a look at several files. */
+/** Result of reading several files for work. */
 export interface Look {
-  /** Ledgers that were read. A file in which nothing changed or is unfinished is left out. */
+  /** Ledgers that were read. A file that has not changed and has no unfinished jobs is left out. */
   readonly sights: readonly (LedgerSight & { readonly path: string })[];
   readonly failures: readonly { readonly path: string; readonly error: unknown }[];
-  /** False if files that changed are left for the next look. */
+  /** False if files that changed are left for the next call. */
   readonly isComplete: boolean;
 }
 
 export interface LookoutOptions {
-  /** Most connections that stay open. */
+  /** Greatest number of connections that stay open between two calls. */
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;
-  readonly open?: typeof openForLook;
+  /** Opens a tenant for a look; by default its file. */
+  readonly open?: (path: string) => Store | undefined;
+  /** Reads the stamps of all tenants at once, as `stampOf` does for a file; by default those of the files. */
+  readonly stamps?: StampReader;
 }
 
-/** Result of the last look at a file. */
+/** Tells whether tenants have changed since the last look. */
+interface StampReader {
+  /** Reads what the stamps of a look are. @returns the stamp of a tenant by its path */
+  read(): (path: string) => ReturnType<typeof stampOf>;
+  close(): void;
+}
+
+const STAMPS_OF_FILES: StampReader = { read: () => stampOf, close() {} };
+
+/** State of a file when it was last read. */
 interface FileSight {
   readonly stamp: string;
-  /** False if the file may change once more without a new stamp, within the resolution of its times. */
+  /** False if the file may change once more and keep the same stamp, since file times have a limited resolution. */
   readonly isSettled: boolean;
   readonly isUnfinished: boolean;
 }
 
-/** Most files opened in one look; opening one takes about a millisecond. */
+/** Greatest number of files opened in one call; opening one takes about a millisecond. */
 export const MAX_OPENINGS = 16;
 /**
- * Number of files whose times are read before others get a turn on this thread, which takes a third of a millisecond.
+ * Number of files whose times are read before the thread yields to other work. Reading them takes a third of a
+ * millisecond.
  */
 const STAMPS_AT_ONCE = 64;
 
-export function createLookout({ openMost, leaseMs, clock, open = openForLook }: LookoutOptions): Lookout {
-  const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
-  const storeOf = (path: string): Store | undefined => {
-    const store = stores.get(path) ?? open(path);
-    if (store !== undefined && !stores.has(path)) stores.set(path, store);
-    return store;
-  };
+export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...options }: LookoutOptions): Lookout {
+  const { stores, storeOf } = createStores(options);
   const seen = new Map<string, FileSight>();
   const forget = (path: string) => {
     seen.delete(path);
     stores.delete(path);
   };
-  /** The file at which the last look ran out of openings: the next look begins there. */
+  /** The file at which the last call ran out of openings: the next call begins there. */
   let turn: string | undefined;
   const sightOf = (path: string): LedgerSight => {
     const store = storeOf(path);
@@ -79,10 +93,11 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
     const failures: { path: string; error: unknown }[] = [];
     let openings = 0;
     let isComplete = true;
-    let stamps = 0;
+    let looks = 0;
+    const stampAt = stamps.read();
     for (const path of beginAt(turn, paths)) {
-      if (++stamps % STAMPS_AT_ONCE === 0) await yieldTurn();
-      const { stamp, isSettled } = stampOf(path);
+      if (++looks % STAMPS_AT_ONCE === 0) await yieldTurn();
+      const { stamp, isSettled } = stampAt(path);
       const last = seen.get(path);
       const mayHaveChanged = last === undefined || !last.isSettled || last.stamp !== stamp;
       if (!mayHaveChanged && !last.isUnfinished) continue;
@@ -119,11 +134,25 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
       const store = storeOf(path);
       return store === undefined ? undefined : work(store);
     },
-    close: () => stores.clear(),
+    close() {
+      stores.clear();
+      stamps.close();
+    },
   };
 }
 
-/** Result of a look at a path without a file. */
+/** Keeps the connections for looks that were used last. */
+function createStores({ openMost, open = openForLook }: Pick<LookoutOptions, 'openMost' | 'open'>) {
+  const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
+  const storeOf = (path: string): Store | undefined => {
+    const store = stores.get(path) ?? open(path);
+    if (store !== undefined && !stores.has(path)) stores.set(path, store);
+    return store;
+  };
+  return { stores, storeOf };
+}
+
+/** State of a path without a file. */
 const NO_WORK: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
 
 function inodeOf(stamp: string): string | undefined {

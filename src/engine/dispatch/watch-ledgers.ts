@@ -1,19 +1,25 @@
 import { countRecovery } from '../metrics.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
 
-/** Finds what nobody hinted at: retries that fell due, marks and leases that lapsed, queues that forgot. */
+/**
+ * Checks regularly for work that no hint named: retries that fell due, marks and leases that lapsed, and queues that
+ * lost their data.
+ */
 export interface LedgerWatch {
-  /** Looks if a look is due. @returns whether this dispatcher is to fill the queues until the next look */
+  /**
+   * Runs the check if it is due, else does nothing.
+   * @returns whether this dispatcher, and not another process's, is to fill the queues until the next check
+   */
   lookIfDue(): Promise<boolean>;
-  /** Time until the next look (ms); 0 if one is due. */
+  /** Returns the time until the next check (ms); 0 if it is due. */
   dueInMs(): number;
-  /** Makes the next look due at once. */
+  /** Makes the next check due at once. */
   lookSoon(): void;
 }
 
-/** Time between two looks (ms). */
+/** Time between two checks (ms). */
 const LOOK_EVERY_MS = 500;
-/** Time between two looks while files that changed are left to look at (ms). */
+/** Time between two checks while files that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {

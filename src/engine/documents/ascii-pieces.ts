@@ -7,7 +7,7 @@
  *
  * The first alternative that matches decides; contractions match in either case. No alternative looks at earlier text.
  * @param start where a piece begins, before the text's end
- * @returns the piece's end, exclusive; undefined if one of its characters, or the one behind it, is not ASCII
+ * @returns the piece's end, exclusive; undefined if one of its characters, or the one after it, is not ASCII
  */
 export function endOfAsciiPiece(text: string, start: number): number | undefined {
   const end = endOfPiece(text, start);
@@ -32,7 +32,7 @@ const KINDS = Uint8Array.from({ length: LAST_ASCII + 1 }, (_, code) => {
   return /\s/.test(character) ? BLANK : OTHER;
 });
 
-/** Returns the kind of the character at an offset; NOT_ASCII behind the text's end, too. */
+/** Returns the kind of the character at an offset: `NOT_ASCII` for one beyond ASCII and after the end of the text. */
 function kindAt(text: string, offset: number): number {
   return KINDS[text.charCodeAt(offset)] ?? NOT_ASCII;
 }
@@ -68,7 +68,7 @@ function endOfRun(text: string, start: number, kind: number): number {
   return end;
 }
 
-/** Most digits of one piece: the pattern cuts longer numbers into threes. */
+/** Greatest number of digits of one piece, since the pattern cuts longer numbers into threes. */
 const MAX_DIGITS = 3;
 
 function endOfDigits(text: string, start: number): number {
@@ -78,9 +78,9 @@ function endOfDigits(text: string, start: number): number {
 }
 
 /**
- * Returns the end of a piece that begins with a blank or a line break. If the whole run of white space ends with the
- * text, or before a character that is not ASCII, it is the piece. Else the piece ends after the run's last line break;
- * without one, before the run's last blank, which goes with the next word, or after a single blank.
+ * Returns the end (exclusive) of a piece that begins with a blank or a line break. If the whole run of white space ends
+ * with the text, or before a character that is not ASCII, it is the piece. Else the piece ends after the run's last
+ * line break; without one, before the run's last blank, which goes with the next word, or after a single blank.
  */
 function endOfBlanks(text: string, start: number): number {
   let end = start;

@@ -5,26 +5,33 @@ import type { TextKind } from './parsed-document.ts';
 import { createSpanList, type Span } from './span-list.ts';
 import { forEachLine } from './text-lines.ts';
 
-/** Lines, headings and uncuttable parts of one text; offsets are UTF-16 units. */
+/**
+ * The places at which a text may be cut: its lines, its headings, and its code blocks and table rows that should stay
+ * whole. Offsets are in UTF-16 code units.
+ */
 export interface Boundaries {
   /**
-   * Returns how well the text may be cut at an offset, as a strength of `line-marks.ts` from TIED to SECTION + 5; 0
-   * inside a line and at the text's end.
+   * Returns how well the text may be cut at an offset: a strength of `line-marks.ts`, from `TIED` (1) to `SECTION + 5`
+   * (11). It is 0 inside a line and at the end of the text.
    */
   strength(offset: number): number;
-  /** Returns the level of the heading that starts at the offset, from 1 to 6, or 0 if none does. */
+  /** Returns the level of the heading that starts at the offset, 1..6; 0 if none does. */
   headingLevel(offset: number): number;
   /** Returns the start of the first heading at or after an offset; Infinity if there is none. */
   nextHeading(offset: number): number;
-  /** Returns the fenced code block or table row that the offset cuts in two; undefined if it cuts none. */
+  /**
+   * Returns the fenced code block or table row that an offset lies inside; undefined if there is none. An offset at the
+   * start or end of one is not inside it.
+   */
   wholeAround(offset: number): Span | undefined;
 }
 
 /**
  * Finds where the lines of a text start, and what starts there: a section, block, list item, table row or line of code.
- * It scans lines, since a Markdown parser gives a tree of objects fifty times the size of its text, and some are
- * quadratic on hostile input. It knows ATX and setext headings, fences, pipe tables, lists, quotes, indented code and
- * front matter. It takes one pass and one byte a character. Only Markdown has headings and uncuttable parts.
+ * It scans lines, since the tree of a Markdown parser is fifty times the size of its text, and some parsers take
+ * quadratic time on hostile input. It knows ATX and setext headings, fences, pipe tables, lists, quotes, indented code
+ * and front matter. It takes one pass and one byte of memory for each character. Only Markdown has headings and parts
+ * that should stay whole.
  */
 export function boundariesOf(text: string, kind: TextKind): Boundaries {
   const marks = new Uint8Array(text.length + 1);

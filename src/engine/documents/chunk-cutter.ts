@@ -6,51 +6,52 @@ import type { TokenCounter } from './count-tokens.ts';
 import { firstVisible, isSplitAt } from './cut-points.ts';
 import { estimateTokens, type TokenEstimate } from './token-estimate.ts';
 
-/** Bounds of the chunks of a text. */
+/** The bounds of the chunks of a text. */
 export interface CutLimits {
-  /** Most tokens in a chunk, repeated text included; at least 64. */
+  /** Greatest number of tokens in a chunk, repeated text included; at least 64. */
   readonly sizeTokens: number;
-  /** Most tokens that a chunk repeats of the one before; 0 for none, at most half of `sizeTokens`. */
+  /** Greatest number of tokens that a chunk repeats of the chunk before; 0 for none, at most half of `sizeTokens`. */
   readonly overlapTokens: number;
   readonly countTokens: TokenCounter;
 }
 
-/** A chunk's offsets in UTF-16 units, end exclusive, and its exact tokens, repeated text included. */
+/** A chunk: its offsets in UTF-16 code units, end exclusive, and its exact number of tokens, repeated text included. */
 interface Cut {
   readonly start: number;
   readonly end: number;
   readonly tokens: number;
 }
 
-/** Cuts one text into chunks, in order. */
+/** Cuts one text into chunks, one after the other. */
 export interface Cutter {
   /**
-   * Cuts the next chunk: it repeats the text from `start` to `own`, the last chunk's end, and goes on beyond `own`,
-   * which must lie before the text's end. It starts at `own` instead where the repeated text leaves no room for the
-   * code or table row there.
+   * Cuts the next chunk, which repeats the text from `start` to `own` and continues after `own`. It starts at `own`
+   * instead if the repeated text leaves no room for the code or table row there.
+   * @param start offset at which the repeated text begins; `own` for none
+   * @param own end of the last chunk, which must be before the end of the text
    */
   next(start: number, own: number): Cut;
   /**
-   * Returns where the chunk after the one from `start` to `end` begins: after `start`, and at `end` if it is to repeat
-   * nothing.
+   * Returns the offset at which the chunk after the one from `start` to `end` begins: after `start`, and `end` if it
+   * must repeat nothing.
    */
   overlapStart(start: number, end: number): number;
 }
 
-/** State of a cut through one text. */
+/** The state of cutting one text. */
 interface Cutting {
   readonly text: string;
   readonly sizeTokens: number;
-  /** Longest chunk, in UTF-16 units. */
+  /** Greatest length of a chunk, in UTF-16 code units. */
   readonly maxLength: number;
   readonly countTokens: SpanCounter;
   readonly estimate: TokenEstimate;
   readonly endIn: ChunkEndFinder;
-  /** Exact tokens for each estimated one, as last measured on a chunk; 1 before that. */
+  /** Exact tokens divided by estimated tokens, as measured on the last chunk; 1 before the first. */
   ratio: number;
 }
 
-/** Prepares a text to be cut from its start to its end, one chunk after another. */
+/** Prepares a text for cutting from its start to its end. */
 export function createCutter(text: string, boundaries: Boundaries, limits: CutLimits): Cutter {
   const { sizeTokens, overlapTokens } = limits;
   const countTokens = spanCounterOf(text, limits.countTokens);
@@ -85,8 +86,8 @@ export function createCutter(text: string, boundaries: Boundaries, limits: CutLi
 }
 
 /**
- * Cuts all the text from `start` on, or returns undefined if it does not fit one chunk. The text is counted only where
- * the estimate leaves that possible.
+ * Cuts the whole rest of the text from `start`. Returns undefined if it does not fit into one chunk. The tokens are
+ * counted only if the estimate leaves that possible.
  */
 function restFrom(cutting: Cutting, start: number): Cut | undefined {
   const { text, estimate, sizeTokens } = cutting;
@@ -95,9 +96,10 @@ function restFrom(cutting: Cutting, start: number): Cut | undefined {
 }
 
 /**
- * Cuts the longest chunk that begins at `start` and ends after `own`. It looks as far as the estimate says, counts, and
- * looks again where the estimate was wrong: less far after a chunk that is too long, further after one that is far too
- * short. Returns undefined if no such chunk fits, as where the text from `start` to `own` takes too much room.
+ * Cuts the longest chunk that begins at `start` and ends after `own`. It finds an end by the estimate, counts the
+ * tokens exactly, and corrects the estimate: it tries a shorter chunk if the first is too long, and a longer one if it
+ * is far too short. Returns undefined if no such chunk fits, for example because the text from `start` to `own` leaves
+ * too little room.
  */
 function longestFrom(cutting: Cutting, start: number, own: number): Cut | undefined {
   const { text, sizeTokens, maxLength, countTokens, estimate } = cutting;
@@ -137,19 +139,19 @@ function oneCharacter({ text, countTokens }: Cutting, start: number): Cut {
 }
 
 /**
- * Most UTF-16 units of a chunk for each token of its size, and of an overlap likewise. Rules of dots and runs of blanks
- * cost next to nothing; without this bound one chunk of them would be megabytes long.
+ * Greatest number of UTF-16 code units of a chunk, or of an overlap, for each token that it may have. Rules of dots and
+ * runs of blanks cost almost no tokens, so without this bound one chunk of them would be megabytes long.
  */
 const MAX_CHARACTERS_PER_TOKEN = 16;
-/** Share of a chunk's size that the estimate is to fill, so that the chunk is rarely too long. */
+/** Share of a chunk's size that the estimate fills. It is below 1, so that a chunk is rarely too long. */
 const AIM = 0.98;
-/** A chunk whose estimate fills less than this share of its size is cut again with the measured ratio. */
+/** Share of a chunk's size below which its estimate counts as far too short, so that the chunk is cut again. */
 const SHORT = 0.85;
-/** Number of attempts after which a chunk that fits is no longer lengthened. */
+/** Number of attempts after which a chunk that fits is not made longer. */
 const MAX_LOOKS = 4;
 /**
- * Largest factor between exact and estimated tokens, either way, that the next estimates are corrected by. Only texts
- * of a few characters exceed it, and teach nothing.
+ * Greatest factor by which estimates are corrected, up or down. Only texts of a few characters would need a greater
+ * one, and they tell nothing about the rest.
  */
 const MAX_RATIO = 64;
 

@@ -17,7 +17,7 @@ import type { TokenEstimate } from './token-estimate.ts';
  * @param limit offset after `own`, before the text's end, at which the chunk is estimated to be full
  * @param fits  tells whether a code block or table row from `start` to `end` would fit a chunk of its own
  * @returns     an offset after `own`. It is at most `limit`, unless a row or code that begins at `own` ends later, or
- *   `limit` splits the first character. Undefined if such a row or code has no room behind the repeated text.
+ *    `limit` splits the first character. It is undefined if such a row or code has no room after the repeated text.
  */
 export type ChunkEndFinder = (
   start: number,
@@ -27,17 +27,17 @@ export type ChunkEndFinder = (
 ) => number | undefined;
 
 /**
- * Least share of the room for a chunk's own text, in estimated tokens, that is full before the chunk ends at a section;
- * also at any other line if neither a sentence nor a word starts late enough.
+ * Least share of the room for a chunk's own text, in estimated tokens, that must be full before the chunk ends at a
+ * section. The same share holds for any line if no sentence and no word starts late enough.
  */
 const SECTION_FILL = 1 / 3;
-/** Least share of the room for a chunk's own text that is full before the chunk ends between sentences. */
+/** Least share of the room for a chunk's own text that must be full before the chunk ends between sentences. */
 const SENTENCE_FILL = 3 / 4;
-/** Least share of the room for a chunk's own text that is full before the chunk ends between words. */
+/** Least share of the room for a chunk's own text that must be full before the chunk ends between words. */
 const WORD_FILL = 7 / 8;
 /**
- * Least share of the room for a chunk's own text that is full before the chunk ends at a line, by the line's strength.
- * A tied line never ends a chunk; a wrapped one does only where a sentence or a word starts.
+ * Least share of the room for a chunk's own text that must be full before the chunk ends at a line, by the line's
+ * strength. A tied line never ends a chunk; a wrapped one does so only where a sentence or a word starts.
  */
 const MIN_FILLS: ReadonlyMap<number, number> = new Map([
   [LINE, 2 / 3],
@@ -65,22 +65,25 @@ export function createChunkEndFinder(text: string, boundaries: Boundaries, estim
   };
 
   /**
-   * Returns where a chunk ends if uncuttable code or a row starts at `limit`: there, or at an earlier line if the code
-   * is tied to a heading above it. The chunk may be nearly empty; only a heading at its end would be worse.
+   * Returns the offset at which a chunk ends if code or a row that must stay whole starts at `limit`: there, or at an
+   * earlier line if a heading above is tied to it. The chunk may then be nearly empty, but a heading at its end would
+   * be worse.
    */
   function endBeforeWhole(own: number, limit: number): number {
     return bestLine(own, limit, fillOf(own, limit)) ?? bestLine(own, limit, () => own) ?? limit;
   }
 
-  /** Returns a function that gives the offset up to which a share (0 to 1) of the tokens from `own` to `limit` lies. */
+  /**
+   * Returns a function that gives the offset up to which a share (0..1) of the tokens from `own` to `limit` reaches.
+   */
   function fillOf(own: number, limit: number): (share: number) => number {
     const tokens = estimate.between(own, limit);
     return (share) => estimate.after(own, tokens * share);
   }
 
   /**
-   * Returns the start of the strongest line after `own`, at most at `limit`, whose least fill is reached: the last one
-   * of several. Undefined if there is none.
+   * Returns the start of the strongest line after `own` and up to `limit` at which the chunk is full enough
+   * (`MIN_FILLS`); of equally strong lines the last. Returns undefined if there is none.
    */
   function bestLine(own: number, limit: number, offsetAt: (share: number) => number): number | undefined {
     const least = Array.from(MIN_FILLS, ([strength, fill]) => [strength, Math.max(own + 1, offsetAt(fill))] as const);

@@ -8,13 +8,13 @@ import { headingText } from './outline.ts';
 import type { TextKind } from './parsed-document.ts';
 
 export interface ChunkOptions {
-  /** Most tokens in a chunk, repeated text included; at least 64. */
+  /** Greatest number of tokens in a chunk, repeated text included; at least 64. */
   readonly sizeTokens: number;
-  /** Most tokens that a chunk repeats of the one before; 0 for none, at most half of `sizeTokens`. */
+  /** Greatest number of tokens that a chunk repeats of the chunk before; 0 for none, at most half of `sizeTokens`. */
   readonly overlapTokens: number;
-  /** Kind of the text, which decides where its boundaries are looked for. */
+  /** Kind of the text, which decides how its boundaries are found. */
   readonly kind: TextKind;
-  /** Starts of the text's pages, in order; empty for a text without pages. */
+  /** Starts of the text's pages, in order; empty for a text without pages, whose chunks have no page numbers. */
   readonly pages: readonly PageStart[];
   readonly countTokens: TokenCounter;
 }
@@ -28,9 +28,9 @@ export interface ChunkOptions {
  * item or a definition once half is full; before another item, row or line of code once two thirds are full; then
  * between sentences, words and anywhere. The worse the place, the fuller the chunk. The limit for sections is a third,
  * because a chunk that had to be half full tears every section that is a bit longer than half. Of several sections the
- * outermost begins the next chunk: a chunk that spans two chapters answers for neither. Fenced code and table rows that
- * fit a chunk are never cut. A heading stays with what follows it, unless that is code or a row that fits only without
- * the heading.
+ * outermost begins the next chunk, since a chunk that spans two chapters represents neither. Fenced code and table rows
+ * that fit a chunk are never cut. A heading stays with what follows it, unless that is code or a row that would not fit
+ * together with the heading.
  *
  * A chunk that starts with a heading repeats nothing: the heading and its path say where the chunk belongs, and the end
  * of another section would only dilute it. Repeated text begins at a block, line, sentence or word, never before the
@@ -63,8 +63,8 @@ export function chunkText(text: string, options: ChunkOptions): Chunk[] {
 
 interface HeadingTrail {
   /**
-   * Returns the texts of the headings whose sections hold an offset, outermost first; a heading at the offset counts.
-   * Headings without words are left out. Offsets must not fall from call to call.
+   * Returns the texts of the headings whose sections contain an offset, outermost first; a heading that starts at the
+   * offset is included. Headings without words are left out. The offset must not be lower than at the last call.
    */
   above(offset: number): readonly string[];
 }

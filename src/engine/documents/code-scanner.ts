@@ -2,11 +2,11 @@ import { LINE, WRAPPED } from './line-marks.ts';
 import type { Line } from './text-lines.ts';
 
 /**
- * Creates a function that returns the strength of each line of code, from WRAPPED to BLOCK. It keeps state: call it
- * once with each line of one text, in order. The best cut is before a line without indentation that follows an empty
- * one, since most languages begin a definition there. Next best is a cut after an empty line, before a line without
- * indentation, or where a member follows the end of another, as records do in JSON. A cut is never good before a
- * closing bracket, or between a comment or decorator and what it belongs to.
+ * Creates a function that returns the strength of each line of code, from `WRAPPED` (2) to `BLOCK` (5). It keeps state,
+ * so it must be called once with each line of one text, in order. The best cut is before a line without indentation
+ * that follows an empty one, since most languages begin a definition there. The next best is after an empty line,
+ * before a line without indentation, or where a member follows the end of another, as records do in JSON. A cut is
+ * never good before a closing bracket, or between a comment or decorator and what it belongs to.
  */
 export function createCodeScanner(): (line: Line) => number {
   let isAfterBlank = true;
@@ -24,5 +24,8 @@ export function createCodeScanner(): (line: Line) => number {
   };
 }
 
-/** Deepest indentation of a member that counts as outer, in columns: one step of most styles, two of the narrowest. */
+/**
+ * Deepest indentation, in columns, of a member that counts as not indented: one step of most styles, two of the
+ * narrowest.
+ */
 const MAX_MEMBER_INDENT = 4;

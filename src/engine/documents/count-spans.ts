@@ -1,22 +1,25 @@
 import type { TokenCounter } from './count-tokens.ts';
 
-/** Counts the exact tokens of one text from `start` to `end`, exclusive; offsets are UTF-16 units. */
+/** Counts the exact tokens of one text from `start` to `end`, exclusive. Offsets are in UTF-16 code units. */
 export type SpanCounter = (start: number, end: number) => number;
 
 /**
- * Creates a counter for many overlapping parts of one text, as a cut needs that looks further and less far. The text is
- * counted once, in stretches whose sums are kept. For each part, only its pieces of the first and the last stretch are
- * counted again. That saves an eighth of the time of a cut.
+ * Creates a token counter for many overlapping parts of one text, as they occur while it is cut. The text is counted
+ * once in stretches, and their running sums are kept. For each part, only its pieces of the first and the last stretch
+ * are counted again. That saves an eighth of the time of cutting.
  *
- * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run to its end,
- * needs nothing behind it, and looks at nothing before its start. A part shorter than two stretches, or in which no
- * whole stretch lies, is counted by itself.
+ * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run whole and
+ * does not depend on what follows or precedes it. A part shorter than two stretches, or one that contains no whole
+ * stretch, is counted by itself.
  */
 export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCounter {
-  /** Offset 0 and the ends of the stretches counted so far, rising; `sums` holds the tokens before each. */
+  /**
+   * Offset 0 and the ends of the stretches counted so far, rising. `sums` holds the number of tokens before each of
+   * them.
+   */
   const ends = [0];
   const sums = [0];
-  /** Offset from which the end of the next stretch is looked for. */
+  /** Offset from which the end of the next stretch is searched for. */
   let next = MIN_STRETCH;
 
   const countTo = (offset: number) => {
@@ -40,7 +43,8 @@ export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCoun
 }
 
 /**
- * Least length of a stretch, in characters. Shorter stretches take more calls, longer ones leave more to count again.
+ * Least length of a stretch, in UTF-16 code units. Shorter stretches take more calls; longer ones leave more to be
+ * counted again.
  */
 const MIN_STRETCH = 256;
 
@@ -52,7 +56,7 @@ function isLetter(code: number): boolean {
   return code < 128 ? isAsciiLetter(code) : LETTER.test(String.fromCharCode(code));
 }
 
-/** Tells whether a UTF-16 unit may belong to a letter: half of a surrogate pair may. */
+/** Tells whether a UTF-16 code unit may belong to a letter. Half of a surrogate pair may. */
 function mayBeLetter(code: number): boolean {
   return isLetter(code) || (code & 0xf800) === 0xd800;
 }
@@ -65,7 +69,7 @@ function isAsciiLetter(code: number): boolean {
 }
 
 /**
- * Returns the index of the first number that is `least` or more, or `numbers.length` if there is none. The numbers must
+ * Returns the index of the first number that is `least` or more; `numbers.length` if there is none. The numbers must
  * rise.
  */
 function firstAtLeast(numbers: readonly number[], least: number): number {

@@ -2,15 +2,14 @@ import { endOfAsciiPiece } from './ascii-pieces.ts';
 import { createPieceCounts } from './piece-counts.ts';
 
 /**
- * Counts the tokens of a text in time linear in its length. The counter of `loadTokenCounter` is exact for cl100k_base,
- * but for texts with very long runs of one kind of character.
+ * Counts the tokens of a text, in time linear in its length. The counter of `loadTokenCounter` is exact for
+ * cl100k_base, except for texts with runs of 256 or more characters of one kind.
  */
 export type TokenCounter = (text: string) => number;
 
 /**
  * Loads the tokenizer of cl100k_base, the vocabulary of OpenAI's embedding models. Its tables take 70 ms and 45 MB, so
- * only a process that reads documents loads it. Names of special tokens count as the plain text that they are in a
- * document.
+ * only a process that reads documents loads it. Names of special tokens are counted as plain text.
  *
  * The counter is exact for texts whose runs of letters, of signs and of blanks are shorter than 256 characters. Merging
  * costs the square of a run's length, so longer runs are counted in pieces; that was within 0.3 % of the exact count on
@@ -57,22 +56,22 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
 
 /**
  * Number of counted characters after which the tokenizer's cache is emptied. The cache keeps words as slices, each of
- * which keeps the whole text alive from which it was cut.
+ * which keeps the whole text from which it was cut in memory.
  */
 const CACHED_CHARACTERS = 8_000_000;
-/** Longest piece of ASCII whose count is kept, in characters. */
+/** Greatest length of an ASCII piece whose count is cached, in characters. */
 const KEPT_LONGEST = 32;
-/** Longest run that the tokenizer takes in good time, in characters. */
+/** Greatest length of a run that is passed to the tokenizer whole, in characters; longer ones take too much time. */
 const LONGEST_RUN = 256;
 /**
  * Matches runs of letters, digits, blanks or other characters, in pieces of at most 256 code points. Pieces of digits
- * have 255, since the tokenizer takes digits by threes.
+ * have 255, since the tokenizer splits digits into threes.
  */
 const RUN = /\p{L}{1,256}|\p{N}{1,255}|\s{1,256}|[^\p{L}\p{N}\s]{1,256}/gu;
 
 /**
- * Cuts a text into parts, in order, that the tokenizer takes in good time: it is cut after each 256 characters of a
- * long run. A text without such runs is one part.
+ * Cuts a text into parts, in order, which the tokenizer counts fast: after each 256 characters of a long run. A text
+ * without long runs is a single part.
  */
 function partsOf(text: string): readonly string[] {
   if (!hasLongRun(text)) return [text];
@@ -89,8 +88,8 @@ function partsOf(text: string): readonly string[] {
 }
 
 /**
- * Tells whether more than LONGEST_RUN characters in a row are all blank or all not blank. Every longer run of letters,
- * digits or signs lies in such a row.
+ * Tells whether more than 256 (`LONGEST_RUN`) characters in a row are all blank or all not blank. Every longer run of
+ * letters, digits or signs is part of such a row.
  */
 function hasLongRun(text: string): boolean {
   let start = 0;
@@ -105,8 +104,8 @@ function hasLongRun(text: string): boolean {
 }
 
 /**
- * Tells whether `\s` matches a UTF-16 unit. Another definition of a blank would overlook runs that are long for the
- * tokenizer.
+ * Tells whether `\s` matches a UTF-16 code unit. With another definition of a blank, some runs that are long for the
+ * tokenizer would be overlooked.
  */
 function isSpace(code: number): boolean {
   if (code < 128) return code === 32 || (code >= 9 && code <= 13);
@@ -114,9 +113,9 @@ function isSpace(code: number): boolean {
 }
 
 /**
- * Returns where the first run of letters at or after `start` ends; the text's end if there is none. The tokenizer's
- * pattern takes such a run to its end, and needs nothing behind it. It is the first such place, so that a text counts
- * as the sum of its parts that end at one, long runs included.
+ * Returns the end (exclusive) of the first run of letters at or after `start`; the end of the text if there is none.
+ * The tokenizer's pattern takes such a run whole and does not depend on what follows, so a text counts as the sum of
+ * its parts that end at such a place.
  */
 function endOfLetters(text: string, start: number): number {
   LETTERS_END.lastIndex = start;

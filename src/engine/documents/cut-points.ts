@@ -1,6 +1,6 @@
 /**
- * Finds offsets (UTF-16 units) at which a text may be cut: at sentences, words and graphemes, outside of code and
- * rows that must stay whole.
+ * Finds offsets (in UTF-16 code units) at which a text may be cut: at sentences, words and graphemes, outside of code
+ * and rows that must stay whole.
  */
 
 import { sentences } from '../text/sentences.ts';
@@ -10,23 +10,23 @@ import type { Span } from './span-list.ts';
 import { isBlank } from './text-lines.ts';
 
 /**
- * Tells whether a chunk from `from` to `to` may be cut at an offset within it: the cut must not part tied lines, nor
- * cut a code block or table row that lies wholly in the chunk.
+ * Tells whether a chunk from `from` to `to` may be cut at an offset inside it: the cut must not separate tied lines,
+ * nor split a code block or table row that lies wholly in the chunk.
  */
 export function mayCutAt(boundaries: Boundaries, offset: number, from: number, to: number): boolean {
   return boundaries.strength(offset) !== TIED && wholeWithin(boundaries, offset, from, to) === undefined;
 }
 
 /**
- * Returns the code block or table row that an offset cuts in two, if it lies wholly between `from` and `to`; else
- * undefined, since a larger one is cut anyway.
+ * Returns the code block or table row that an offset cuts in two, if it lies wholly between `from` and `to`. Returns
+ * undefined if there is none; one that reaches further is cut anyway.
  */
 export function wholeWithin(boundaries: Boundaries, offset: number, from: number, to: number): Span | undefined {
   const whole = boundaries.wholeAround(offset);
   return whole !== undefined && whole.start >= from && whole.end <= to ? whole : undefined;
 }
 
-/** Returns the offsets at which sentences start, rising: after `from`, up to `to` inclusive. */
+/** Returns the offsets at which sentences start, rising: after `from`, up to and including `to`. */
 export function sentenceStarts(text: string, from: number, to: number): number[] {
   // One more character shows whether the last sentence starts in lower case and so is no new sentence.
   return sentences(text.slice(from, to + 2))
@@ -39,17 +39,22 @@ export function isWordStart(text: string, offset: number): boolean {
   return isBlank(text.charCodeAt(offset - 1)) && !isBlank(text.charCodeAt(offset));
 }
 
-/** Number of characters before a cut's limit that are segmented: there may be megabytes of one grapheme. */
+/**
+ * Number of UTF-16 code units before a cut's limit that are split into words or graphemes; a single grapheme may have
+ * megabytes.
+ */
 const SEGMENTED_BEFORE = 512;
-/** Number of characters after a cut's limit that are segmented with the ones before it, in UTF-16 units. */
+/**
+ * Number of UTF-16 code units after a cut's limit that are split into words or graphemes together with those before it.
+ */
 export const SEGMENTED_AFTER = 64;
 const wordSegmenter = new Intl.Segmenter('und', { granularity: 'word' });
 const graphemeSegmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * Returns the last offset after `after`, at most `limit`, between two words (those of scripts without blanks, too),
- * else between two graphemes; undefined if there is none. Only the 512 characters before `limit` are segmented, or
- * fewer if `start` is nearer.
+ * Returns the last offset after `after`, and at most `limit`, between two words (those of scripts without blanks, too),
+ * else between two graphemes. Returns undefined if there is none. Only the 512 code units before `limit` are searched,
+ * or fewer if `start` is nearer.
  * @param start an offset between two graphemes
  */
 export function lastSegmentBreak(text: string, start: number, after: number, limit: number): number | undefined {
@@ -68,7 +73,7 @@ export function lastSegmentBreak(text: string, start: number, after: number, lim
 }
 
 /**
- * Returns the last offset after `after`, at most `limit`, between two characters; `limit + 1` if `limit` splits the
+ * Returns the last offset after `after`, and at most `limit`, between two characters; `limit + 1` if `limit` splits the
  * first character after `after`. A surrogate pair counts as one character, and so does \r\n.
  */
 export function lastCharacterBreak(text: string, after: number, limit: number): number {
@@ -83,7 +88,10 @@ export function isSplitAt(text: string, offset: number): boolean {
   return ((before & 0xfc00) === 0xd800 && (after & 0xfc00) === 0xdc00) || (before === 13 && after === 10);
 }
 
-/** Returns the offset of the first character from `from` on, before `to`, that is no blank; undefined if none. */
+/**
+ * Returns the offset of the first character in `from` ≤ offset < `to` that is not white space (`isBlank`); undefined if
+ * there is none.
+ */
 export function firstVisible(text: string, from: number, to: number): number | undefined {
   for (let offset = from; offset < to; offset++) if (!isBlank(text.charCodeAt(offset))) return offset;
   return undefined;

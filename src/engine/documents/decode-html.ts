@@ -2,11 +2,12 @@ import { decodeText, type DecodedText } from './decode-text.ts';
 import { DocumentError } from './document-error.ts';
 
 /**
- * Decodes a page as `decodeText` does, by its byte order mark or its bytes and by the declared encoding: that of
- * `charset`, else that of the page's own markup. If nothing is declared and the bytes do not tell, it is windows-1252,
+ * Decodes a page as `decodeText` does, with the encoding that `charset` declares, else with the one that the page's own
+ * markup declares in its first 4 KiB. A page that declares none and whose bytes do not show it is read as windows-1252,
  * as in browsers.
  * @param charset the encoding that the caller or a server declared, under any of its names; null for none
- * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or is wrong and the bytes do not tell
+ * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or is wrong and the bytes do not show
+ *    the right one
  */
 export async function decodeHtml(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const declared = charset ?? charsetInMarkup(bytes);
@@ -20,8 +21,8 @@ export async function decodeHtml(bytes: Uint8Array, charset: string | null): Pro
 }
 
 /**
- * Number of bytes at a page's start in which a declaration is looked for. Browsers look at the first 1,024; real pages
- * put it a little later, too.
+ * Number of bytes at a page's start that are searched for a declaration. Browsers search the first 1,024; some pages
+ * declare it a little later.
  */
 const DECLARED_WITHIN_BYTES = 4_096;
 

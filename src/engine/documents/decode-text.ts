@@ -5,39 +5,40 @@ import { guessEncoding } from './guess-encoding.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
 export interface DecodedText {
-  /** Well-formed Unicode without byte order mark and control characters but tabs; lines end in \n. */
+  /** Well-formed Unicode without a byte order mark and without control characters except tabs; lines end with \n. */
   readonly text: string;
-  /** One warning if some bytes could not be decoded and read as U+FFFD; else empty. */
+  /** One warning if some bytes could not be decoded and became U+FFFD; else empty. */
   readonly warnings: readonly DocumentWarning[];
-  /** The control characters that were taken out; empty for none. */
+  /** One entry that counts the control characters that were removed; empty if there were none. */
   readonly omissions: readonly Omission[];
 }
 
 /**
- * Largest share of a text that may be undecodable: characters that read as U+FFFD, or broken UTF-8 sequences for each
- * byte. If more are, the encoding is not the supposed one.
+ * Greatest share of a text that may be undecodable: characters that became U+FFFD, or broken UTF-8 sequences for each
+ * byte. Above it, the encoding is taken for wrong.
  */
 const MAX_LOST = 0.05;
 /**
- * Least number of well-formed multi-byte UTF-8 sequences in a damaged UTF-8 text: a text of another encoding has a few
- * by chance.
+ * Least number of well-formed multi-byte sequences in a damaged text that is accepted as UTF-8. A text of another
+ * encoding has a few by chance.
  */
 const MIN_SEQUENCES = 4;
 /**
- * Least number of well-formed UTF-8 sequences for each broken one in a damaged UTF-8 text: those that come about by
- * chance stand among many broken ones.
+ * Least number of well-formed multi-byte sequences for each broken one in a damaged text that is accepted as UTF-8.
+ * Those that arise by chance are among many broken ones.
  */
 const MIN_VALID_RATIO = 4;
-/** Least number of well-formed multi-byte UTF-8 sequences that do not come about by chance. */
+/** Number of well-formed multi-byte sequences from which a text counts as damaged UTF-8: 20 do not arise by chance. */
 const CONVINCING_SEQUENCES = 20;
 
 /**
- * Decodes the text of a file in any encoding. The first of these that holds decides: a byte order mark; zero bytes as
- * in UTF-16 or UTF-32; ASCII; valid UTF-8 that is declared as UTF-8, as windows-1252 or not at all; the declared
- * encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; what reads like a language. A text is decoded
- * right or refused, since a wrong guess would be stored for good.
+ * Decodes the text of a file in any encoding. The first rule of this list that applies decides: a byte order mark; zero
+ * bytes as in UTF-16 or UTF-32; ASCII; valid UTF-8 that is declared as UTF-8, as windows-1252 or not at all; the
+ * declared encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; the encoding in which it reads like
+ * a language; damaged UTF-8. A text whose encoding is not clear is refused, since a wrong guess would be stored for
+ * good.
  * @param charset the declared encoding under any of its names; null for none
- * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be told
+ * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be determined
  */
 export async function decodeText(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const unicode = detectUnicode(bytes);
@@ -73,8 +74,8 @@ async function decodeUndeclared(bytes: Uint8Array, declared: string | null): Pro
 }
 
 /**
- * Decodes the Japanese of old e-mail (ISO-2022-JP), which is ASCII with escape sequences that shift to other letters.
- * They have no meaning in any other text. Returns undefined if the text shows no kana or does not decode without loss.
+ * Decodes the Japanese of old e-mail (ISO-2022-JP): ASCII with escape sequences that switch to other letters. These
+ * sequences have no meaning in other texts. Returns undefined if the text has no kana or does not decode without loss.
  */
 function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
   const text = new TextDecoder('iso-2022-jp').decode(bytes);
@@ -82,7 +83,10 @@ function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
   return { text: clean(text), warnings: [], omissions: controlsIn(text) };
 }
 
-/** Counts the valid multi-byte UTF-8 sequences, and the broken ones that a decoder replaces with U+FFFD. */
+/**
+ * Counts the characters beyond ASCII that decode as UTF-8 (`valid`), and the broken sequences that become U+FFFD
+ * (`invalid`).
+ */
 function countSequences(bytes: Uint8Array): { readonly valid: number; readonly invalid: number } {
   let beyondAscii = 0;
   let invalid = 0;
@@ -100,8 +104,8 @@ function lostShare(text: string): number {
 // ── Decoders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Returns the name by which TextDecoder, else iconv-lite, knows an encoding. The web's table of names comes first: it
- * reads latin1 as windows-1252, as senders mean it.
+ * Returns the name under which TextDecoder, else iconv-lite, knows an encoding. The web's table of names comes first;
+ * it reads latin1 as windows-1252, as senders mean it.
  * @throws DocumentError `unsupported_encoding` for an unknown name
  */
 async function normaliseLabel(charset: string): Promise<string> {
@@ -116,7 +120,7 @@ async function normaliseLabel(charset: string): Promise<string> {
   );
 }
 
-/** Matches the start of names that iconv-lite knows, but that are refused as encodings of a document. */
+/** Matches names that iconv-lite knows but that are refused as encodings of a document. */
 const NO_CHARSETS = /^(?:base64|hex|binary|internal|utf-?7)/;
 
 function webEncoding(label: string): string | undefined {

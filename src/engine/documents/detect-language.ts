@@ -1,36 +1,41 @@
-/** Most samples that are taken of a text, spread evenly. */
+/** Greatest number of samples, evenly distributed over a text, that are examined. */
 const MAX_SAMPLES = 16;
 /** Number of characters in a sample. */
 const SAMPLE_CHARACTERS = 300;
 /**
- * Least number of letters in a sample. A line is enough in a script that only one language has; other languages need
- * more letters for their trigrams to tell.
+ * Least number of letters of a sample that votes. Twenty suffice in a script that only one language has (`ownScript`);
+ * other languages need more letters for their trigrams to differ.
  */
 const MIN_LETTERS = { ownScript: 20, shared: 120 } as const;
-/** Share of letters, among the characters that are not blank, below which a sample is a table, a log or code. */
+/**
+ * Share of letters among a sample's characters other than blanks, below which the sample is a table, a log or code and
+ * does not vote.
+ */
 const MIN_LETTER_SHARE = 0.5;
 /**
- * Largest score of the second language, as a share of the best: nearer, as with Lorem ipsum and identifiers, it is a
- * guess.
+ * Greatest score of the second-best language, as a share of the best, with which a sample votes. Nearer scores, as of
+ * Lorem ipsum or identifiers, are a guess.
  */
 const MAX_RUNNER_UP = 0.94;
 /**
- * Least share of all samples that must be sure of one language; not all can be, since code, tables and names are not.
+ * Least share of all samples that must vote for one language. It is low, since samples of code, tables and names do not
+ * vote.
  */
 const MIN_VOTES = 0.25;
-/** Least share, among the samples that are sure, that must agree. */
+/** Least share of the votes that must agree. */
 const MIN_AGREEMENT = 0.75;
 
-/** Loads the trigrams of the languages that are known. */
+/** Loads the trigrams of the languages that can be detected. */
 export function loadLanguages(): Promise<typeof import('franc-min')> {
   return import('franc-min');
 }
 
 /**
- * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Short samples vote, because
- * franc's scores draw together as a text grows: 20,000 characters of English gave French 0.98 of its score, 300
- * characters 0.88.
- * @returns a BCP 47 tag such as `de`, of three letters if the language has no two; null if no language is likely enough
+ * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Up to 16 samples of 300 characters
+ * vote, because franc's scores come closer to each other as a text grows: 20,000 characters of English gave French 0.98
+ * of its score, 300 characters 0.88.
+ * @returns a BCP 47 tag such as `de`, with three letters if the language has no code of two; null if too few samples
+ *    agree
  */
 export async function detectLanguage(text: string): Promise<string | null> {
   const { francAll } = await loadLanguages();
@@ -44,8 +49,8 @@ export async function detectLanguage(text: string): Promise<string | null> {
 }
 
 /**
- * Returns a language tag in its canonical BCP 47 form, `deu` as `de`, `cmn` as `zh`, `pt_br` as `pt-BR`; null if it is
- * none, or names no single language (`und`, `mul`, `zxx`, `mis`).
+ * Returns a language tag in its canonical BCP 47 form: `de` for `deu`, `zh` for `cmn`, `pt-BR` for `pt_br`. Returns
+ * null if it is not a tag, or names no single language (`und`, `mul`, `zxx`, `mis`).
  */
 export function canonicalLanguage(tag: string): string | null {
   try {

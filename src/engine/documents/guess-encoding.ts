@@ -1,45 +1,49 @@
-/** Number of bytes at a text's start that are judged. */
+/** Number of bytes, the first ones of a text, that are examined. */
 const JUDGED_BYTES = 65_536;
-/** Least number of letters beyond ASCII: fewer prove nothing about a script. */
+/** Least number of letters beyond ASCII. Fewer prove nothing about a script. */
 const FEWEST_LETTERS = 24;
-/** Largest share, among the characters beyond ASCII, of characters that the decoded language would not have there. */
+/**
+ * Greatest share of misplaced characters among the characters beyond ASCII: those that the decoded language would not
+ * have there.
+ */
 const MAX_MISPLACED = 0.05;
-/** Least confidence of the best guess among Latin encodings, on chardet's scale from 0 to 100. */
+/** Least confidence of the best guess among Latin encodings, on chardet's scale of 0 to 100. */
 const MIN_CONFIDENCE = 20;
-/** Least lead of the best guess among Latin encodings over the next, on chardet's scale. */
+/** Least lead of the best guess among Latin encodings over the next, in points on chardet's scale. */
 const MIN_LEAD = 4;
-/** Number of accented letters below which the lead must be MIN_LEAD_OF_FEW. */
+/** Number of accented letters below which the lead must be `MIN_LEAD_OF_FEW`. */
 const FEW_ACCENTED = 8;
-/** Least lead of the best guess in a text with few accented letters, on chardet's scale. */
+/** Least lead of the best guess for a text with few accented letters, in points on chardet's scale. */
 const MIN_LEAD_OF_FEW = 15;
 
 /**
- * Guesses the encoding of a text that is no Unicode and does not name it: the one in which it reads like a language.
+ * Guesses the encoding of a text that is not Unicode and declares none: the encoding in which it reads like a language.
  * Bytes fit many encodings, so frequencies decide. In every script a handful of letters make up about half of any text,
  * and a wrong encoding puts others in their place. Latin scripts share too many letters for that: among them chardet
  * counts trigrams, and its guess is refused if symbols or capitals stand inside words.
- * @param bytes of which the first 64 KiB are judged
- * @returns a name that TextDecoder knows; undefined if nothing reads right, since a wrong guess would be worse
+ * @param bytes the text; only its first 64 KiB are examined
+ * @returns a name that TextDecoder knows; undefined if no encoding is convincing, since a wrong guess would be worse
+ *    than none
  */
 export async function guessEncoding(bytes: Uint8Array): Promise<string | undefined> {
   const sample = bytes.subarray(0, JUDGED_BYTES);
   return guessByScript(sample) ?? (await guessLatin(sample));
 }
 
-/** A script, with the letter statistics that show an encoding to be the right one. */
+/** A script, with statistics of its letters by which the right encoding is recognised. */
 interface ScriptProfile {
   readonly encodings: readonly string[];
-  /** Matches the script's letters. */
+  /** Matches a letter of the script. */
   readonly letters: RegExp;
   /** Matches the script's most common letters, in lower case. */
   readonly common: RegExp;
-  /** Least share of the most common letters among all letters: about half of the share in real texts. */
+  /** Least share of the most common letters among all letters: about half of their share in real texts. */
   readonly leastCommon: number;
-  /** True if words of the script never touch words in Latin letters. */
+  /** Whether words of the script are never joined to words in Latin letters. */
   readonly hasWords: boolean;
-  /** Matches letters that every text has; `share` is the least that they make up of its letters. */
+  /** Letters that every text of the script has, with their least share among its letters. */
   readonly always?: readonly [letters: RegExp, share: number];
-  /** Matches letters that stand where no text has them. */
+  /** Matches a letter at a place where no text of the script has it. */
   readonly never?: RegExp;
 }
 
@@ -132,9 +136,9 @@ function guessByScript(sample: Uint8Array): string | undefined {
 }
 
 /**
- * Tells how well a decoded text fits a script: the share of the script's most common letters, divided by the profile's
- * `leastCommon` so that scripts compare, less the share of slips. 1 or more is a fit; 0 if the text cannot be in this
- * script.
+ * Returns how well a decoded text fits a script: the share of the script's most common letters, divided by the
+ * profile's `leastCommon` so that scripts can be compared, less the share of slips. A value of 1 or more is a fit; it
+ * is 0 if the text cannot be in this script.
  */
 function fitOf(text: string, profile: ScriptProfile): number {
   const beyondAscii = count(text, LETTERS_AND_SYMBOLS);
@@ -151,22 +155,21 @@ function fitOf(text: string, profile: ScriptProfile): number {
 }
 
 /**
- * Matches characters beyond ASCII, without punctuation and signs that texts in all scripts have, and without marks on
- * letters.
+ * Matches characters beyond ASCII, except punctuation and signs that texts in all scripts have, and marks on letters.
  */
 const LETTERS_AND_SYMBOLS =
   /[^\0-\x7f\u00a0\u00a9\u00ab\u00ad-\u00ae\u00b0\u00b7\u00bb\u2010-\u2027\u2030-\u203a\u20ac\u2116\u2122\u25a0-\u25ff\u3000-\u3003\u3005-\u301f\u30fb\uff01-\uff5e\p{M}]/gu;
 const IMPOSSIBLE = /[\ufffd\x80-\x9f\p{Co}\p{Cn}]/gu;
 const CAPITAL_INSIDE = /\p{Ll}\p{Lu}/gu;
 const SCRIPTS_MIXED = /[A-Za-z](?:[^\0-\x7f\P{L}]|\p{M})|(?:[^\0-\x7f\P{L}]|\p{M})[A-Za-z]/gu;
-/** Matches a sign beside a word, with or without a blank in between. A sign after a digit does not match. */
+/** Matches a sign next to a word, with or without a blank between them. A sign after a digit does not match. */
 const SIGN_AT_LETTER = /(?<=\p{L} ?)(?![№©®™°])[^\0-\x7f\P{S}]|(?<!\d ?)(?![№©®™°])[^\0-\x7f\P{S}](?= ?\p{L})/gu;
 /**
- * Largest share of slips among the letters beyond ASCII: signs at words, capitals inside words, letters that never
- * stand there.
+ * Greatest share of slips among the letters beyond ASCII: signs at words, capitals inside words, or letters at places
+ * where the script never has them.
  */
 const MAX_SLIPS = 0.01;
-/** Largest share of capitals among the letters beyond ASCII: in some encodings other scripts read as all capitals. */
+/** Greatest share of capitals among the letters beyond ASCII. In some encodings other scripts read as all capitals. */
 const MAX_CAPITALS = 0.4;
 
 // ── Latin scripts ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,12 +193,12 @@ async function guessLatin(sample: Uint8Array): Promise<string | undefined> {
 const LATIN = /^(?:ISO-8859-[129]|windows-125[0247])$/;
 const ACCENTED = /[^\0-\x7f\P{sc=Latin}]/gu;
 /**
- * Largest share of accented letters among all letters. Vietnamese, which has most, stays below; Greek or Cyrillic in
- * a Latin encoding has nothing else.
+ * Greatest share of accented letters among all letters. Vietnamese, which has the most, stays below it; Greek or
+ * Cyrillic in a Latin encoding has nothing else.
  */
 const MAX_ACCENTED = 0.45;
 
-/** Largest share of š and ž among accented letters in a text with è. */
+/** Greatest share of š and ž among the accented letters of a text with è. */
 const MAX_CARONS = 0.2;
 
 function readsLikeLatin(text: string): boolean {
@@ -209,14 +212,17 @@ function readsLikeLatin(text: string): boolean {
   return accented <= MAX_ACCENTED * count(text, /\p{sc=Latin}/gu);
 }
 
-/** Matches a symbol inside a word. An apostrophe, a hyphen, a middle dot and ordinal signs may stand there. */
+/**
+ * Matches a symbol inside a word, except those that belong there: an apostrophe, a hyphen, a middle dot or an ordinal
+ * sign.
+ */
 const SYMBOL_INSIDE = /(?<=\p{L})[^\0-\x7f\p{L}\p{M}\u00a0\u00ad\u00b7\u2010-\u2015\u2019\u2018\u2026](?=\p{L})/gu;
-/** Matches a capital after a small letter if either has an accent; camelCase has none. */
+/** Matches a capital after a small letter if one of them has an accent; camelCase has none. */
 const CAPITAL_INSIDE_ACCENTED = /(?<=\p{Ll})[^\0-\x7f\P{Lu}]|(?<=[^\0-\x7f\P{Ll}])[A-Z]/gu;
 
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Decodes a sample; a character that its end cuts in two is left out. */
+/** Decodes a sample. A character that is cut in two by the sample's end is left out. */
 function decodeSample(encoding: string, sample: Uint8Array): string {
   return new TextDecoder(encoding).decode(sample, { stream: true });
 }

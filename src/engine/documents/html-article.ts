@@ -4,10 +4,12 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
 
 /**
  * Finds the part of a page that is its own text, without navigation, footers and banners. Readability finds articles.
- * If it finds none, or less than a third of the page's main part (as in documentation, tables and indexes), the main
- * part is returned: that named by `main` if it holds enough, else the body. Pages that nest too deep skip Readability.
- * @param document must hold nothing unseen (see `dropUnseen`); navigation, footers and banners are removed from it
- * @returns `article`: an element of the document, or one outside of it; `omissions`: the letters around it
+ * If it finds none, or one of less than a third of the page's main part (as in documentation, tables and indexes), the
+ * main part is returned: the `main` element if it holds at least a third of the letters, else the body. Readability is
+ * not used for pages that nest too deep.
+ * @param document must hold nothing that is hidden (`dropUnseen`); navigation, footers and banners are removed from it
+ * @returns `article`: an element of the document, or one outside of it; `omissions`: one entry with the number of
+ *    characters left out, or none
  */
 export function findArticle(document: HtmlDocument): { readonly article: HtmlElement; readonly omissions: Omission[] } {
   const all = lettersIn(document.body);
@@ -24,15 +26,15 @@ function articleOf(document: HtmlDocument): HtmlElement {
 }
 
 /**
- * Inverse of the least share of a page's letters that an article, or the page's main part, must hold to stand for the
- * whole.
+ * Inverse of the least share of a page's letters that an article, or the `main` element, must hold to represent the
+ * page.
  */
 const MIN_KEPT = 3;
 
 /**
- * Largest sum of the depths of all nodes of a page that Readability is given. Its time grows with that sum: it reads
- * the whole text below each element, several times over. A page of 35 kB that nests 200 deep takes it 2.6 s; news pages
- * have sums of 10,000 to 30,000.
+ * Greatest sum of the depths of all nodes of a page for which Readability is used. Its time grows with that sum: it
+ * reads the whole text below each element, several times. A page of 35 kB that nests 200 deep takes it 2.6 s; news
+ * pages have sums of 10,000 to 30,000.
  */
 const MAX_DEPTHS = 200_000;
 
@@ -80,7 +82,7 @@ function isConsentBanner(element: HtmlElement): boolean {
 }
 
 const CONSENT = /\b(?:cookie|consent|gdpr)[\w-]*(?:banner|bar|notice|popup|modal|overlay|message|dialog)/i;
-/** Most letters of a consent banner; an element with more may hold the page. */
+/** Number of letters from which an element is not taken for a consent banner, since it may hold the page. */
 const MAX_CONSENT_LETTERS = 3_000;
 
 function lettersIn(element: HtmlElement): number {

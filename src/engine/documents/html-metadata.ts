@@ -2,9 +2,10 @@ import type { HtmlDocument } from './html-tree.ts';
 import { PARSE_LIMITS, type DocumentMetadata } from './parsed-document.ts';
 
 /**
- * Reads a page's own metadata. For each field the first of these that gives one decides: meta elements, JSON-LD, then
+ * Reads a page's own metadata. For each field, the first source that has it decides: meta elements, then JSON-LD, then
  * `time` elements for times, and the `title` element or first `h1` for the title. The language is the root's `lang`
- * attribute, else that of a meta element. The page's scripts, which hold JSON-LD, must still be in the tree.
+ * attribute, else that of a meta element. A field that the page does not state is '', an empty list or null. The page's
+ * scripts, which hold JSON-LD, must still be in the tree.
  */
 export function readHtmlMetadata(document: HtmlDocument): DocumentMetadata {
   const meta = readMeta(document);
@@ -45,7 +46,7 @@ const PUBLISHED = [
 ];
 const MODIFIED = ['article:modified_time', 'og:updated_time', 'dcterms.modified', 'datemodified', 'last-modified'];
 
-/** Returns the contents of a page's meta elements, at most 32 for each name or property in lower case. */
+/** Returns the contents of a page's meta elements, by name or property in lower case; at most 32 for each. */
 function readMeta(document: HtmlDocument): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const element of document.querySelectorAll('meta[content]')) {
@@ -58,9 +59,9 @@ function readMeta(document: HtmlDocument): Map<string, string[]> {
   return values;
 }
 
-/** Most values of one meta name, and most authors. */
+/** Greatest number of values of one meta name, and of authors, that are read; further ones are dropped. */
 const MAX_NAMES = 32;
-/** Longest JSON-LD that is parsed, in characters. */
+/** Greatest length of a JSON-LD script that is parsed, in UTF-16 code units; a longer one is ignored. */
 const MAX_LINKED_DATA_CHARACTERS = 100_000;
 
 type LinkedData = Readonly<Record<string, unknown>>;
@@ -106,7 +107,7 @@ function textOf(document: HtmlDocument, selector: string): string {
   return document.querySelector(selector)?.textContent ?? '';
 }
 
-/** Makes a title or a name one trimmed line, cut to 1,024 UTF-16 units. */
+/** Makes a title or a name a single trimmed line, cut to 1,024 UTF-16 code units. */
 export function line(text: string): string {
   return text
     .slice(0, PARSE_LIMITS.titleCharacters * 2)
@@ -116,12 +117,12 @@ export function line(text: string): string {
     .toWellFormed();
 }
 
-/** Returns each name once, as one line, without empty ones; only the first 32. */
+/** Returns each name once, as a single line, without empty ones; at most the first 32. */
 export function cleanNames(names: readonly string[]): string[] {
   return [...new Set(names.map(line))].filter((name) => name !== '').slice(0, MAX_NAMES);
 }
 
-/** Returns a language tag as BCP 47 spells it (`pt_br` as `pt-BR`); null if it is not well-formed. */
+/** Returns a language tag in the spelling of BCP 47 (`pt-BR` for `pt_br`); null if it is not well-formed. */
 export function languageOf(tag: string): string | null {
   try {
     return Intl.getCanonicalLocales(tag.trim().replaceAll('_', '-'))[0] ?? null;
@@ -131,9 +132,9 @@ export function languageOf(tag: string): string | null {
 }
 
 /**
- * Returns the Unix ms of a date or time: in the format of ISO 8601 (`2024-5`, `2024/5/1`, too), of HTTP, or any other
- * that `Date.parse` reads. Null if it cannot be read, has no year of four digits or is longer than 64 characters. A
- * time without a zone is taken as UTC where the format allows.
+ * Parses a date or time, and returns it in Unix ms: in the format of ISO 8601 (`2024-5` and `2024/5/1`, too), of HTTP,
+ * or any other that `Date.parse` reads. Returns null if it cannot be read, has no year of four digits or is longer than
+ * 64 characters. A time without a zone is read as UTC where the format allows it.
  */
 export function parseTime(text: string): number | null {
   const trimmed = text.trim();

@@ -1,36 +1,36 @@
 /**
- * Tells by a page's styles whether a text is seen: by style attributes, and by the rules of the page's own style
- * sheets that name one class, id or tag. Other rules, and rules for some screens only, can show what these rules
- * hide, but hide nothing themselves: it is not known here to which elements they apply, and a text that is left out
- * by mistake is worse than a text that is kept.
+ * Determines from a page's styles whether a text is visible: from style attributes, and from the rules of the page's
+ * own style sheets that name a single class, id or tag. Other rules, and rules for some screens only, can make visible
+ * what these rules hide, but hide nothing themselves: it is not known here to which elements they apply, and a text
+ * that is left out by mistake is worse than a text that is kept.
  */
 
 import type { HtmlDocument, HtmlElement } from './html-tree.ts';
 
-/** Declarations of one element that decide whether it is seen, by property; the strongest one of each. */
+/** The declarations of one element that decide whether it is visible: the strongest one for each property. */
 export type Style = ReadonlyMap<Property, Declaration>;
 
 interface Declaration {
-  /** Value in lower case, without blanks; '' if it is not known and hides nothing. */
+  /** Value in lower case, without blanks; '' for a value that is not known and so hides nothing. */
   readonly value: string;
-  /** Priority: the higher weight wins; of two equal ones the later. */
+  /** Priority: the declaration with the higher weight wins; of equal ones the later. */
   readonly weight: number;
 }
 
-/** Most characters that are read of all style sheets of a page together. */
+/** Greatest number of characters that are read of all style sheets of a page together. */
 const MAX_CSS = 500_000;
-/** Longest selector that is read, in characters; rules of longer ones neither hide nor show. */
+/** Greatest length of a selector that is read, in characters; a rule with a longer one is ignored. */
 const MAX_SELECTOR = 300;
-/** Longest value that can hide something, in characters; a longer one counts as ''. */
+/** Greatest length of a value that can hide something, in characters; a longer one counts as ''. */
 const MAX_VALUE = 100;
-/** Most classes of an element that are looked up. */
+/** Greatest number of classes of an element that are looked up; further ones are ignored. */
 const MAX_CLASSES = 64;
 
 const WEIGHTS = { tag: 1, class: 100, id: 10_000, inline: 1_000_000, important: 10_000_000 } as const;
 
 const FAR = /^-(?:(?:9\d\d|\d{4,})(?:\.\d+)?(?:px|pt)|\d{2,}(?:\.\d+)?r?em|\d{3,}(?:\.\d+)?(?:vw|vh)|\d{4,}%)$/;
 const ZERO = /^0(?:\.0+)?(?:px|pt|r?em|%)?$/;
-/** Matches the values with which a property hides an element or its text, at least together with other properties. */
+/** Matches, for each property, the values that hide an element or its text, alone or together with other properties. */
 const HIDING = {
   display: /^none$/,
   visibility: /^(?:hidden|collapse)$/,
@@ -56,7 +56,7 @@ const PROPERTIES: ReadonlySet<string> = new Set([...Object.keys(HIDING), ...SUPP
 
 /**
  * Reads the style sheets in a page's `style` elements. They must still be in the tree; linked sheets are not read.
- * @returns a function that gives the style of an element, in time that grows with the element's own attributes only
+ * @returns a function that computes the style of an element, in time that grows only with the element's own attributes
  */
 export function readStyles(document: HtmlDocument): (element: HtmlElement) => Style {
   const rules = readRules(document);
@@ -85,7 +85,7 @@ function put(style: Map<Property, Declaration>, property: Property, declaration:
   if (declaration.weight >= (style.get(property)?.weight ?? 0)) style.set(property, declaration);
 }
 
-/** Elements whose sheet rules do not count: many pages are hidden by a sheet until a script shows them. */
+/** Elements for which the rules of sheets do not count: many pages are hidden by a sheet until a script shows them. */
 const WHOLE: ReadonlySet<string> = new Set(['html', 'body']);
 
 function keysOf(element: HtmlElement): string[] {
@@ -100,7 +100,7 @@ function keysOf(element: HtmlElement): string[] {
 
 // ── What a style hides ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Tells whether an element's own style hides it with all its descendants, which no style of theirs can undo. */
+/** Tells whether an element's own style hides it with all its descendants, whatever their styles say. */
 export function hidesBox(style: Style): boolean {
   if (style.size === 0) return false;
   if (hides(style, 'display') || hidesStill(style, 'opacity')) return true;
@@ -114,15 +114,15 @@ export function hidesBox(style: Style): boolean {
   return isCut && (['height', 'width', 'max-height', 'max-width'] as const).some((size) => hidesStill(style, size));
 }
 
-/** Tells whether `clip` or `clip-path` cuts an element down to nothing, as pages do with text for screen readers. */
+/** Tells whether `clip` or `clip-path` clips an element to nothing, as pages do with text for screen readers. */
 export function isClipped(style: Style): boolean {
   const isFree = /^(?:absolute|fixed)$/.test(style.get('position')?.value ?? '');
   return (isFree && hides(style, 'clip')) || hidesStill(style, 'clip-path');
 }
 
 /**
- * Ways in which an element hides its text, as bits; 0 if the text is readable. Inner elements inherit each way unless
- * their own style undoes it.
+ * The ways in which an element hides its text, as bits; 0 if the text is readable. Inner elements inherit each way
+ * unless their own style overrides it.
  */
 export type Unreadable = number;
 
@@ -149,10 +149,11 @@ const INHERITED = [
   ['font-size', 2],
   ['text-indent', 4],
 ] as const;
-/** Bit of text that has the colour of its background. */
+/** Bit for text that has the colour of its background. */
 const PAINT = 8;
 /**
- * Matches font sizes relative to the element around, which inherit a size of zero: a multiple of nothing is nothing.
+ * Matches font sizes relative to the surrounding element. They inherit a size of zero, since a multiple of zero is
+ * zero.
  */
 const RELATIVE = /^[\d.]+(?:em|%)$/;
 
@@ -185,8 +186,8 @@ function hides(style: Style, property: keyof typeof HIDING): boolean {
 }
 
 /**
- * Tells whether a property hides for good: by a style attribute, or by a sheet that does not animate the element. What
- * a sheet animates comes into sight by itself: menus that unfold, passages that fade in.
+ * Tells whether a property hides permanently: by a style attribute, or by a sheet that does not animate the element. An
+ * element that a sheet animates becomes visible by itself, such as a menu that unfolds.
  */
 function hidesStill(style: Style, property: keyof typeof HIDING): boolean {
   const isOwn = (style.get(property)?.weight ?? 0) % WEIGHTS.important >= WEIGHTS.inline;
@@ -212,11 +213,11 @@ function readRules(document: HtmlDocument): Rules {
 
 /** A block between braces: of a rule, or of an at-rule around rules. */
 interface Block {
-  /** Selectors of the rule that can hide something; empty outside of rules. */
+  /** Selectors of the rule that are read; empty outside of rules. */
   readonly selectors: readonly Selector[];
-  /** True if the block applies to some screens or elements only, so that it can show but not hide. */
+  /** Whether the block applies to some screens or elements only, so that it can make visible but not hide. */
   readonly isConditional: boolean;
-  /** True if the block styles no elements, as that of `@keyframes`. */
+  /** Whether the block styles no elements, such as that of `@keyframes`. */
   readonly isSkipped: boolean;
 }
 
@@ -268,9 +269,9 @@ interface Selector {
    * Tag, class or id of the elements that the selector may match, in the form of `keysOf`: `p`, `.note` or `p.note`.
    */
   readonly key: string;
-  /** Specificity of the selector, as a sum of WEIGHTS. */
+  /** Specificity of the selector, as a sum of `WEIGHTS`. */
   readonly weight: number;
-  /** True if the selector has no other condition than its key, so that it matches all elements with this key. */
+  /** Whether the selector has no condition but its key, so that it matches all elements with this key. */
   readonly isPlain: boolean;
 }
 
@@ -301,8 +302,9 @@ function namesIn(selector: string): [mark: string, name: string][] {
 // ── Declarations ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Reads the declarations of one block that can hide or show something; the last of a property counts. A hiding value
- * stays even if another one of at most its weight follows: a browser skips values that it does not know.
+ * Reads the declarations of one block that can hide something or make it visible; the last one of a property counts.
+ * But a hiding value is kept if another one of at most its weight follows: a browser ignores values that it does not
+ * know.
  */
 function declarationsOf(text: string): Map<Property, Declaration> {
   const declarations = new Map<Property, Declaration>();
@@ -351,7 +353,7 @@ function withoutComments(css: string): string {
   return first + rest.map(afterComment).join('');
 }
 
-/** Removes quoted strings, since braces in them neither open nor close a block. */
+/** Removes quoted strings of up to 200 characters, since braces in them neither open nor close a block. */
 function withoutStrings(css: string): string {
   return css.replace(/"(?:[^"\\\n]|\\[^]){0,200}"|'(?:[^'\\\n]|\\[^]){0,200}'/g, '');
 }

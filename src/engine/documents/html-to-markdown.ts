@@ -11,7 +11,7 @@ import {
 import { dropUnseen } from './html-visible.ts';
 
 /**
- * Converts HTML, a page or a piece of one, to Markdown: headings, lists, tables and code keep their structure, links
+ * Converts HTML, a page or a part of one, to Markdown: headings, lists, tables and code keep their structure, links
  * their words, images their alternative text. Scripts, styles, hidden text and form controls are left out.
  * @returns well-formed Unicode without blanks at its start and end; '' if there is no text
  * @throws DocumentError `document_too_large` or `document_too_complex` beyond the limits of `parseHtml`
@@ -23,8 +23,8 @@ export function htmlToMarkdown(html: string): string {
 }
 
 /**
- * Converts a tree to Markdown as `htmlToMarkdown` does; '' if there is no text. Nothing is left out, so unseen content
- * must have been removed before (see `dropUnseen`). The tree is changed and no longer of use.
+ * Converts a tree to Markdown as `htmlToMarkdown` does; '' if there is no text. Hidden content is not left out, so it
+ * must have been removed before (`dropUnseen`). The tree is changed and must not be used afterwards.
  */
 export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): string {
   const blocks = takeCode(document, root);
@@ -38,8 +38,8 @@ export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): strin
 // ── The tree made ready ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Replaces each block of code with a mark; `tidy` puts the blocks back. Code must stay exact, and turndown takes the
- * square of the length of its blanks.
+ * Replaces each block of code with a mark; `tidy` puts the blocks back. Code must stay exact, and turndown's time grows
+ * with the square of the length of its blanks.
  * @returns the blocks as fenced Markdown, by the number in their mark; '' for a block without code
  */
 function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
@@ -55,7 +55,7 @@ function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
   return blocks;
 }
 
-/** Attribute that holds the number of a block of code, on its mark. */
+/** Name of the attribute that holds the number of a block of code, on its mark. */
 const CODE = 'data-code';
 const CODE_MARK = '\x1c';
 
@@ -72,8 +72,8 @@ function fence(pre: HtmlElement): string {
 }
 
 /**
- * Most levels of lists and quotes that are kept, since each indents its lines: at 250 levels, each line would grow by a
- * thousand characters.
+ * Greatest number of levels of lists and quotes that are kept, since each indents its lines: at 250 levels, each line
+ * would grow by a thousand characters.
  */
 const MAX_NESTED = 8;
 
@@ -93,7 +93,10 @@ function flattenNesting(root: HtmlElement): void {
 
 const INDENTING: ReadonlySet<string> = new Set(['ul', 'ol', 'blockquote']);
 
-/** Attribute that marks the cells of a table that arranges a page instead of holding data: they become blocks. */
+/**
+ * Name of the attribute that marks the cells of a table that arranges a page instead of holding data. Such cells become
+ * blocks.
+ */
 const LAYOUT = 'data-layout';
 
 function markLayoutTables(root: HtmlElement): void {
@@ -128,7 +131,7 @@ function arranges(table: HtmlElement, cells: readonly HtmlElement[]): boolean {
   return rows.size === cells.length || cells.some((cell) => (cell.textContent ?? '').length > MAX_CELL_CHARACTERS);
 }
 
-/** Longest text of a cell of data, in characters. */
+/** Greatest length of the text of a cell of data, in UTF-16 code units. */
 const MAX_CELL_CHARACTERS = 2_000;
 const CELLS: ReadonlySet<string> = new Set(['td', 'th', 'caption']);
 const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
@@ -144,14 +147,17 @@ const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
   'h6',
 ]);
 
-/** Largest number of columns or rows that a cell may span; a larger one is taken for a mistake and read as 1. */
+/** Greatest number of columns or rows that a cell may span; a larger one is taken for a mistake and read as 1. */
 const MAX_SPAN = 64;
-/** Most empty cells that are added to a document: a thousand cells that span 64 by 64 would make four million. */
+/**
+ * Greatest number of empty cells that are added to a document. Without it, a thousand cells that span 64 by 64 would
+ * make four million.
+ */
 const MAX_FILLERS = 10_000;
 
 /**
- * Adds empty cells beside and below the cells that span several columns or rows, so that columns stay in line. Tables
- * that arrange a page are left as they are.
+ * Adds empty cells beside and below the cells that span several columns or rows, so that columns stay aligned. Tables
+ * that arrange a page are not changed, and neither are tables after the 10,000th added cell.
  */
 function fillSpans(document: HtmlDocument, root: HtmlElement): void {
   let left = MAX_FILLERS;
@@ -208,17 +214,17 @@ function spanOf(cell: HtmlElement, name: 'colspan' | 'rowspan'): number {
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Marks at the ends of cells, rows and captions until the table is put together: control characters, which the text
- * no longer has.
+ * Mark at the end of a cell; there are others for rows and captions. They are control characters, which the text no
+ * longer has, and are replaced when the table is put together.
  */
 const CELL_END = '\x1f';
 const ROW_END = '\x1e';
 const CAPTION_END = '\x1d';
 
 /**
- * Creates the converter. Emphasis and addresses of links are left out: they stand between the words that a search
- * looks for. Tables have rules of their own: the plugins for turndown read the whole table for each row (280 kB: over
- * a minute) and leave some tables as HTML.
+ * Creates the converter. Emphasis and addresses of links are left out, since they stand between the words that a search
+ * looks for. Tables have rules of their own: turndown's plugins read the whole table for each row (280 kB: over a
+ * minute) and leave some tables as HTML.
  */
 function createConverter(): TurndownService {
   const converter = new TurndownService({
@@ -264,8 +270,8 @@ function escapeText(text: string): string {
 }
 
 /**
- * Creates the rule of list items, which counts as it goes: turndown looks an item's number up among its siblings,
- * which takes the square of their number.
+ * Creates the rule of list items, which keeps a counter for each list: turndown looks up an item's number among its
+ * siblings, which takes the square of their number.
  */
 function createListItemRule(): (content: string, item: HtmlElement) => string {
   const counts = new WeakMap<HtmlElement, number>();
@@ -317,8 +323,8 @@ function tidy(markdown: string, blocks: readonly string[]): string {
 }
 
 /**
- * Puts a block of code in the place of its mark. The mark has a line of its own but for the indentation of a list or
- * a quote; in a heading, words may surround it.
+ * Replaces the mark of a block of code with the block. The mark has a line of its own except for the indentation of a
+ * list or a quote; in a heading, words may surround it.
  */
 function putCodeBack(line: string, blocks: readonly string[]): string {
   const [before = '', index = '', ...rest] = line.split(CODE_MARK);

@@ -31,7 +31,7 @@ export interface HtmlElement extends HtmlNode {
 }
 
 export interface HtmlDocument extends HtmlElement {
-  /** Root element `html`. */
+  /** The root element `html`. */
   readonly documentElement: HtmlElement;
   readonly body: HtmlElement;
   readonly title: string;
@@ -39,12 +39,12 @@ export interface HtmlDocument extends HtmlElement {
 }
 
 /**
- * Parses an HTML page, or a piece of one, into a tree with `html` and `body`. Runs of blanks are folded into one space,
- * as browsers show them, but not in `pre`, scripts, styles and `textarea`. Limits are checked before anything that
- * takes more than linear time reads the text.
- * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` characters; `document_too_complex` over
- *   `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`, `PARSE_LIMITS.htmlElementAttributes` or
- *   `PARSE_LIMITS.depth`
+ * Parses an HTML page, or a part of one, into a tree with `html` and `body`. Each run of blanks becomes one space, as
+ * in browsers, but not in `pre`, scripts, styles and `textarea`. The limits are checked before any step that takes more
+ * than linear time.
+ * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5 Mi) UTF-16 code units;
+ *    `document_too_complex` over `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`,
+ *    `PARSE_LIMITS.htmlElementAttributes` or `PARSE_LIMITS.depth`
  */
 export function parseHtml(html: string): HtmlDocument {
   if (html.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
@@ -57,8 +57,8 @@ export function parseHtml(html: string): HtmlDocument {
 }
 
 /**
- * Adds the tags that a page may leave out, as browsers do: `html`, `head` and `body`. linkedom takes the first
- * element for the root.
+ * Parses a page and adds the tags that it may leave out, as browsers do: `html`, `head` and `body`. Without them,
+ * linkedom would take the first element as the root.
  */
 function parsePage(html: string): HtmlDocument {
   const isPage = /<(?:html|head|body)[\s>]/i.test(html);
@@ -72,8 +72,8 @@ function parseTree(html: string): HtmlDocument {
 }
 
 /**
- * Moves nodes that stand beside the body into it. That takes the square of a tree's depth, so it comes after the
- * depth check.
+ * Moves nodes that are beside the body into it. That takes the square of a tree's depth, so it comes after the depth
+ * check.
  */
 function gatherBody(document: HtmlDocument): void {
   const { body } = document;
@@ -82,7 +82,7 @@ function gatherBody(document: HtmlDocument): void {
   }
 }
 
-/** Returns the child nodes that an element has now, in a list that later changes of the tree leave as it is. */
+/** Returns the present child nodes of an element, as a list that later changes of the tree do not affect. */
 export function childrenOf(element: HtmlElement): HtmlNode[] {
   const children: HtmlNode[] = [];
   for (let child = element.firstChild; child; child = child.nextSibling) children.push(child);
@@ -98,8 +98,8 @@ export function pageTooLarge(): DocumentError {
 }
 
 /**
- * Visits all nodes below a root in the page's order, without the root and without recursion. Do not move or remove
- * nodes during the visit.
+ * Visits all nodes below a root in document order, without the root and without recursion. Nodes must not be moved or
+ * removed during the visit.
  */
 export function* nodesBelow(root: HtmlNode): Generator<HtmlNode> {
   let node: HtmlNode | null = root.firstChild;
@@ -120,8 +120,8 @@ export function isElement(node: HtmlNode): node is HtmlElement {
 
 /**
  * Scans the tags as the parser will, and refuses pages that would take the parser long (20 s for 75,000 nested lists).
- * A scan knows only in part which tags end others, so it refuses depth well above the limit; the exact check is on the
- * tree.
+ * A scan knows only partly which tags end others, so it refuses only a depth far above the limit; the exact check is on
+ * the tree.
  * @throws DocumentError `document_too_complex`
  */
 function refuseMarkup(html: string): void {
@@ -154,7 +154,7 @@ function refuseMarkup(html: string): void {
 }
 
 const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
-/** Counts the attributes that follow the name of a tag, which ends at `start`; it stops where there are too many. */
+/** Counts the attributes after the name of a tag, which ends at `start`. It stops once there are too many. */
 function countAttributes(html: string, start: number): number {
   let attributes = 0;
   ATTRIBUTE.lastIndex = start;
@@ -163,9 +163,9 @@ function countAttributes(html: string, start: number): number {
 }
 
 const ATTRIBUTE = /[\s/]+[^\s=>/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]*))?/y;
-/** Open tags above which a page is surely too deep, however its tags end each other. */
+/** Number of open tags above which a page is certainly too deep, however its tags end each other. */
 const SURELY_TOO_DEEP = 8 * PARSE_LIMITS.depth;
-/** Elements that have no content, hold no elements, or end where the next one begins. */
+/** Elements that have no content, contain no elements, or end where the next one begins. */
 const NEVER_NESTED: ReadonlySet<string> = new Set(
   (
     'area base br col embed hr img input link meta param source track wbr script style textarea title option ' +
@@ -201,15 +201,15 @@ function refuseDeep(document: HtmlDocument): void {
 }
 
 /**
- * Folds each run of blanks in the texts below a root into one space, but for texts in verbatim elements: long runs take
- * Readability and turndown the square of their length.
+ * Replaces each run of white space in the texts below a root with one space, except inside `pre`, `script`, `style` and
+ * `textarea`. Without this, the time of Readability and turndown grows with the square of a run's length.
  */
 function foldBlanks(root: HtmlElement): void {
   const verbatim = new Set<HtmlNode>();
   for (const node of nodesBelow(root)) {
     const isVerbatim = node.parentNode !== null && verbatim.has(node.parentNode);
     if (isElement(node) && (isVerbatim || VERBATIM.has(node.localName))) verbatim.add(node);
-    if (node.nodeType === TEXT_NODE && !isVerbatim) node.nodeValue = (node.nodeValue ?? '').replace(/\s+/g, ' ');
+    if (node.nodeType === TEXT_NODE && !isVerbatim) node.nodeValue = foldedBlanks(node.nodeValue ?? '');
   }
 }
 
@@ -223,4 +223,12 @@ function tooComplex(): DocumentError {
       `or more than ${PARSE_LIMITS.htmlAttributes} attributes, ` +
       `or more than ${PARSE_LIMITS.htmlElementAttributes} on one element.`,
   );
+}
+
+/**
+ * Replaces each run of white space with one space. The pattern has a bound, as it would run out of stack in a run of
+ * megabytes.
+ */
+function foldedBlanks(text: string): string {
+  return text.replace(/\s{1,4096}/g, ' ').replace(/ {2,}/g, ' ');
 }

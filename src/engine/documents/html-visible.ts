@@ -6,7 +6,7 @@ import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from '
  * Removes content from a page's tree that no reader of the page sees: the title, scripts, styles, comments, drawings,
  * embedded objects, form controls, and text that attributes or styles hide. Hidden text is a way to plant words for
  * machines, so it is reported.
- * @returns one warning `hidden_text_dropped` and one omission if hidden text was removed; else none
+ * @returns one warning `hidden_text_dropped` and one omission if hidden text was removed; else empty lists
  */
 export function dropUnseen(document: HtmlDocument): {
   readonly warnings: DocumentWarning[];
@@ -76,8 +76,8 @@ function isHidden(element: HtmlElement): boolean {
 }
 
 /**
- * Tells whether a clipped element is a formula: its text for screen readers is the only text that a drawn formula
- * has.
+ * Tells whether a clipped element is a formula. Its text for screen readers is kept, as it is the only text of a drawn
+ * formula.
  */
 function isFormula(element: HtmlElement): boolean {
   return element.querySelector('math') !== null;

@@ -1,13 +1,14 @@
 /**
- * Tells the kinds of Markdown lines apart. Each check takes time linear in the line's length, since a line may have
+ * Recognises the kinds of Markdown lines. Each check takes time linear in the line's length, since a line may have
  * megabytes.
  */
 
 import { isBlank, skip, type Line } from './text-lines.ts';
 
 /**
- * Returns the offset after the front matter: settings between lines of `---` (or `...` at their end) at the text's very
- * start. 0 if there is none, if it is longer than 10,000 characters, or if a mere rule starts the text.
+ * Returns the offset after the front matter: settings between lines of `---` (or `...` at their end) at the very start
+ * of the text. Returns 0 if there is none, if it is longer than 10,000 UTF-16 code units, or if the text starts with a
+ * mere rule.
  */
 export function frontMatterEnd(text: string): number {
   const start = text.slice(0, MAX_FRONT_MATTER_LENGTH);
@@ -16,12 +17,12 @@ export function frontMatterEnd(text: string): number {
   return close === null ? 0 : close.index + close[0].length;
 }
 
-/** Longest front matter that is looked for, in UTF-16 units. */
+/** Greatest length of front matter, in UTF-16 code units. */
 const MAX_FRONT_MATTER_LENGTH = 10_000;
 
 /**
- * Returns the three or more backticks or tildes with which a line opens a fence; undefined if it opens none. A line of
- * backticks that has another backtick further on opens none: it is a code span. Indentation does not count.
+ * Returns the three or more backticks or tildes with which a line opens a fence; undefined if it does not open one. A
+ * line of backticks with a further backtick is a code span and does not. Indentation is ignored.
  */
 export function fenceMark(text: string, line: Line): string | undefined {
   const first = line.head.charAt(0);
@@ -32,14 +33,17 @@ export function fenceMark(text: string, line: Line): string | undefined {
   return text.slice(start, end);
 }
 
-/** Tells whether a line closes the fence that `mark` opened: it has at least those marks and nothing after them. */
+/**
+ * Tells whether a line closes the fence that `mark` opened: it has at least as many of these marks, and only blanks
+ * after them.
+ */
 export function closesFence(text: string, line: Line, mark: string): boolean {
   if (line.isBlank || !text.startsWith(mark, firstOf(line, text))) return false;
   const end = skip(text, firstOf(line, text), line.end, (code) => code === mark.charCodeAt(0));
   return skip(text, end, line.end, isBlank) === line.end;
 }
 
-/** Tells whether a line is a run of equals signs or of hyphens and nothing else but blanks around it. */
+/** Tells whether a line consists of equals signs only, or of hyphens only, with or without blanks around them. */
 export function isUnderline(text: string, line: Line): boolean {
   const first = line.head.charCodeAt(0);
   if (first !== EQUALS && first !== MINUS) return false;
@@ -47,7 +51,10 @@ export function isUnderline(text: string, line: Line): boolean {
   return skip(text, end, line.end, isBlank) === line.end;
 }
 
-/** Tells whether a line is the rule under a table's head: hyphens, colons and pipes, at least one hyphen and pipe. */
+/**
+ * Tells whether a line is the rule below a table's head: only hyphens, colons, pipes and blanks, with at least one
+ * hyphen and one pipe.
+ */
 export function isTableRule(text: string, line: Line): boolean {
   if (!/^[|:-]/.test(line.head) || !hasPipe(text, line)) return false;
   const end = skip(
@@ -59,7 +66,7 @@ export function isTableRule(text: string, line: Line): boolean {
   return end === line.end && skip(text, line.start, line.end, (code) => code !== MINUS) < line.end;
 }
 
-/** Tells whether a line is a rule across the page: three or more of `-`, `*` or `_`, and else only blanks. */
+/** Tells whether a line is a rule across the page: three or more of `-`, `*` or `_`, and otherwise only blanks. */
 export function isThematicBreak(text: string, line: Line): boolean {
   const first = line.head.charCodeAt(0);
   if (first !== MINUS && first !== STAR && first !== UNDERSCORE) return false;
@@ -72,15 +79,15 @@ export function isThematicBreak(text: string, line: Line): boolean {
 }
 
 /**
- * Tells whether a line starts a list item. Within a paragraph only a bullet, "1." or "1)" with text does: a wrapped
- * line may begin with "1984.".
- * @param head the line's start without its indentation
+ * Tells whether a line starts a list item. Within a paragraph, only a bullet, "1." or "1)" with text after it does,
+ * since a wrapped line may begin with "1984.".
+ * @param head start of the line without its indentation
  */
 export function isListItem(head: string, isInParagraph: boolean): boolean {
   return (isInParagraph ? /^(?:[-+*]|1[.)])[ \t]/ : /^(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)/).test(head);
 }
 
-/** Tells whether a line has a pipe anywhere; false for no line. */
+/** Tells whether a line has a pipe anywhere; false if the line is undefined. */
 export function hasPipe(text: string, line: Line | undefined): boolean {
   return line !== undefined && skip(text, line.start, line.end, (code) => code !== PIPE) < line.end;
 }

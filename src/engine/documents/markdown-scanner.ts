@@ -13,24 +13,24 @@ import {
 import type { SpanList } from './span-list.ts';
 import { forEachLine, type Line } from './text-lines.ts';
 
-/** Kinds of Markdown blocks: `none` before the first block, `rule` also for front matter. */
+/** Kinds of Markdown blocks. `none` is the kind before the first block; `rule` also stands for front matter. */
 type BlockKind = 'none' | 'paragraph' | 'heading' | 'list' | 'table' | 'quote' | 'indented' | 'fence' | 'rule';
 
-/** State of a scan between two lines. */
+/** The state of a scan between two lines. */
 interface Scan {
   readonly text: string;
   readonly marks: Uint8Array;
   readonly wholes: SpanList;
-  /** Kind of the block to which the last line that was not blank belongs. */
+  /** Kind of the block that the last non-blank line belongs to. */
   block: BlockKind;
   isAfterBlank: boolean;
-  /** True if the next line must not be parted from what stands before it. */
+  /** Whether the next line must not be separated from the text before it. */
   isTied: boolean;
   /** First line of the last paragraph; undefined before the first one. */
   paragraph: Line | undefined;
   /** Line before the next one, blank or not; undefined at the text's start. */
   previous: Line | undefined;
-  /** The open fence in which the next line stands; undefined outside of fences. */
+  /** The open fence that contains the next line; undefined outside of fences. */
   fence: Fence | undefined;
 }
 
@@ -41,9 +41,9 @@ interface Fence {
 }
 
 /**
- * Marks the start of each line of a Markdown text with its strength, and lists the spans that are not to be cut.
- * @param marks  receives a mark of `line-marks.ts` at the start offset of each line; all others must be 0
- * @param wholes an empty list that receives fenced code and table rows, in order
+ * Marks the start of each line of a Markdown text with its strength, and lists the spans that should not be cut.
+ * @param marks receives a mark of `line-marks.ts` at the start offset of each line; all its bytes must be 0 before
+ * @param wholes an empty list, which receives fenced code and table rows, in order
  */
 export function scanMarkdown(text: string, marks: Uint8Array, wholes: SpanList): void {
   const scan: Scan = {
@@ -85,7 +85,7 @@ function closeFence(scan: Scan, fence: Fence, end: number): void {
   scan.block = 'fence';
 }
 
-/** Marks a line outside of fences that is not blank, and returns the kind of its block. */
+/** Marks a non-blank line outside of fences, and returns the kind of its block. */
 function scanFilled(scan: Scan, line: Line): BlockKind {
   const { text, block } = scan;
   const { start, indent, head } = line;
@@ -134,7 +134,10 @@ function markHeading(scan: Scan, line: Line, level: number): BlockKind {
   return 'heading';
 }
 
-/** Makes a heading of the paragraph above an underline, or a rule of the underline if the paragraph is long. */
+/**
+ * Makes a heading of the paragraph above an underline; if the paragraph is longer than 300 code units, the underline
+ * becomes a rule.
+ */
 function markSetext(scan: Scan, line: Line): BlockKind {
   const { marks, paragraph } = scan;
   // A rule under a long paragraph divides; its author did not mean a heading.
@@ -148,12 +151,12 @@ function markSetext(scan: Scan, line: Line): BlockKind {
   return 'heading';
 }
 
-/** Longest setext heading, in UTF-16 units; an underline below more text is a rule. */
+/** Greatest length of a setext heading, in UTF-16 code units; an underline below more text is a rule. */
 const MAX_SETEXT_LENGTH = 300;
 
 /**
- * Marks the rule under a table's head, which shows that the line before is the head. Head, rule and the first row below
- * are tied together.
+ * Marks the rule below a table's head, which shows that the line before it is the head. Head, rule and the first row
+ * below are tied together.
  */
 function markTable(scan: Scan, line: Line): BlockKind {
   const { previous } = scan;

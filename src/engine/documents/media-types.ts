@@ -1,6 +1,6 @@
 import { DOCUMENT_FORMATS, type DocumentFormat } from '../types.ts';
 
-/** Names by which callers know one format. */
+/** The names that callers use for one format. */
 export interface FormatNames {
   /** Media types in lower case, without parameters; the usual one first. */
   readonly mediaTypes: readonly string[];
@@ -8,7 +8,7 @@ export interface FormatNames {
   readonly extensions: readonly string[];
 }
 
-/** Names that callers use for the formats that are read. No name stands under two formats. */
+/** The names that callers use for each format that can be read. No name belongs to two formats. */
 export const FORMAT_NAMES = {
   pdf: { mediaTypes: ['application/pdf', 'application/x-pdf'], extensions: ['pdf'] },
   docx: {
@@ -79,12 +79,14 @@ export const FORMAT_NAMES = {
   },
 } as const satisfies Record<DocumentFormat, FormatNames>;
 
-/** Returns the format of a media type, given in lower case without parameters; undefined if FORMAT_NAMES lacks it. */
+/** Returns the format of a media type, given in lower case without parameters; undefined if `FORMAT_NAMES` lacks it. */
 export function formatOfMediaType(mediaType: string): DocumentFormat | undefined {
   return BY_MEDIA_TYPE.get(mediaType);
 }
 
-/** Returns the format of a file extension, given in lower case without the dot; undefined if FORMAT_NAMES lacks it. */
+/**
+ * Returns the format of a file extension, given in lower case without the dot; undefined if `FORMAT_NAMES` lacks it.
+ */
 export function formatOfExtension(extension: string): DocumentFormat | undefined {
   return BY_EXTENSION.get(extension);
 }

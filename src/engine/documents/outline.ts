@@ -1,23 +1,23 @@
 import { boundariesOf } from './boundaries.ts';
 import type { TextKind } from './parsed-document.ts';
 
-/** Longest heading text, in UTF-16 units. */
+/** Greatest length of a heading's text, in UTF-16 code units; a longer one is cut. */
 const MAX_HEADING_LENGTH = 200;
-/** Most headings in an outline. */
+/** Greatest number of headings in an outline. */
 const MAX_OUTLINE_LENGTH = 200;
 
 /** A heading in a document's outline. */
 export interface Heading {
   /** Level from 1 to 6. */
   readonly level: number;
-  /** Words of the heading on one line, without Markdown's marks; at most 200 UTF-16 units, never ''. */
+  /** Words of the heading on one line, without Markdown's marks; cut to 200 UTF-16 code units, never ''. */
   readonly text: string;
 }
 
 /**
- * Returns a document's headings in order, at most 200. Of more headings the outermost are kept, so that the outline
- * reaches the document's end. Headings without words are left out. Only Markdown has headings: for another kind of text
- * the outline is empty.
+ * Returns a document's headings in order, at most 200. If there are more, the outermost are kept, so that the outline
+ * covers the document up to its end. Headings without words are left out. Only Markdown has headings: for another kind
+ * of text the outline is empty.
  */
 export function outlineOf(text: string, kind: TextKind): Heading[] {
   if (kind !== 'markdown') return [];
@@ -41,8 +41,8 @@ export function outlineOf(text: string, kind: TextKind): Heading[] {
 }
 
 /**
- * Returns how many headings of each level the outline takes, counted from the document's start: outer levels first,
- * until it is full. The levels, from 1 to 6, are the indexes of `counts` and of the result.
+ * Returns the number of headings of each level that the outline takes, counted from the start of the document: outer
+ * levels first, until it is full. The levels 1..6 are indexes of `counts` and of the result.
  */
 function roomPerLevel(counts: readonly number[]): number[] {
   let left = MAX_OUTLINE_LENGTH;
@@ -55,7 +55,7 @@ function roomPerLevel(counts: readonly number[]): number[] {
 
 /**
  * Returns the words of the heading that starts at an offset, on one line, without Markdown's marks and cut to 200
- * UTF-16 units; '' if it has none. A heading must start there.
+ * UTF-16 code units; '' if it has none. A heading must start at that offset.
  */
 export function headingText(text: string, offset: number): string {
   const source = text.slice(offset, offset + LONGEST_SOURCE);
@@ -66,8 +66,8 @@ export function headingText(text: string, offset: number): string {
 }
 
 /**
- * Number of characters of a heading's source that are read, which bounds the regular expressions. They have room for
- * twice the longest setext heading and its underline.
+ * Number of characters of a heading's source that are read, which bounds the regular expressions. It has room for more
+ * than twice the longest setext heading with its underline.
  */
 const LONGEST_SOURCE = 1_000;
 

@@ -1,20 +1,23 @@
-/** A cache of the token counts of short ASCII pieces, looked up by their place in a text. */
+/** A cache of the token counts of short ASCII pieces of text. */
 export interface PieceCounts {
-  /** Returns the count kept for the same characters as those from `start` to `end`; undefined if there is none. */
+  /** Returns the cached count of the characters from `start` to `end` (exclusive); undefined if there is none. */
   find(text: string, start: number, end: number): number | undefined;
   /**
-   * Keeps the count of the piece from `start` to `end`. The count must be at most 255, and the piece at most 255
-   * characters of ASCII. It may be forgotten later, or not be kept at all.
+   * Caches the count of the piece from `start` to `end` (exclusive). The count must be at most 255, and the piece at
+   * most 255 characters of ASCII. The count may be dropped later, or not be kept at all.
    */
   keep(text: string, start: number, end: number, count: number): void;
 }
 
 /**
- * Creates a hash table over the characters themselves. Most words of a text occur several times; with a string of
- * each as the key of a Map, two million characters of English took 57 to 107 ms to count, and with this table 40 ms.
+ * Creates the cache as a hash table over the characters themselves, since most words of a text occur several times.
+ * With strings as the keys of a Map, two million characters of English took 57 to 107 ms to count, and with this table
+ * 40 ms.
  */
 export function createPieceCounts(): PieceCounts {
-  /** Number of the entry in each slot, from 1 on; 0 marks a free slot. An entry takes the first free from its hash. */
+  /**
+   * Number of the entry in each slot, from 1; 0 marks a free slot. An entry takes the first free slot from its hash on.
+   */
   const slots = new Uint16Array(SLOTS);
   const starts = new Uint32Array(MAX_ENTRIES + 1);
   const lengths = new Uint8Array(MAX_ENTRIES + 1);
@@ -24,8 +27,8 @@ export function createPieceCounts(): PieceCounts {
   let used = 0;
 
   /**
-   * Returns the slot that holds the piece, else the free slot for it; undefined if others have taken all slots that
-   * it may have.
+   * Returns the slot that holds the piece, else the free slot for it; undefined if other pieces have taken all slots
+   * that it may have.
    */
   const slotOf = (text: string, start: number, end: number) => {
     const first = hashOf(text, start, end);
@@ -63,19 +66,19 @@ export function createPieceCounts(): PieceCounts {
   };
 }
 
-/** Most pieces that are kept: more than most books have words. A rare word is seldom worth its place. */
+/** Greatest number of pieces in the cache: more than most books have words. When it is full, all pieces are dropped. */
 const MAX_ENTRIES = 32_768;
-/** Slots of the table, a power of two; at most a quarter of them is in use. */
+/** Number of slots of the table, a power of two; at most a quarter of them is in use. */
 const SLOTS = 4 * MAX_ENTRIES;
-/** Most characters of all kept pieces together; when they are used up, all pieces are forgotten. */
+/** Greatest number of characters of all pieces in the cache together. When they are used up, all pieces are dropped. */
 const MAX_CHARACTERS = 12 * MAX_ENTRIES;
 /**
- * Most slots that a piece may have. A text may be made of words with one hash: those without a slot are counted each
- * time, and the others cost no more than usual.
+ * Greatest number of slots that are tried for a piece, from the one that its hash names. A hostile text may consist of
+ * words with equal hashes: a piece without a free slot is not cached and is counted each time.
  */
 const MAX_PROBES = 16;
 
-/** Hashes by FNV-1a, and mixes high bits into the low ones. */
+/** Hashes a piece by FNV-1a, and mixes the high bits into the low ones. */
 function hashOf(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

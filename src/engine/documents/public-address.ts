@@ -1,12 +1,12 @@
 import net from 'node:net';
 
 /**
- * Tells whether an address belongs to the public internet, by IANA's special-purpose registries (RFC 6890). IPv6 is
- * denied by default: only global unicast (2000::/3) passes, less the blocks reserved in it. That leaves out every form
- * that carries an IPv4 address past the other list: mapped, compatible, NAT64, 6to4 and Teredo. A public host has an
- * IPv4 address of its own, so nothing is lost by not unwrapping them.
- * @param address IPv4 or IPv6 address as a resolver gives it; text that is no address, such as a host name, or that
- *   names a zone (`%eth0`) is not public
+ * Tells whether an address belongs to the public internet, by IANA's special-purpose registries (RFC 6890). An IPv6
+ * address is public only if it is global unicast (2000::/3) and not in a block reserved there. That excludes every form
+ * that would carry an IPv4 address past its own list: mapped, compatible, NAT64, 6to4 and Teredo. A public host has an
+ * IPv4 address of its own, so nothing is lost.
+ * @param address IPv4 or IPv6 address as a resolver returns it; text that is not an address, such as a host name, or
+ *    that names a zone (`%eth0`) is not public
  */
 export function isPublicAddress(address: string): boolean {
   switch (address.includes('%') ? 0 : net.isIP(address)) {

@@ -1,6 +1,7 @@
 /**
- * Files that are sealed as they arrive: a start with a random salt, then frames of AES-256-GCM. Each frame's nonce
- * holds its number and whether it is the last, so that frames that are left out, moved or cut off are noticed.
+ * Encrypts files while they arrive. A sealed file begins with a random salt and consists of frames that are sealed by
+ * AES-256-GCM. The nonce of a frame holds its number and whether it is the last one, so that missing, moved or cut
+ * frames are noticed.
  */
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
@@ -9,16 +10,16 @@ import type { Encoder } from '../types.ts';
 const MAGIC = Buffer.from('cairn sealed 1\0\0');
 const SALT_BYTES = 32;
 const TAG_BYTES = 16;
-/** Bytes of text in every frame but the last. */
+/** Number of unencrypted bytes in every frame but the last. */
 const FRAME_BYTES = 64 * 1024;
 
-/** Stores bytes as they are. */
+/** The encoder that leaves bytes unchanged. */
 export const plainEncoder: Encoder = { update: (bytes) => bytes, end: () => new Uint8Array(0) };
 
 /**
- * Makes an encoder that seals a file.
- * @param key  32 bytes; each file gets a key of its own from it
- * @param name name of the file, which the reader has to know: the file cannot be read under another
+ * Creates an encoder that seals a file.
+ * @param key 32 bytes, from which each file's own key is derived
+ * @param name name of the file; the file can be opened only under this name
  */
 export function createSealer(key: Uint8Array, name: string): Encoder {
   const salt = randomBytes(SALT_BYTES);
@@ -32,7 +33,7 @@ export function createSealer(key: Uint8Array, name: string): Encoder {
     update(bytes) {
       held.push(bytes);
       heldBytes += bytes.length;
-      // A full frame is kept until more follows, since only the last one says that it is the last.
+      // A full frame is held back until more bytes follow, since only the last frame says that it is the last.
       if (heldBytes <= FRAME_BYTES) return Buffer.alloc(0);
       const all = Buffer.concat(held);
       const out = take();
@@ -48,12 +49,15 @@ export function createSealer(key: Uint8Array, name: string): Encoder {
   };
 }
 
-/** Tells whether bytes are those of a sealed file. */
+/** Tells whether bytes begin as a sealed file does. */
 export function isSealed(bytes: Uint8Array): boolean {
   return Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) === 0;
 }
 
-/** Opens a sealed file. @returns its bytes in clear; undefined if the key or the name is another, or it was changed */
+/**
+ * Opens a sealed file.
+ * @returns its unencrypted bytes; undefined for another key or name, if the file was changed, and if it is not sealed
+ */
 export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffer | undefined {
   if (!isSealed(sealed)) return undefined;
   const fileKey = keyOf(key, sealed.subarray(MAGIC.length, MAGIC.length + SALT_BYTES), name);

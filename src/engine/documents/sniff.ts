@@ -3,34 +3,36 @@ import { DocumentError } from './document-error.ts';
 import { formatOfExtension, formatOfMediaType } from './media-types.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
-/** Number of bytes at a file's start that `sniffFormat` looks at; a caller need not give it more. */
+/** Number of bytes at a file's start that `sniffFormat` examines. */
 export const SNIFFED_BYTES = 4_096;
 
-/** Facts about a file that are known before it is read. */
+/** What is known of a file before it is read. */
 export interface SniffedFile {
-  /** First bytes of the file, up to SNIFFED_BYTES; empty for a file without bytes. */
+  /**
+   * First bytes of the file, up to 4,096 (`SNIFFED_BYTES`); further ones are ignored. Empty for a file without bytes.
+   */
   readonly start: Uint8Array;
   /**
-   * Media type that the caller declares, in lower case, without parameters; null for none or
+   * Media type that the caller declares, in lower case, without parameters; null for none and for
    * application/octet-stream.
    */
   readonly mediaType: string | null;
-  /** Last part of the file's name, in lower case, without the dot; '' for none. */
+  /** Extension of the file's name, in lower case, without the dot; '' for none. */
   readonly extension: string;
 }
 
 /**
- * Tells the format of a file: its first bytes decide, and its media type and its extension must not contradict them.
+ * Determines the format of a file: its first bytes decide, and its media type and extension must not contradict them.
  * Text formats do not contradict each other: a media type more specific than text/plain decides, else the extension,
- * else text/plain if it is declared, else the first lines. So `.html` declared as text/plain is HTML, since senders say
- * text/plain of any text.
+ * else text/plain if it is declared, else the first lines. So `.html` declared as text/plain is HTML, since senders
+ * declare text/plain for any text.
  *
- * A file without bytes has the format that it is said to have, by default text. So has binary data of no known format
- * if it is said to be PDF, Office or EPUB, and a file of older Office versions if it is said to be of newer ones: the
- * parser tells what is wrong with it. Other such data is refused.
- * @returns null for a zip archive that nobody names, whose format only its directory shows (see `sniffZip`)
- * @throws DocumentError `unsupported_document` for a mismatch and for a format that is not read; the message names both
- *   sides and what is allowed
+ * A file without bytes has its declared format, else that of its extension, else `text`. Binary data of no known format
+ * is accepted if its media type or extension is that of PDF, Office or EPUB, and so is a file of older Office versions
+ * with those of a newer one: the parser then reports what is wrong. Other binary data is refused.
+ * @returns null for a zip archive without a declared format, whose format only its directory shows (`sniffZip`)
+ * @throws DocumentError `unsupported_document` for a contradiction and for a format that is not supported; the message
+ *    names both sides and the supported formats
  */
 export function sniffFormat(file: SniffedFile): DocumentFormat | null {
   const said = readNames(file);
@@ -62,9 +64,9 @@ export function sniffFormat(file: SniffedFile): DocumentFormat | null {
 }
 
 /**
- * Tells the format of a zip archive by the files in it: docx, pptx, xlsx or epub.
+ * Determines the format of a zip archive by the files in it: docx, pptx, xlsx or epub.
  * @param names paths of the files in the archive
- * @param read  returns a file's bytes; called only for the file `mimetype`, which names EPUB
+ * @param read returns a file's bytes; it is called only for the file `mimetype`, which identifies EPUB
  * @throws DocumentError `unsupported_document` for any other archive
  */
 export async function sniffZip(
@@ -79,7 +81,10 @@ export async function sniffZip(
   throw refusal('The file is a zip archive that holds no document');
 }
 
-/** Formats that a file's media type (`declared`) and extension (`named`) stand for; null where they name none. */
+/**
+ * The formats that a file's media type (`declared`) and extension (`named`) stand for; null where one is missing or
+ * unknown.
+ */
 interface Names {
   readonly declared: DocumentFormat | null;
   readonly named: DocumentFormat | null;
@@ -98,8 +103,8 @@ function readNames({ mediaType, extension }: SniffedFile): Names {
 }
 
 /**
- * Media types that say nothing, since senders write them on files that they do not know. Windows says vnd.ms-excel of
- * .csv, and others say mp2t of TypeScript's .ts.
+ * Media types that are ignored, since senders use them for files that they do not know. Windows sends vnd.ms-excel for
+ * .csv, and others send mp2t for TypeScript's .ts.
  */
 const MEANINGLESS = new Set([
   '',
@@ -144,8 +149,8 @@ function refusal(reason: string): DocumentError {
 // ── By bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * What a file's first bytes show: `ole` is the container of older Office versions and of encrypted Office documents,
- * `unknown` binary data of no known format, and an object names a known format that is not read.
+ * What a file's first bytes show. `ole` is the container of older Office versions and of encrypted Office documents,
+ * `unknown` is binary data of no known format, and an object names a known format that is not supported.
  */
 type Content = 'pdf' | 'zip' | 'ole' | 'text' | 'unknown' | { readonly name: string };
 
@@ -161,9 +166,9 @@ function recogniseContent(start: Uint8Array, said: Names): Content {
 }
 
 /**
- * Tells whether a file is a PDF: it begins with the header, or has it in the first 1,024 bytes, where readers look for
- * it, and holds an object, which a text that only mentions the header does not. A file that is said to be a PDF needs
- * only an object.
+ * Tells whether a file is a PDF: it begins with the header, or has the header in the first 1,024 bytes and also an
+ * object, which a text that only mentions the header does not have. A file that is declared as PDF needs only an
+ * object.
  */
 function isPdf(latin: string, { declared, named }: Names): boolean {
   if (/^(?:\xef\xbb\xbf)?\s{0,16}%PDF-/.test(latin)) return true;
@@ -175,7 +180,8 @@ function isPdf(latin: string, { declared, named }: Names): boolean {
 const OBJECT = /(?:^|\s)\d{1,10} \d{1,5} obj\b/;
 
 /**
- * First bytes of formats that are not read. Where letters make up the first bytes, more than the letters must match.
+ * Patterns of the first bytes of formats that are not supported. Where these bytes are letters, further bytes must
+ * match.
  */
 const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['RTF', /^\{\\rtf/],
@@ -200,7 +206,7 @@ const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['a font', /^(?:\0\x01\0\0|OTTO\0|wOF[F2]|ttcf\0)/],
 ];
 
-/** Largest share of control characters among a text's bytes: compressed data has a tenth. */
+/** Greatest share of control characters among a text's bytes; compressed data has a tenth. */
 const MAX_CONTROLS = 0.01;
 
 function isText(bytes: Uint8Array, latin: string): boolean {
@@ -210,8 +216,8 @@ function isText(bytes: Uint8Array, latin: string): boolean {
 }
 
 /**
- * Tells an EPUB by its stored file `mimetype`, which comes first for this purpose. Returns null for any other archive:
- * its format shows in its directory.
+ * Recognises an EPUB by its uncompressed file `mimetype`, which comes first for this purpose. Returns null for any
+ * other archive, whose format its directory shows.
  */
 function zipFormatOfStart(start: Uint8Array): DocumentFormat | null {
   const latin = Buffer.from(start.buffer, start.byteOffset, Math.min(start.length, 128)).toString('latin1');
@@ -226,14 +232,16 @@ function textFormat(file: SniffedFile, { declared, named }: Names): DocumentForm
   return named ?? declared ?? formatOfLines(startOfText(file.start));
 }
 
-/** Names of text formats in error messages about a text that is said to be binary; "text" for the formats not here. */
+/**
+ * Names of text formats for error messages about a text that was declared as binary; other formats are called "text".
+ */
 const TEXT_NAMES: { readonly [Format in DocumentFormat]?: string } = { html: 'HTML', email: 'an e-mail', json: 'JSON' };
 
 function startOfText(start: Uint8Array): string {
   const unicode = detectUnicode(start);
   if (unicode === undefined) return Buffer.from(start.buffer, start.byteOffset, start.length).toString('latin1');
   const bytes = start.subarray(unicode.markBytes);
-  // TextDecoder does not know UTF-32. The names of such a file have to do.
+  // TextDecoder does not know UTF-32, so the format of such a file is decided by its names alone.
   if (unicode.name.startsWith('utf-32')) return '';
   return new TextDecoder(unicode.name).decode(bytes);
 }
@@ -249,12 +257,12 @@ function formatOfLines(text: string): DocumentFormat {
 const HTML_START =
   /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--(?:(?!-->)[^]){0,2000}-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i;
 const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/;
-/** Matches an object that ends with its line, and another one on the next line. */
+/** Matches an object that ends with its line, followed by another object on the next line. */
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
 /**
- * Tells whether a text starts with header fields, at least two of which are usual in e-mail; at least four if a line
- * that is no field follows them instead of an empty one.
+ * Tells whether a text starts with header fields of an e-mail: at least two usual ones before an empty line, or at
+ * least four before any other line that is not a field.
  */
 function isEmail(text: string): boolean {
   let emailFields = 0;

@@ -1,14 +1,19 @@
-/** Part of a text: offsets in UTF-16 units, end exclusive. */
+/** A part of a text: offsets in UTF-16 code units, end exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** List of spans of one text in rising order, eight bytes each: a table of 20 MB can have ten million rows. */
+/**
+ * A list of spans of one text in rising order. It takes eight bytes for each, since a table of 20 MB can have ten
+ * million rows.
+ */
 export interface SpanList {
   /** Appends a span, which must start at or after the end of the last one. */
   add(start: number, end: number): void;
-  /** Returns the span that an offset cuts in two; undefined if it lies in none, or at the start or end of one. */
+  /**
+   * Returns the span that an offset cuts in two; undefined if the offset is in no span, or at the start or end of one.
+   */
   around(offset: number): Span | undefined;
 }
 

@@ -1,26 +1,29 @@
-/** A line of a text; offsets are UTF-16 units. */
+/** A line of a text. Offsets are in UTF-16 code units. */
 export interface Line {
   readonly start: number;
   /** End of the line's text, exclusive: the offset of its line feed, or the text's end. */
   readonly end: number;
-  /** Start of the next line; the text's end for the last line. */
+  /** Start of the next line; the end of the text for the last line. */
   readonly next: number;
   readonly isBlank: boolean;
-  /** Columns of white space at the line's start; a tab counts four, any other blank one. */
+  /** Width of the white space at the line's start, in columns; a tab counts four, any other blank one. */
   readonly indent: number;
   /**
-   * First 80 characters, or fewer, after the indentation: enough to tell the kind of line. The whole line may have
-   * megabytes.
+   * The first 80 UTF-16 code units, or fewer, after the indentation. They show the kind of line, while the whole line
+   * may have megabytes.
    */
   readonly head: string;
 }
 
-/** Longest `head` of a line, in UTF-16 units: it holds a list marker, a bracket or the start of a comment. */
+/**
+ * Greatest length of `Line.head`, in UTF-16 code units. It has room for a list marker, a bracket or the start of a
+ * comment.
+ */
 const MAX_HEAD_LENGTH = 80;
 
 /**
- * Calls `visit` with each line of a text, in order. Lines end at line feeds. An empty text has no line, and none
- * follows a line feed at the text's end.
+ * Calls `visit` with each line of a text, in order. Lines end at line feeds. An empty text has no line, and after a
+ * line feed at the end of the text there is no further line.
  */
 export function forEachLine(text: string, visit: (line: Line) => void): void {
   let start = 0;
@@ -39,12 +42,12 @@ export function forEachLine(text: string, visit: (line: Line) => void): void {
 
 const TAB = 9;
 
-/** Tells whether a UTF-16 unit is white space: ASCII's, the no-break space or the ideographic space. */
+/** Tells whether a UTF-16 code unit is white space: ASCII's, the no-break space or the ideographic space. */
 export function isBlank(code: number): boolean {
   return code === 32 || (code >= TAB && code <= 13) || code === 0xa0 || code === 0x3000;
 }
 
-/** Returns the first offset from `from` on, before `to`, whose UTF-16 unit does not match; `to` if all match. */
+/** Returns the first offset in `from` ≤ offset < `to` whose UTF-16 code unit does not match; `to` if all match. */
 export function skip(text: string, from: number, to: number, matches: (code: number) => boolean): number {
   let index = from;
   while (index < to && matches(text.charCodeAt(index))) index++;

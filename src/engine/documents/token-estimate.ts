@@ -1,21 +1,23 @@
 import { forEachRun } from '../text/tokens.ts';
 
 /**
- * Estimated tokens of any part of one text, for looking ahead: an exact count costs a hundred times as much. Numbers of
- * tokens need not be whole; offsets are UTF-16 units.
+ * Estimated numbers of tokens for any part of one text; an exact count costs a hundred times as much. They need not be
+ * whole. Offsets are in UTF-16 code units.
  */
 export interface TokenEstimate {
-  /** Returns the estimated tokens between two offsets. */
+  /** Returns the estimated number of tokens between two offsets. */
   between(start: number, end: number): number;
-  /** Returns the furthest offset with about `tokens` tokens, at most, between `start` and it; at least `start`. */
+  /**
+   * Returns the last offset at which the text from `start` has about `tokens` tokens, but not more; at least `start`.
+   */
   after(start: number, tokens: number): number;
-  /** Returns the earliest offset with about `tokens` tokens, at most, between it and `end`; at most `end`. */
+  /** Returns the first offset from which the text to `end` has about `tokens` tokens, but not more; at most `end`. */
   before(end: number, tokens: number): number;
 }
 
 /**
- * Prepares estimates for a text, which is read once. Each question is then answered by a look at, or a binary search
- * in, sums of 8 bytes per 32 characters.
+ * Prepares estimates for a text, which is read once. Each estimate is then read from sums of 8 bytes for each 32
+ * characters, or found in them by binary search.
  */
 export function estimateTokens(text: string): TokenEstimate {
   const sums = sumsOf(text);
@@ -25,7 +27,7 @@ export function estimateTokens(text: string): TokenEstimate {
     const step = Math.floor(offset / STEP);
     return sumAt(step) + ((sumAt(step + 1) - sumAt(step)) * (offset - step * STEP)) / STEP;
   };
-  /** Returns the last offset before which the text costs at most `cost`, in estimated tokens. */
+  /** Returns the last offset before which the text costs at most `cost` estimated tokens. */
   const offsetOf = (cost: number) => {
     let low = 0;
     let high = last;
@@ -44,12 +46,14 @@ export function estimateTokens(text: string): TokenEstimate {
   };
 }
 
-/** Characters between two sums; the estimate is linear between them. */
+/** Number of characters between two sums; the estimate is linear between them. */
 const STEP = 32;
-/** Least cost of a character, so that nothing counts as free: the estimate of a single blank is 0. */
+/**
+ * Least number of tokens that a character counts, so that nothing counts as free: the estimate of a single blank is 0.
+ */
 const MIN_TOKENS_PER_CHARACTER = 1 / 1_024;
 
-/** Returns the estimated tokens before every 32nd character; the last sum is drawn out to a full step. */
+/** Returns the estimated number of tokens before every 32nd character; the last sum is extrapolated to a full step. */
 function sumsOf(text: string): Float64Array {
   const sums = new Float64Array(Math.ceil(text.length / STEP) + 1);
   let total = 0;

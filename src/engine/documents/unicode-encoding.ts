@@ -1,24 +1,25 @@
-/** Encoding of Unicode that a text's bytes show. */
+/** The Unicode encoding that a text's bytes show. */
 export interface UnicodeEncoding {
   readonly name: 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
-  /** Bytes of the byte order mark, which is no text; 0 if there is none. */
+  /** Length of the byte order mark, which is not part of the text (bytes); 0 if there is none. */
   readonly markBytes: number;
 }
 
-/** Number of bytes at a text's start that are judged; more do not make the judgement better. */
+/** Number of bytes, the first ones of a text, that are examined; more do not improve the result. */
 const JUDGED_BYTES = 65_536;
-/** Least number of zero bytes, and of ordinary characters, in UTF-16: a single one may be a slip. */
+/** Least number of zero bytes, and of ordinary characters, in UTF-16; a single one may be an error. */
 const FEWEST_ZEROS = 2;
 /**
- * Least share of ordinary characters in a text: blanks, line ends, digits and full stops come to more in any script.
+ * Least share of ordinary characters in a text: blanks, line ends, digits and full stops, which have a larger share in
+ * any script.
  */
 const MIN_ORDINARY = 0.01;
-/** Largest share of control characters and other characters that no text has. */
+/** Greatest share of control characters and other characters that no text has. */
 const MAX_ODD = 0.01;
 
 /**
- * Tells a text's encoding by its byte order mark or, for UTF-16 and UTF-32 without one, by the places of zero bytes in
- * its first 64 KiB. Returns undefined if neither tells, as for UTF-8 without a mark.
+ * Detects a text's encoding by its byte order mark or, for UTF-16 and UTF-32 without one, by the places of zero bytes
+ * in its first 64 KiB. Returns undefined if neither shows it, as for UTF-8 without a mark.
  */
 export function detectUnicode(bytes: Uint8Array): UnicodeEncoding | undefined {
   return markedEncoding(bytes) ?? encodingByZeros(bytes.subarray(0, JUDGED_BYTES));
@@ -46,9 +47,9 @@ function encodingByZeros(bytes: Uint8Array): UnicodeEncoding | undefined {
 }
 
 /**
- * Tells whether bytes are a text of single-byte characters, into which `zeros` zero bytes are strewn. Pairs of its
- * letters would read as Chinese in UTF-16. In true UTF-16 each Latin letter brings a zero. Other scripts have half of
- * their bytes outside of ASCII; kana have the byte of the digit 0 beside each letter.
+ * Tells whether bytes are a text of single-byte characters among which there are `zeros` zero bytes. In UTF-16, pairs
+ * of its letters would read as Chinese. In true UTF-16 each Latin letter brings a zero byte, and other scripts have
+ * half of their bytes outside of ASCII.
  */
 function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
   if (zeros > MAX_STREWN * bytes.length) return false;
@@ -58,14 +59,14 @@ function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
 }
 
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
-/** Largest share of zeros among all bytes of a single-byte text. */
+/** Greatest share of zeros among all bytes of a single-byte text. */
 const MAX_STREWN = 0.25;
-/** Least share of ASCII among the bytes of a single-byte text that are not zero; Chinese has about half. */
+/** Least share of ASCII among the non-zero bytes of a single-byte text; Chinese has about half. */
 const MIN_ASCII = 0.75;
 
 /**
  * Finds the byte order of UTF-16 in which a text has the blanks, line ends, digits and full stops that every text has.
- * Returns undefined if it reads like a text in neither order, or alike in both.
+ * Returns undefined if it reads like a text in neither order, or in both alike.
  */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
   const whole = bytes.subarray(0, bytes.length & ~1);

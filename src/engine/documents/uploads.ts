@@ -1,7 +1,8 @@
 /**
- * Files that wait to be read, in a folder beside the tenant's database. `tenantPath` is the path of the database file;
- * `name` is a file's name in the folder, as `createUploadFile` gave it. The service chooses their names; the caller's
- * file name is data.
+ * The files of documents that wait to be read, in a folder beside the tenant's database. With OM_DATABASE_URL a file
+ * stands there only while it arrives, and then waits in rows (`store/upload-parts.ts`). `tenantPath` is the path of
+ * the database file; `name` is a file's name in the folder, which `createUploadFile` chose. The name that the caller
+ * gave is never part of a path.
  */
 
 import fs from 'node:fs';
@@ -9,6 +10,8 @@ import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
+import type { Store } from '../store/open-store.ts';
+import { findUploadPart, hasUploadParts, PART_BYTES, type UploadPart } from '../store/upload-parts.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import type { Encoder } from '../types.ts';
 import { DocumentError } from './document-error.ts';
@@ -16,53 +19,60 @@ import { createSealer, isSealed, plainEncoder, unseal } from './sealed-bytes.ts'
 
 const NAME = /^[0-9a-f-]{36}\.upload$/;
 /**
- * Time after which a file that no document names counts as left by a killed process: no upload takes longer than 15
- * minutes.
+ * Time (ms) since its last change after which a file that no document names counts as abandoned by a killed process: 20
+ * minutes, as no upload takes longer than 15.
  */
 const ABANDONED_MS = 1_200_000;
 
-/** Returns the path of the folder for a tenant's waiting files, by the path of the tenant's database file. */
+/**
+ * Returns the path of the folder with a tenant's waiting files.
+ * @param tenantPath path of the tenant's database file
+ */
 export function uploadsFolder(tenantPath: string): string {
   return `${tenantPath.replace(/\.(sqlite3?|db)$/, '')}.uploads`;
 }
 
 /**
- * Number of bytes that documents leave free on the disk, or an eighth of the disk if that is less: without room for its
- * log SQLite cannot even delete.
+ * Number of bytes on the disk that documents must leave free, or an eighth of the disk if that is less: without room
+ * for its log, SQLite cannot even delete.
  */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 /**
- * Room that reading a file takes, in sizes of the file: its chunks, their words, and more than both their vectors (of
- * 768 dimensions).
+ * Room on the disk that reading a file takes, as a multiple of its size: for its chunks, their words, and their vectors
+ * (of 768 dimensions).
  */
 const READING_SIZES = 5;
 
 /**
- * Checks that the disk of a tenant's database has room to store and to read a file of `bytes` bytes.
- * @throws EngineError `storage_full` if that would leave less than the reserve of 64 MiB (of a small disk, an eighth)
+ * Checks that the disk of a tenant's database has room to store and to read a file of `bytes` bytes: six times as many.
+ * Nothing is checked on a file system that does not report its size.
+ * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
  */
 export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
   requireRoom(tenantPath, (1 + READING_SIZES) * bytes);
 }
 
 /**
- * Checks that the disk of a tenant's database has room to read a file of `bytes` bytes that is stored already.
- * @throws EngineError `storage_full` if that would leave less than the reserve of 64 MiB (of a small disk, an eighth)
+ * Checks that the disk of a tenant's database has room to read a stored file of `bytes` bytes: five times as many.
+ * Nothing is checked on a file system that does not report its size.
+ * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
  */
 export function requireRoomToRead(tenantPath: string, bytes: number): void {
   requireRoom(tenantPath, READING_SIZES * bytes);
 }
 
 function requireRoom(tenantPath: string, bytes: number): void {
-  const { bavail, blocks, bsize } = fs.statfsSync(path.dirname(tenantPath));
+  const folder = path.dirname(tenantPath);
+  // A tenant of a database whose tenants have no files here may have no folder yet.
+  const { bavail, blocks, bsize } = fs.statfsSync(fs.existsSync(folder) ? folder : path.dirname(folder));
   if (blocks === 0) return; // The file system does not tell its size.
   if (bavail * bsize - bytes < Math.min(RESERVE_BYTES, (blocks * bsize) / 8))
     throw new EngineError('storage_full', 'the disk is too full to take in documents');
 }
 
 /**
- * Creates an empty file in a tenant's folder of waiting files that only this process's user may read. Returns its new
- * name in the folder and its path.
+ * Creates an empty file, which only this process's user may read, in a tenant's folder of waiting files. Returns its
+ * new name in the folder and its path.
  */
 export function createUploadFile(tenantPath: string): { name: string; path: string } {
   const name = `${uuidv7()}.upload`;
@@ -73,7 +83,7 @@ export function createUploadFile(tenantPath: string): { name: string; path: stri
   return { name, path: file };
 }
 
-/** Makes a folder and syncs its parent to disk: else a power cut would take the folder and the files in it. */
+/** Creates a folder and syncs its parent to disk; otherwise a power cut could remove the folder with its files. */
 function makeFolder(folder: string): void {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   const parent = fs.openSync(path.dirname(folder), 'r');
@@ -85,10 +95,57 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * Reads the waiting file of a name in the tenant's folder.
+ * Reads the waiting file of a name: from the tenant's folder, or from its rows in PostgreSQL.
  * @throws DocumentError `upload_missing` if it cannot be read, or was changed after it was sealed
  */
-export async function readUpload(tenantPath: string, name: string): Promise<Buffer> {
+export async function readUpload(store: Store, name: string): Promise<Buffer> {
+  return hasUploadParts(store) ? readParts(store, name) : readFile(store.path, name);
+}
+
+function readParts(store: Store, name: string): Buffer {
+  const parts: Buffer[] = [];
+  for (let part = findUploadPart(store, name, 0); part !== undefined; part = findUploadPart(store, name, parts.length))
+    parts.push(part);
+  if (parts.length === 0) throw new DocumentError('upload_missing', 'its file is gone; hand the document in again');
+  return Buffer.concat(parts);
+}
+
+/** Reads a waiting file of the tenant's folder in the parts that become rows, in order; an empty file has one, too. */
+export function* readInParts(tenantPath: string, name: string): Generator<UploadPart> {
+  const file = fs.openSync(path.join(uploadsFolder(tenantPath), name), 'r');
+  try {
+    for (let part = 0; ; part += 1) {
+      const data = Buffer.alloc(PART_BYTES);
+      const bytes = fs.readSync(file, data, 0, PART_BYTES, part * PART_BYTES);
+      if (bytes > 0 || part === 0) yield { name, part, data: data.subarray(0, bytes) };
+      if (bytes < PART_BYTES) return;
+    }
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+/**
+ * Writes a part of a waiting file into the tenant's folder, which is made if needed, in the order in which
+ * `readInParts` gives parts.
+ * @throws EngineError `unprocessable` for a name that `createUploadFile` cannot have made
+ */
+export function writeInParts(tenantPath: string, { name, part, data }: UploadPart): void {
+  if (!NAME.test(name)) throw new EngineError('unprocessable', 'a waiting file has a name that is no name of one');
+  const folder = uploadsFolder(tenantPath);
+  if (!fs.existsSync(folder)) makeFolder(folder);
+  const file = path.join(folder, name);
+  createPrivateFile(file);
+  const opened = fs.openSync(file, 'r+');
+  try {
+    fs.writeSync(opened, data, 0, data.length, part * PART_BYTES);
+    fs.fsyncSync(opened);
+  } finally {
+    fs.closeSync(opened);
+  }
+}
+
+async function readFile(tenantPath: string, name: string): Promise<Buffer> {
   const stored = await fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
     throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
   });
@@ -98,13 +155,13 @@ export async function readUpload(tenantPath: string, name: string): Promise<Buff
   throw new DocumentError('upload_missing', 'its file was changed, or sealed with another key; hand it in again');
 }
 
-/** Bytes of a waiting file that are read at once. */
+/** Number of bytes of a waiting file that are read at a time. */
 const READ_BYTES = 256 * 1024;
 
 /**
- * Reads a part of a waiting file in pieces. Of a sealed file the whole is held in memory meanwhile.
+ * Reads a part of a waiting file in pieces of at most 256 KiB. A sealed file is held in memory whole meanwhile.
  * @param part offsets in the file as it was sent; `end` is excluded
- * @throws DocumentError as `readUpload`, for a sealed file
+ * @throws DocumentError `upload_missing` for a sealed file that cannot be read or opened; a system error for any other
  */
 export async function* readUploadPart(
   tenantPath: string,
@@ -117,19 +174,20 @@ export async function* readUploadPart(
     yield* fs.createReadStream(file, { start, end: end - 1, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
     return;
   }
-  const bytes = (await readUpload(tenantPath, name)).subarray(start, end);
+  const bytes = (await readFile(tenantPath, name)).subarray(start, end);
   for (let at = 0; at < bytes.length; at += READ_BYTES) yield bytes.subarray(at, at + READ_BYTES);
 }
 
-/** Makes what turns the bytes of a waiting file into what is stored: sealed if the tenant's data is. */
+/** Creates the encoder for the bytes of a waiting file. It seals them if the tenant's data is encrypted. */
 export function createUploadEncoder(tenantPath: string, name: string): Encoder {
   const key = keyOfFile(tenantPath);
   return key === null ? plainEncoder : createSealer(key.bytes, name);
 }
 
 /**
- * Seals a tenant's waiting files with another key, or with null stores them in clear, one after the other. Files that
- * have that form already are left, so that it can be repeated after it was broken off.
+ * Seals a tenant's waiting files with another key, or stores them unencrypted if `to` is null. Files that already are
+ * in that form are not changed, so an interrupted call can be repeated. Damaged files are skipped.
+ * @param from key with which the files are sealed; null if they are unencrypted
  * @returns the number of files changed
  */
 export function resealUploads(tenantPath: string, from: FileKey | null, to: FileKey | null): number {
@@ -154,7 +212,7 @@ export function resealUploads(tenantPath: string, from: FileKey | null, to: File
   return changed;
 }
 
-/** Counts a tenant's waiting files, by whether they are sealed. */
+/** Counts a tenant's waiting files: the sealed and the unencrypted ones (`clear`). */
 export function countUploads(tenantPath: string): { readonly sealed: number; readonly clear: number } {
   const folder = uploadsFolder(tenantPath);
   const names = listNames(folder).filter((name) => NAME.test(name));
@@ -162,20 +220,20 @@ export function countUploads(tenantPath: string): { readonly sealed: number; rea
   return { sealed, clear: names.length - sealed };
 }
 
-/** Tells whether a waiting file is there. */
+/** Tells whether a waiting file exists. */
 export function hasUpload(tenantPath: string, name: string): boolean {
   return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
 }
 
-/** Removes a waiting file, if it is there. Names that `createUploadFile` does not make are ignored. */
+/** Removes a waiting file, if it exists. A name that `createUploadFile` cannot have made is ignored. */
 export function removeUpload(tenantPath: string, name: string): void {
   if (NAME.test(name)) fs.rmSync(path.join(uploadsFolder(tenantPath), name), { force: true });
 }
 
 /**
- * Removes waiting files that no document names and nobody has written to for twenty minutes.
+ * Removes waiting files that no document names and that were last changed more than twenty minutes ago.
  * @param named names (not paths) of the files that documents still need
- * @param now   current time, Unix ms
+ * @param now current time, Unix ms
  * @returns the number of files removed
  */
 export function sweepUploads(tenantPath: string, named: ReadonlySet<string>, now: number): number {
@@ -189,7 +247,7 @@ export function sweepUploads(tenantPath: string, named: ReadonlySet<string>, now
   return abandoned.length;
 }
 
-/** Removes a tenant's folder of waiting files with all of them. */
+/** Removes a tenant's folder of waiting files with all its files. */
 export function removeUploads(tenantPath: string): void {
   fs.rmSync(uploadsFolder(tenantPath), { recursive: true, force: true });
 }

@@ -7,18 +7,20 @@ import { PARSE_LIMITS } from './parsed-document.ts';
 export interface XmlElement {
   /** Name without its namespace prefix, which each producer chooses freely. */
   readonly name: string;
-  /** Values by attribute names as written, prefix included: `id` and `r:id` differ. Entities are resolved. */
+  /**
+   * Values of the attributes by their names as written, prefix included: `id` and `r:id` differ. Entities are resolved.
+   */
   readonly attributes: ReadonlyMap<string, string>;
-  /** Elements and texts in the order of the file; entities are resolved, blanks kept. */
+  /** Elements and texts in the order of the file. Entities are resolved, blanks are kept. */
   readonly children: readonly (XmlElement | string)[];
 }
 
 /**
  * Decodes an XML file by its byte order mark, its first bytes or its declaration, else as UTF-8, and drops the mark.
- * One pass refuses what could harm a parser: DOCTYPE, and with it every entity of the file's own; unclosed or
- * unbalanced tags; nesting over `PARSE_LIMITS.depth`; more than `PARSE_LIMITS.xmlElements` elements.
- * @throws DocumentError `corrupt_document` for what is not well-formed or has a DOCTYPE, `document_too_complex` beyond
- *   the limits, `unsupported_encoding` for an unknown declared encoding
+ * Constructs that could harm a parser are refused: DOCTYPE, and with it every entity of the file's own; unclosed or
+ * unbalanced tags; nesting over `PARSE_LIMITS.depth` (256); more than `PARSE_LIMITS.xmlElements` (2,000,000) elements.
+ * @throws DocumentError `corrupt_document` for a file that is not well-formed or has a DOCTYPE, `document_too_complex`
+ *    beyond the limits, `unsupported_encoding` for an unknown declared encoding
  */
 export function decodeXml(bytes: Uint8Array): string {
   const xml = decode(bytes);
@@ -28,7 +30,8 @@ export function decodeXml(bytes: Uint8Array): string {
 
 /**
  * Parses an XML file and returns its root element.
- * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `decodeXml` does
+ * @throws DocumentError `corrupt_document` for a file that is not well-formed or has a DOCTYPE, `document_too_complex`
+ *    beyond the limits, `unsupported_encoding` for an unknown declared encoding
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const xml = decodeXml(bytes);
@@ -43,17 +46,17 @@ export function parseXml(bytes: Uint8Array): XmlElement {
   return root;
 }
 
-/** Returns the direct child elements of a name, given without prefix; empty if there are none. */
+/** Returns the direct child elements with a name, given without prefix; empty if there are none. */
 export function childrenNamed(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => typeof child !== 'string' && child.name === name) as XmlElement[];
 }
 
-/** Returns the first direct child element of a name, given without prefix; undefined if there is none. */
+/** Returns the first direct child element with a name, given without prefix; undefined if there is none. */
 export function childNamed(element: XmlElement | undefined, name: string): XmlElement | undefined {
   return element?.children.find((child) => typeof child !== 'string' && child.name === name) as XmlElement | undefined;
 }
 
-/** Visits all elements of a name (without prefix) below an element, at any depth, in the order of the file. */
+/** Visits all elements with a name, given without prefix, below an element at any depth, in the order of the file. */
 export function* descendantsNamed(element: XmlElement, name: string): Generator<XmlElement> {
   for (const child of element.children) {
     if (typeof child === 'string') continue;
@@ -84,8 +87,8 @@ const PARSER_OPTIONS = {
 } as const;
 
 /**
- * A node of the parser: one key names the element and holds its children, `:@` its attributes; text stands under
- * `#text`.
+ * A node as the parser returns it: one key names the element and holds its children, `:@` holds its attributes. A text
+ * is under `#text`.
  */
 type ParsedNode = Readonly<Record<string, unknown>>;
 
@@ -127,9 +130,9 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Returns the encoding of an XML file: by its first bytes, else as it declares, else `utf-8`. A declared name may be
- * unknown. A declaration stands within the first 128 bytes of real files. It cannot be read in UTF-16, which shows by
- * its zeros.
+ * Returns the name of an XML file's encoding: by its first bytes, else the declared one, else `utf-8`. A declared name
+ * may be unknown. A declaration is searched for in the first 128 bytes. UTF-16 is recognised by its zero bytes, since a
+ * declaration in it cannot be read.
  */
 function charsetOf(bytes: Uint8Array): string {
   const [first, second] = bytes;
@@ -176,8 +179,8 @@ function after(xml: string, end: string, from: number): number {
 }
 
 /**
- * Returns the offset of the `>` that closes the tag at `from`: a `>` inside quotes belongs to a value.
- * @throws DocumentError `corrupt_document` if none does
+ * Returns the offset of the `>` that closes the tag at `from`; a `>` inside quotes belongs to a value.
+ * @throws DocumentError `corrupt_document` if there is none
  */
 function tagEnd(xml: string, from: number): number {
   let quote = 0;

@@ -3,25 +3,25 @@ import { fromBufferPromise, getFileNameLowLevel, validateFileName, type Entry, t
 import { DocumentError } from './document-error.ts';
 import { PARSE_LIMITS } from './parsed-document.ts';
 
-/** A zip archive in memory whose directory was checked before anything was inflated. */
+/** A zip archive in memory. Its directory was checked before anything was inflated. */
 export interface ZipArchive {
   /**
-   * Paths of the files in the archive, each once, in the order of the directory. Folders are left out, and so are paths
-   * that are absolute or lead out of the archive.
+   * Paths of the files in the archive, each once, in the order of the directory. Folders, and paths that are absolute
+   * or lead out of the archive, are left out.
    */
   readonly names: readonly string[];
   /**
-   * Inflates the file of a name in `names`, anew at each call; undefined if there is none.
+   * Inflates a file of the archive, anew at each call. The result is undefined if `names` does not have it.
    * @throws DocumentError `corrupt_document` if the bytes contradict the directory, or are packed by an unusual method
    */
   read(name: string): Promise<Uint8Array | undefined>;
 }
 
 /**
- * Opens a zip archive and checks its directory.
- * @throws DocumentError `corrupt_document` if it is no zip archive or contradicts itself; `encrypted_document` if a
- *   file needs a password; `document_too_large` if it would inflate too far and `document_too_complex` if it has too
- *   many files, by PARSE_LIMITS and before anything is inflated
+ * Opens a zip archive and checks its directory, before anything is inflated.
+ * @throws DocumentError `corrupt_document` if it is not a zip archive or contradicts itself; `encrypted_document` if a
+ *    file needs a password; `document_too_large` if it would inflate beyond `PARSE_LIMITS`; `document_too_complex` if
+ *    it has more than 2,000 files
  */
 export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -45,13 +45,13 @@ export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
 
 interface StoredFile {
   readonly entry: Entry;
-  /** Start of the file's packed bytes in the archive. */
+  /** Offset of the file's packed bytes in the archive. */
   readonly start: number;
 }
 
 interface Directory {
   readonly archive: ZipFile;
-  /** Start of the directory: no file's bytes may reach into it. */
+  /** Offset of the directory in the archive. No file's bytes may reach into it. */
   readonly start: number;
   readonly entries: readonly Entry[];
 }
@@ -84,7 +84,8 @@ async function readDirectory(buffer: Buffer): Promise<Directory> {
 }
 
 /**
- * Refuses archives that would inflate too far, by the sizes in the directory. `inflate` holds each file to its size.
+ * Refuses archives that would inflate too far, by the sizes in the directory. `inflate` checks each file against its
+ * size.
  * @throws DocumentError `document_too_large`
  */
 function refuseBombs(entries: readonly Entry[]): void {
@@ -104,7 +105,8 @@ function isBomb(inflated: number, packed: number): boolean {
 
 /**
  * Returns the offsets in the archive at which the entries' packed bytes begin, in the order of `entries`. Entries that
- * share bytes are refused: they would inflate to far more than the archive's size allows.
+ * share bytes would inflate to far more than the archive's size allows.
+ * @throws DocumentError `corrupt_document` for entries that share bytes with each other or with the directory
  */
 async function findData({ archive, start, entries }: Directory): Promise<number[]> {
   const starts: number[] = [];
@@ -130,7 +132,7 @@ async function findData({ archive, start, entries }: Directory): Promise<number[
   return starts;
 }
 
-/** Returns an entry's name; null for a folder, and for a path that is absolute or leads out of the archive. */
+/** Returns an entry's path; null for a folder, and for a path that is absolute or leads out of the archive. */
 function nameOf(entry: Entry): string | null {
   const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
   return name.endsWith('/') || validateFileName(name) !== null ? null : name;

@@ -6,17 +6,20 @@ import { resolveName, MAX_TEXT, type Entity, type EntityGraph } from './extract.
 import { foldName, type EntityMode } from './modes.ts';
 import { MAX_ENTITIES } from './named-things.ts';
 
-/** Longest answer of the model (tokens). */
+/** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 2_048;
-/** Longest label of an entity that is accepted, in UTF-16 code units. */
+/**
+ * Greatest length of an entity's label that is accepted, in UTF-16 code units; an entity with a longer one is ignored.
+ */
 const MAX_LABEL = 100;
 
 /**
- * Asks a language model for the entities and relations of a text, of which it reads `MAX_TEXT` characters. The answer
- * counts only as far as it has types of the mode, names that are in the text, and relations between two accepted names.
- * At most `MAX_ENTITIES` entities, the stated ones included, and as many relations are returned.
+ * Asks a language model for the entities and relations of a text, of which it reads the first 8,192 code units
+ * (`MAX_TEXT`). Of its answer count only entities whose types are in the mode and whose names are in the text, and
+ * relations between two accepted names. At most 32 (`MAX_ENTITIES`) entities, the stated ones included, and as many
+ * relations are returned.
  * @param stated entities that the caller gave; they count with their types, whatever the model says
- * @returns null if the reply is not the JSON that was asked for
+ * @returns null if the reply is not the JSON that the prompt demands
  * @throws EngineError as `LanguageModel.complete` does
  */
 export async function extractByModel(
@@ -34,7 +37,8 @@ export async function extractByModel(
 }
 
 /**
- * Puts the text between markers that it cannot contain, so that it cannot end its own quotation and give instructions.
+ * Makes the prompt. The text is enclosed in markers that it cannot contain, so that it cannot end its own quotation and
+ * give instructions.
  */
 function promptOf(text: string, { entityTypes, relationTypes }: EntityMode): { instructions: string; input: string } {
   const fence = fenceOf([text]);

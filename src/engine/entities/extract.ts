@@ -16,17 +16,20 @@ import {
 } from './names.ts';
 import { type Relation, compilePatterns, relationsAmong, type Patterns } from './relations.ts';
 
-/** The entities that a memory mentions, and the relations that it states between two of them. */
+/** The entities that a memory mentions, and the relations that it states between them. */
 export interface EntityGraph {
-  /** Entities, distinct by name, the stated ones first; at most `MAX_ENTITIES`. */
+  /** Entities, each name once, the stated ones first; at most 32 (`MAX_ENTITIES`). */
   readonly entities: readonly Entity[];
-  /** Relations between two of `entities`, distinct; at most `MAX_ENTITIES`. */
+  /** Relations between two of `entities`, each once; at most 32 (`MAX_ENTITIES`). */
   readonly relations: readonly Relation[];
 }
 
 /** A named thing that a memory mentions. */
 export interface Entity {
-  /** Name by which the entity is stored and looked up: folded, and of a well-known name the first spelling. */
+  /**
+   * Name under which the entity is stored and looked up: folded (`foldName`); for a well-known name, its first spelling
+   * in the lexicon.
+   */
   readonly name: string;
   /** Name as the text or the caller writes it. */
   readonly label: string;
@@ -34,14 +37,18 @@ export interface Entity {
   readonly type: string;
 }
 
-/** Characters at the start of a text that are searched for entities (UTF-16 code units); the rest names little more. */
+/**
+ * Number of UTF-16 code units, the first ones, of a text that are searched for entities; the rest of a text names
+ * little more.
+ */
 export const MAX_TEXT = 8_192;
 
 /**
  * Finds entities and relations without a model, in time linear in the text: the mode's known names, stated names, file
- * names, handles, names by their capitals, and things called by their kind (`the billing service`). Relations are read
- * off the words between two entities of one sentence. Precision comes first: words that fit no pattern state no
- * relation. A memory gives at most `MAX_ENTITIES` entities and as many relations.
+ * names, handles, names by their capitals, and things named by a class noun (`the billing service`). Relations are
+ * recognised by the words between two entities of one sentence. Precision comes first: words that fit no pattern state
+ * no relation. Only the first 8,192 code units are read. At most 32 (`MAX_ENTITIES`) entities and as many relations are
+ * returned.
  * @param stated names that the caller gave; they count whether or not they are in the text
  */
 export function extractGraph(text: string, stated: readonly string[], mode: EntityMode): EntityGraph {
@@ -67,19 +74,19 @@ export function extractGraph(text: string, stated: readonly string[], mode: Enti
   return { entities: [...entities.values()], relations: relations.slice(0, MAX_ENTITIES) };
 }
 
-/** Characters of a query that are searched for names (UTF-16 code units). */
+/** Number of UTF-16 code units, the first ones, of a query that are searched for names. */
 const MAX_QUERY = 1_024;
-/** Most names that are looked up for one query. */
+/** Greatest number of names that are looked up for one query. */
 const MAX_NAMES = 100;
 const LONGEST_NAME_WORDS = 3;
 const LONGEST_CJK_NAME = 4;
 const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
 
 /**
- * Returns whatever may be a name in a query, folded, distinct, at most `MAX_NAMES`: well-known names of the built-in
- * lexicon under the spelling by which they are stored, words that are written as a name, and each run of up to three
- * words that neither begins nor ends with a stop word, since people do not type capitals. In scripts without spaces
- * these runs have two to four characters.
+ * Returns everything in a query that may be a name, folded, each once, at most 100 (`MAX_NAMES`): well-known names of
+ * the built-in lexicon under their stored spelling, words that are written as a name, and each run of up to three words
+ * that neither begins nor ends with a stop word, since people do not type capitals. In scripts without spaces these
+ * runs have two to four characters.
  */
 export function possibleNames(query: string): string[] {
   const bounded = query.slice(0, MAX_QUERY);
@@ -107,16 +114,16 @@ export function possibleNames(query: string): string[] {
 }
 
 /**
- * Returns the name that all spellings of a name of the built-in lexicon are counted as (`Postgres` gives `postgresql`);
- * folds others.
+ * Returns the name under which all spellings of a name are stored: for a name of the built-in lexicon its first
+ * spelling (`postgresql` for `Postgres`), else the folded name.
  */
 export function resolveName(label: string): string {
   return knownAs(label, compile(builtInMode('code')!))?.name ?? foldName(label);
 }
 
 /**
- * Gives types to names that the caller stated, in order. Blank names, and names whose type the mode has no place for,
- * are left out; equal names are not merged.
+ * Determines the types of names that the caller stated, in order. Blank names, and names whose type the mode does not
+ * have, are left out. Equal names are not merged.
  */
 export function statedEntities(labels: readonly string[], mode: EntityMode): Entity[] {
   const compiled = compile(mode);
@@ -124,7 +131,7 @@ export function statedEntities(labels: readonly string[], mode: EntityMode): Ent
 }
 
 interface Mention extends Entity {
-  /** Position in the text, in UTF-16 code units; `end` is exclusive. */
+  /** Offset in the text at which the mention begins, in UTF-16 code units; `end` is exclusive. */
   readonly start: number;
   readonly end: number;
 }
@@ -133,7 +140,7 @@ interface CompiledMode {
   readonly mode: EntityMode;
   readonly names: NameTree;
   readonly patterns: Patterns;
-  /** The mode's own types by class noun (`service`, in lower case). */
+  /** The mode's own types by class noun, such as `service`, in lower case. */
   readonly classNouns: ReadonlyMap<string, string>;
 }
 
@@ -197,9 +204,10 @@ function findMentions(text: string, given: readonly Entity[], compiled: Compiled
 }
 
 /**
- * Merges names by their shape with known names, in the order of the text, without overlaps. Both lists must be in that
- * order. Of two that overlap the known one counts, unless the other is longer and is a path or an address, or the known
- * one is neither a technology nor a library: a mere concept inside a name does not split it (`Family Guy`).
+ * Merges names recognised by their form with known names, in the order of the text, without overlaps. Both lists must
+ * be in that order. Of two names that overlap, the known one counts. The other counts if it is longer and is a path or
+ * an address, or if the known one is neither a technology nor a library: a mere concept inside a name does not split it
+ * (`Family Guy`).
  */
 function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[] {
   const merged: Mention[] = [];
@@ -229,7 +237,7 @@ function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[]
   return merged;
 }
 
-/** Returns the mentions and those of `others` that overlap no mention. All lists are in the order of the text. */
+/** Returns the mentions, and those of `others` that overlap none of them. All lists are in the order of the text. */
 function addWhereFree(mentions: readonly Mention[], others: readonly Mention[]): Mention[] {
   const free = others.filter(
     ({ start, end }) => !mentions.some((mention) => mention.start < end && start < mention.end),
@@ -241,9 +249,9 @@ const STRONG_TYPES: ReadonlySet<string> = new Set(['technology', 'library']);
 const IDENTIFIER = /[/\\_@]|\w\.\w/;
 
 /**
- * Returns the mode's type for a name, by its form and by the words beside it; undefined for a name of nothing lasting,
- * such as a version, and for a type that the mode has no place for.
- * @param text the text that `thing.start` is a position in
+ * Returns the mode's type for a name, by its form and the words beside it. Returns undefined for what names nothing
+ * lasting, such as a version, and for a type that the mode does not have.
+ * @param text the text in which `thing.start` is a position
  */
 function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: CompiledMode): string | undefined {
   const type = (name: string) => typeInMode(mode, name);
@@ -266,12 +274,12 @@ function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: Comp
   return type(OTHER);
 }
 
-/** Drops the word Project: `Atlas Project` and `Project Atlas` both name the project Atlas. */
+/** Removes the word Project from a name: `Atlas Project` and `Project Atlas` both name the project Atlas. */
 function withoutKind(name: string): string {
   return name.replace(/^Project (?=.)|(?<=.) Project$/, '');
 }
 
-/** True for a path or a file name, and false for an address. */
+/** Tells whether a name is a path or a file name; false for an address. */
 function isFile(name: string): boolean {
   if (name.includes('://') || name.includes('@')) return false;
   return /[/\\][^/\\]*[/\\.]/.test(name) || FILE_NAME.test(name);
@@ -286,8 +294,8 @@ function wordAfter(text: string, end: number): string {
 }
 
 /**
- * Finds names of one word and a class noun (`the billing service`): after an article in lower case, at the beginning of
- * a sentence with or without a capital.
+ * Finds names that consist of one word and a class noun (`the billing service`): after an article if the word is in
+ * lower case, and at the beginning of a sentence.
  */
 function calledByKind(text: string, tokens: readonly Token[], classNouns: ReadonlyMap<string, string>): Mention[] {
   const mentions: Mention[] = [];
@@ -316,7 +324,7 @@ const FILE_EXTENSIONS = `
   conf env xml htm html css scss csv tsv pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg mp3 mp4 wav zip gz tar log
   lock ipynb tex sqlite db`;
 const FILE_NAME = new RegExp(`^[\\w.+-]*\\w\\.(?:${FILE_EXTENSIONS.trim().split(/\s+/).join('|')})$`, 'i');
-/** Abbreviations in capitals that name no particular thing. */
+/** Abbreviations in capitals that are not the name of a particular thing. */
 const GENERIC = wordSet(
   'API APIs UI UX URL URLs URI ID IDs PR PRs QA CEO CTO FAQ TV AM PM ASAP FYI TL DR PS VIP DIY HR IT OS PC CPU GPU RAM',
 );

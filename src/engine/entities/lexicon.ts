@@ -1,7 +1,8 @@
 /**
- * Well-known names by the type of thing they name. Commas divide entries. Further spellings follow a `|`; all are
- * counted as the first. `^` before a spelling marks a plain word: in a memory it counts only with a capital, and at the
- * beginning of a sentence only before a verb of named things (`isNameLike` in names.ts); in a query it always counts.
+ * Well-known names by the type of thing that they name. Commas separate entries. Further spellings of a name follow a
+ * `|`; all of them count as the first. `^` before a spelling marks a name that is also a plain word: in a memory it
+ * counts only with a capital, and at the beginning of a sentence only before a verb of named things (`isNameLike` in
+ * names.ts); in a query it always counts.
  */
 export const LEXICON: Readonly<Record<string, string>> = {
   technology: `
@@ -110,8 +111,8 @@ export const LEXICON: Readonly<Record<string, string>> = {
 };
 
 /**
- * Nouns after a name that say what kind of thing it names, by type and separated by spaces: `billing service`, `the
- * Atlas project`.
+ * Nouns after a name that tell what kind of thing it is, by type and separated by spaces: `billing service`, `the Atlas
+ * project`.
  */
 export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   project: 'project',
@@ -125,14 +126,14 @@ export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   method: 'algorithm method',
 };
 
-/** Words that an organisation's name ends with, separated by white space. */
+/** Words with which the names of organisations end, separated by white space. */
 export const ORGANISATION_ENDINGS = `
   Inc Corp Corporation Ltd LLC GmbH University Institute Laboratory Labs Foundation Hospital College Company Society
   Association`;
 
 /**
- * Common given names of English and of languages that write them alike, separated by white space. A name of up to three
- * words that begins with one is a person's, unless a class noun or its last word says otherwise.
+ * Common given names, mainly of English and European languages, separated by white space. A name of up to three words
+ * that begins with one counts as a person's, unless a class noun or its last word indicates otherwise.
  */
 export const GIVEN_NAMES = `
   Aaron Adam Adrian Alan Albert Alex Alexander Alice Alicia Amanda Amy Ana Andrea Andrew Angela Anna Anne Anthony
@@ -151,7 +152,7 @@ export const GIVEN_NAMES = `
   Tina Tom Tony Tyler Valentina Vanessa Vera Veronica Victor Victoria Vincent Walter Wei Wendy William Yuki Zachary
   Zoe`;
 
-/** Words that make no name of a class noun, separated by white space: `the new service` names no service. */
+/** Words that are not a name before a class noun, separated by white space: `the new service` names no service. */
 export const VAGUE_WORDS = `
   new old main other another same whole different current previous next last first second third external internal
   legacy single separate shared common public private remote local big small large tiny simple complex great good bad

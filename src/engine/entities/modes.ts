@@ -7,32 +7,37 @@ import { RELATION_PATTERNS } from './patterns.ts';
  * mode is plain data, so that it can be sent to a thread.
  */
 export interface EntityMode {
-  /** Name of a built-in mode; `file` for an operator's own. */
+  /** Name of the mode: that of a built-in one, or `file` for an operator's own. */
   readonly name: string;
-  /** Types of entities. An entity of another type gets the nearest of these, else `other`, else it is left out. */
+  /**
+   * Types of entities. An entity of another type gets the nearest of these types, else `other`, else it is left out
+   * (`typeInMode`).
+   */
   readonly entityTypes: readonly string[];
-  /** Types of relations. Of patterns that fit the same words equally well, that of the type listed first wins. */
+  /** Types of relations. If several patterns fit words equally well, that of the type listed first wins. */
   readonly relationTypes: readonly string[];
   /**
-   * Known names by type, written as in lexicon.ts; names of types that the mode has no place for are not looked for.
+   * Known names by type, in the notation of lexicon.ts. Names whose type the mode cannot express are not searched for.
    */
   readonly lexicon: Readonly<Record<string, string>>;
-  /** Sentences by type of relation, written as in patterns.ts; types that are not in `relationTypes` are ignored. */
+  /**
+   * Sentences by type of relation, in the notation of patterns.ts. Types that are not in `relationTypes` are ignored.
+   */
   readonly patterns: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * Names of the built-in modes. `general` is for any text; `code` adds services and symbols, calls and tests; `research`
+ * Names of the built-in modes. `general` is for any text; `code` adds services, symbols, calls and tests; `research`
  * has methods, datasets and claims; with `none` no graph is built.
  */
 export const ENTITY_MODES = ['general', 'code', 'research', 'none'] as const;
 export type EntityModeName = (typeof ENTITY_MODES)[number];
 
-/** The type of an entity of which only the name is known, or whose own type a mode does not have. */
+/** Type of an entity of which only the name is known, or whose own type the mode does not have. */
 export const OTHER = 'other';
 
 /**
- * Types of entities of open-mem (https://github.com/clopca/open-mem); the types of relations below are open-mem's, too.
+ * Types of entities of open-mem (https://github.com/clopca/open-mem); the types of relations below are also open-mem's.
  */
 const GENERAL_ENTITIES = ['technology', 'library', 'pattern', 'concept', 'file', 'person', 'project', OTHER];
 const GENERAL_RELATIONS = ['uses', 'depends_on', 'implements', 'extends', 'related_to', 'replaces', 'configures'];
@@ -62,7 +67,7 @@ export function builtInMode(name: EntityModeName): EntityMode | null {
 }
 
 /**
- * Types that replace one that a mode does not have, the nearest first: a library is a technology, a service is a
+ * Types that replace a type that a mode does not have, nearest first: a library becomes a technology, a service a
  * concept. After these, and for a type that is not listed, comes `other`.
  */
 const NEAREST_TYPES: Readonly<Record<string, readonly string[]>> = {
@@ -75,15 +80,16 @@ const NEAREST_TYPES: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Returns `type` if the mode has it, else the nearest type that the mode has (`NEAREST_TYPES`), else `other`; undefined
- * if the mode has none of them.
+ * if the mode has none of these.
  */
 export function typeInMode(mode: EntityMode, type: string): string | undefined {
   return [type, ...(NEAREST_TYPES[type] ?? []), OTHER].find((candidate) => mode.entityTypes.includes(candidate));
 }
 
 /**
- * Folds an entity's name for storage and lookup: as `normalise` does (lower case, most accents removed), with each run
- * of white space as one space and none at the ends. Names that SQLite could take for the same text become equal.
+ * Folds an entity's name for storage and lookup: as `normalise` does (lower case, accents of some scripts removed),
+ * with each run of white space and control characters as one space and none at the ends. Names that SQLite could take
+ * for equal texts become equal.
  */
 export function foldName(name: string): string {
   return normalise(name.toWellFormed())

@@ -2,18 +2,18 @@ import { findIdentifiers } from '../text/index-text.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { wordSet } from './names.ts';
 
-/** Most entities, and most relations, that are taken from one text. */
+/** Greatest number of entities, and of relations, that are taken from one text. */
 export const MAX_ENTITIES = 32;
-/** Longest name of an entity, in UTF-16 code units. */
+/** Greatest length of an entity's name, in UTF-16 code units; a longer one is ignored. */
 const MAX_ENTITY_LENGTH = 100;
 
 /**
- * Finds the names in a text without a model: people, places and products by their capitals, and whatever is written as
- * an address, handle, tag, path, identifier or version. Precision comes first: a single capitalised word at the
- * beginning of a sentence is a name only if it also occurs inside a sentence, or if its verb is one that only people
- * are subjects of. Texts in German, and in scripts without capitals, give only addresses, handles and the like.
- * @returns at most `MAX_ENTITIES` names, as they are written, in order of appearance; of names that differ only in case
- *          the first
+ * Finds the names in a text without a model: people, places and products by their capitals, and everything that is
+ * written as an address, handle, tag, path, identifier or version. Precision comes first: a single capitalised word at
+ * the beginning of a sentence is a name only if it also occurs inside a sentence, or if only people can be subjects of
+ * its verb. Texts in German, and in scripts without capitals, give only addresses, handles and the like.
+ * @returns at most 32 (`MAX_ENTITIES`) names, as they are written, in order of appearance; of names that differ only in
+ *    case the first
  */
 export function entitiesOf(text: string): string[] {
   const entities = new Map<string, string>();
@@ -31,17 +31,17 @@ export interface NamedThing {
   /** Offset of the name's first character, in UTF-16 code units. */
   readonly start: number;
   /**
-   * How the name was recognised: `identifier`, an address, path, version or word of code; `handle`, a handle with @ or
-   * a tag with #; `capitalised`, a name by its capitals.
+   * How the name was recognised. `identifier`: an address, path, version or word of code. `handle`: a handle with @ or
+   * a tag with #. `capitalised`: a name by its capitals.
    */
   readonly kind: 'identifier' | 'handle' | 'capitalised';
-  /** True for a handle with @, and for the subject of a verb that only people are subjects of. */
+  /** Whether the name is a handle with @, or the subject of a verb that only people can be subjects of. */
   readonly isPerson: boolean;
 }
 
 /**
- * Finds every mention of the names that `entitiesOf` describes, in order and without overlaps. Of two that overlap the
- * one that begins first counts, and of two that begin at the same character the longer one.
+ * Finds every mention of the names that `entitiesOf` describes, in order and without overlaps. Of two that overlap, the
+ * one that begins first counts; of two that begin at one character, the longer one.
  */
 export function namedThings(text: string): NamedThing[] {
   const identifiers = findIdentifiers(text).filter(isNamedThing);
@@ -55,12 +55,15 @@ export function namedThings(text: string): NamedThing[] {
   });
 }
 
-/** False for times, dates, amounts and ordinals: they are identifiers for the word index, but name nothing. */
+/**
+ * Tells whether an identifier names something. Times, dates, amounts and ordinals are identifiers for the word index,
+ * but do not.
+ */
 function isNamedThing(identifier: string): boolean {
   return /^\p{L}|^[/~.]|^\d+\.\d+\.\d/u.test(identifier);
 }
 
-/** Finds the position of each identifier in one pass, as they are in the order of the text. */
+/** Finds the position of each identifier in one pass, as the identifiers are in the order of the text. */
 function locate(text: string, identifiers: readonly string[]): NamedThing[] {
   let from = 0;
   return identifiers.map((name) => {
@@ -103,10 +106,10 @@ function findNames(text: string): NamedThing[] {
 }
 
 /**
- * Drops a possessive, and words at either end that only begin a sentence or belong to a date or a title.
+ * Removes a possessive ending, and words at either end that only begin a sentence or belong to a date or a title.
  * @param index offset of `matched` in the text
- * @param opens true if `matched` begins a sentence
- * @returns undefined if less than two characters are left
+ * @param opens whether `matched` begins a sentence
+ * @returns undefined if fewer than two characters are left
  */
 function trimName(matched: string, index: number, opens: boolean): Pick<NamedThing, 'name' | 'start'> | undefined {
   const words = matched.split(' ');
@@ -129,8 +132,8 @@ function isOrdinary(word: string, opens: boolean): boolean {
 }
 
 /**
- * True at the beginning of the text and after a full stop, colon, line break, bullet or opening quote, but not after
- * `Dr.`.
+ * Tells whether a sentence begins at `index`: at the start of the text and after a full stop, colon, line break, bullet
+ * or opening quote, but not after `Dr.`.
  */
 function opensSentence(text: string, index: number): boolean {
   if (TITLE.test(text.slice(Math.max(0, index - 7), index))) return false;
@@ -142,7 +145,9 @@ function nextWord(text: string, index: number): string {
   return /^ (\p{Ll}+)/u.exec(text.slice(index, index + 24))?.[1] ?? '';
 }
 
-/** True if the text seems to be German: it writes every noun with a capital, so capitals say nothing about names. */
+/**
+ * Tells whether the text seems to be German, in which every noun has a capital, so that capitals do not indicate names.
+ */
 function capitalisesNouns(text: string): boolean {
   return (text.slice(0, 2_000).match(GERMAN) ?? []).length >= 2;
 }
@@ -158,7 +163,7 @@ const CALENDAR = wordSet(
    sundays january february march april may june july august september october november december jan feb mar apr jun
    jul aug sep sept oct nov dec today tomorrow yesterday am pm mr mrs ms dr ok not yes no note todo`,
 );
-/** Words that sentences begin with before a name. */
+/** Words with which sentences begin before a name. */
 const OPENERS = wordSet(
   `ask tell call email visit meet met remember remind use using see saw contact add fix run open check update deploy
    install send read write show give set make maybe perhaps later soon then now last next since hello hi hey dear thanks
@@ -166,7 +171,7 @@ const OPENERS = wordSet(
    agent assistant step first second third finally lastly said buy bought went visited called asked told took found got
    great good today please moving working talking speaking looking having being going reading`,
 );
-/** Verbs whose subjects are people and not things. */
+/** Verbs that only people can be subjects of. */
 const PERSONAL_VERBS = wordSet(
   `likes loves hates prefers wants lives works thinks believes says said told asked asks enjoys speaks studies studied
    married moved met bought visited called emailed wrote joined quit graduated dislikes feels felt teaches taught drinks

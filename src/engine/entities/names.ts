@@ -1,7 +1,7 @@
 import { isAscii } from '../text/words.ts';
 import { foldName, typeInMode, type EntityMode } from './modes.ts';
 
-/** A word and its position in a text, in UTF-16 code units; `end` is exclusive. */
+/** A word and its position in a text: offsets in UTF-16 code units; `end` is exclusive. */
 export interface Token {
   /** The word in lower case. */
   readonly word: string;
@@ -10,8 +10,8 @@ export interface Token {
 }
 
 /**
- * Splits a text into words as names are compared: `Node.js`, `C++` and `C#` are one word each, a hyphen or slash
- * divides.
+ * Splits a text into words for comparing names: `Node.js`, `C++` and `C#` are one word each; a hyphen or slash
+ * separates words.
  */
 export function tokensOf(text: string): Token[] {
   if (!isAscii(text)) {
@@ -34,13 +34,13 @@ export function tokensOf(text: string): Token[] {
 
 /** A name of the lexicon, or one that the caller stated. */
 export interface KnownName {
-  /** The folded name that all its spellings are counted as. */
+  /** The folded name under which all its spellings are stored. */
   readonly name: string;
   readonly type: string;
 }
 
 interface Entry extends KnownName {
-  /** True for a name that is also a plain word: unless `anyCase` is set, it counts only where `isNameLike` is true. */
+  /** Whether the name is also a plain word. Without `anyCase`, it then counts only where `isNameLike` is true. */
   readonly isPlainWord: boolean;
 }
 
@@ -52,7 +52,7 @@ interface Branch {
 /** Names by their words: a tree with one level for each word. */
 export type NameTree = Map<string, Branch>;
 
-/** Compiles the names of a mode's lexicon, without those whose type the mode has no place for. */
+/** Compiles the names of a mode's lexicon, without those whose type the mode cannot express. */
 export function compileNames(mode: EntityMode): NameTree {
   const tree: NameTree = new Map();
   for (const [lexiconType, list] of Object.entries(mode.lexicon)) {
@@ -70,7 +70,10 @@ export function compileNames(mode: EntityMode): NameTree {
   return tree;
 }
 
-/** Adds a spelling of a name. A spelling that is in the tree keeps its entry; one without words is ignored. */
+/**
+ * Adds a spelling of a name to the tree. A spelling that the tree already has keeps its entry; one without words is
+ * ignored.
+ */
 export function addName(tree: NameTree, spelling: string, entry: Entry): void {
   let level = tree;
   let branch: Branch | undefined;
@@ -82,16 +85,16 @@ export function addName(tree: NameTree, spelling: string, entry: Entry): void {
   if (branch !== undefined) branch.entry ??= entry;
 }
 
-/** A known name and its position in a text, in UTF-16 code units; `end` is exclusive. */
+/** A known name and its position in a text: offsets in UTF-16 code units; `end` is exclusive. */
 export interface FoundName extends KnownName {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Finds the known names in a text, in order and without overlaps: at each word the longest name of the first tree that
- * has one. Words of a name may have a plural `s`.
- * @param tokens the words of `text`, by `tokensOf`
+ * Finds the known names in a text, in order and without overlaps: at each word, the longest name of the first tree that
+ * has one there. Words of a name may have a plural `s`.
+ * @param tokens words of `text`, from `tokensOf`
  * @param anyCase true for a query: names that are also plain words count however they are written
  */
 export function findNames(
@@ -141,8 +144,8 @@ function areJoined(text: string, end: number, start: number): boolean {
 }
 
 /**
- * True if the word has a capital and begins no sentence, or if it has a capital and the next word is a verb that only
- * named things are subjects of (`uses`).
+ * Tells whether a word is written like a name: it has a capital and does not begin a sentence, or it has a capital and
+ * the next word is a verb with named things as subjects (`uses`).
  * @param place index of the word in `tokens`
  */
 function isNameLike(text: string, tokens: readonly Token[], place: number): boolean {
@@ -153,7 +156,7 @@ function isNameLike(text: string, tokens: readonly Token[], place: number): bool
   return !opens || NAMED_THING_VERBS.has(tokens[place + 1]?.word ?? '');
 }
 
-/** Returns the words of a list, which are separated by white space, as they are written. */
+/** Returns the words of a list in which white space separates them, as they are written. */
 export function wordSet(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/));
 }

@@ -4,9 +4,9 @@ import { LEXICON } from './lexicon.ts';
 import type { EntityMode } from './modes.ts';
 import { RELATION_PATTERNS } from './patterns.ts';
 
-/** Most types of entities, and most types of relations, in an operator's mode. */
+/** Greatest number of types of entities, and of types of relations, in an operator's mode. */
 const MAX_TYPES = 32;
-/** Most names of each type in an operator's mode. */
+/** Greatest number of names of each type in an operator's mode. */
 const MAX_NAMES = 5_000;
 const typeName = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'expected a name of lower-case letters, digits and _');
 const entityName = z
@@ -26,7 +26,10 @@ const modeSchema = z.strictObject({
   patterns: z.record(typeName, z.array(sentence).max(200)).default({}),
 });
 
-/** True if `A` and `B` occur once each, in any order, with a word or more between them and no word after the second. */
+/**
+ * Tells whether a text is a pattern of a relation: `A` and `B` occur once each, in any order, with at least one word
+ * between them and no word after the second.
+ */
 function isSentence(text: string): boolean {
   const words = text.trim().split(/\s+/);
   const slots = words.filter((word) => word === 'A' || word === 'B');
@@ -35,11 +38,11 @@ function isSentence(text: string): boolean {
 }
 
 /**
- * Reads an operator's own mode: JSON of `{entity_types, relation_types, lexicon?, patterns?}`. For types that are also
- * built in, the built-in names and patterns apply beside the given ones.
- * @param text the file's text
- * @throws EngineError `invalid`, with up to five places that are wrong and what is allowed there; of the text the
- *         message repeats only keys and names of types
+ * Parses an operator's own mode: JSON of `{entity_types, relation_types, lexicon?, patterns?}`. For types that are also
+ * built in, the built-in names and patterns apply in addition to the given ones.
+ * @param text the text of the file
+ * @throws EngineError `invalid` with up to five places that are wrong and what is allowed there; of the text, the
+ *    message repeats only keys and names of types
  */
 export function parseEntityMode(text: string): EntityMode {
   let json: unknown;

@@ -1,6 +1,6 @@
 /**
- * Sentences that state a relation from A to B, by its type. `|` divides several forms of a word. A sentence ends with
- * the second of A and B; words before the first must stand there, too. Articles, auxiliaries and a few adverbs may
+ * Sentences that state a relation from A to B, by its type. `|` separates several forms of a word. A sentence ends with
+ * the second of A and B; words before the first must be in the text, too. Articles, auxiliaries and a few adverbs may
  * occur anywhere (see `SKIPPED` in relations.ts), so that "A is now used by our B" needs no sentence of its own, while
  * "does not use" and "might use" match nothing.
  */

@@ -3,7 +3,7 @@ import { CLASS_NOUNS } from './lexicon.ts';
 import type { EntityMode } from './modes.ts';
 import { wordSet } from './names.ts';
 
-/** An entity and its position in a text, in UTF-16 code units; `end` is exclusive. */
+/** An entity and its position in a text: offsets in UTF-16 code units; `end` is exclusive. */
 interface EntityPosition {
   readonly name: string;
   readonly start: number;
@@ -12,16 +12,16 @@ interface EntityPosition {
 
 interface Pattern {
   readonly type: string;
-  /** Words that must stand just before the first entity, without the words in `SKIPPED`; may be empty. */
+  /** Words that must be just before the first entity, without the words in `SKIPPED`; may be empty. */
   readonly prefix: readonly string[];
-  /** True if the relation leads from the first entity in the text to the second. */
+  /** Whether the relation leads from the first entity in the text to the second. */
   readonly forward: boolean;
 }
 
 /** Patterns by the words between the two entities, joined by spaces and without the words in `SKIPPED`. */
 export type Patterns = ReadonlyMap<string, readonly Pattern[]>;
 
-/** Compiles the sentences of a mode, every spelling of each. */
+/** Compiles the sentences of a mode, with every combination of their word forms. */
 export function compilePatterns({ relationTypes, patterns }: EntityMode): Patterns {
   const compiled = new Map<string, Pattern[]>();
   for (const type of relationTypes) {
@@ -38,7 +38,7 @@ export function compilePatterns({ relationTypes, patterns }: EntityMode): Patter
   return compiled;
 }
 
-/** Returns every way to choose one form of each word. */
+/** Returns every way of choosing one form of each word. */
 function spellings(words: readonly string[]): string[][] {
   return words.reduce<string[][]>(
     (made, word) => made.flatMap((start) => word.split('|').map((form) => [...start, form])),
@@ -47,18 +47,19 @@ function spellings(words: readonly string[]): string[][] {
 }
 
 /**
- * Most characters between two entities of a relation; over a longer distance their relation is not what the words say.
+ * Greatest number of UTF-16 code units between two related entities. Over a longer distance, the words between them do
+ * not state their relation.
  */
 const MAX_BETWEEN = 80;
 
-/** Most members of a list that share what is stated about it. */
+/** Greatest number of members of a list that share a relation; further members get none. */
 const MAX_LIST = 8;
 
 /**
  * Finds the relations that a text states between neighbouring entities. All members of a list share a relation: `the
  * API and the worker use Redis and SQLite` states four. A question states none.
  * @param entities mentions in the order of the text, without overlaps
- * @returns distinct relations in the order of the text, none from a name to itself
+ * @returns relations in the order of the text, each once, none from a name to itself
  */
 export function relationsAmong(text: string, entities: readonly EntityPosition[], patterns: Patterns): Relation[] {
   const relations = new Map<string, Relation>();
@@ -86,8 +87,8 @@ export function relationsAmong(text: string, entities: readonly EntityPosition[]
 }
 
 /**
- * Returns the words between two entities that may state a relation, in lower case and without those in `SKIPPED`;
- * undefined if a sentence or a clause ends there, or if there are more than `MAX_BETWEEN` characters.
+ * Returns the words between two entities that may state a relation, in lower case and without those in `SKIPPED`.
+ * Returns undefined if a sentence or a clause ends there, or if there are more than 80 (`MAX_BETWEEN`) code units.
  */
 function wordsBetween(text: string, start: number, end: number): string[] | undefined {
   if (end - start > MAX_BETWEEN) return undefined;
@@ -103,8 +104,8 @@ function withoutSkipped(words: readonly string[]): string[] {
 }
 
 /**
- * Finds the pattern for the words between two entities. One word that is in no pattern may precede the second entity:
- * `uses signed JWT`.
+ * Finds the pattern for the words between two entities; undefined if there is none. One word that is in no pattern may
+ * precede the second entity: `uses signed JWT`.
  * @param start position of the first entity in the text
  */
 function matchPattern(text: string, start: number, words: readonly string[], patterns: Patterns): Pattern | undefined {
@@ -116,8 +117,8 @@ function matchPattern(text: string, start: number, words: readonly string[], pat
 }
 
 /**
- * Chooses the pattern with the longest prefix that the text has before `start`; a pattern without a prefix always fits.
- * A prefix that is denied (`never switched from`) does not fit.
+ * Chooses the pattern with the longest prefix that precedes `start` in the text; a pattern without a prefix always
+ * fits. A prefix that is denied (`never switched from`) does not fit. Returns undefined if none fits.
  */
 function chooseAmong(candidates: readonly Pattern[] = [], text: string, start: number): Pattern | undefined {
   if (candidates.every(({ prefix }) => prefix.length === 0)) return candidates[0];
@@ -158,9 +159,9 @@ const SKIPPED: ReadonlySet<string> = new Set([
 
 /** A relation that a text states. */
 export interface Relation {
-  /** Folded name (`Entity.name`) of the entity that the relation starts from. */
+  /** Folded name (`Entity.name`) of the entity from which the relation leads. */
   readonly from: string;
-  /** Folded name of the entity that the relation leads to. */
+  /** Folded name (`Entity.name`) of the entity to which the relation leads. */
   readonly to: string;
   /** Type of the relation, one of the mode's. */
   readonly type: string;

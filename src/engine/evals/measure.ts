@@ -1,15 +1,18 @@
-/** What an answer is worth by what its question expects. Pure functions. */
+/** Scores of an answer, by what its query expects. Pure functions. */
 import { words } from '../text/words.ts';
 import type { EvalItem, EvalOutcome, EvalScores } from '../types.ts';
 
-/** A hit as it is judged. */
+/** A hit, with the fields by which it is judged. */
 export interface JudgedHit {
   readonly id: string;
   readonly title: string;
   readonly content: string;
 }
 
-/** What came of one item, and the share of its hits that hold something expected; null without hits. */
+/**
+ * The judged answer to one item of a set. `precision` is the share of hits that contain an expected entry; null if
+ * there are no hits.
+ */
 export interface Judged extends EvalOutcome {
   readonly item: Pick<EvalItem, 'expected'>;
   readonly precision: number | null;
@@ -17,7 +20,11 @@ export interface Judged extends EvalOutcome {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Judges the hits of one item. */
+/**
+ * Judges the hits of one item: which expected entries are missing, which forbidden ones were found.
+ * @param place index of the item in its set
+ * @param ms duration of the query
+ */
 export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[], ms: number): Judged {
   const { expected, forbidden = [] } = item;
   const texts = hits.map(({ id, title, content }) => ({ id, folded: folded(`${title}\n${content}`) }));
@@ -35,7 +42,10 @@ export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[],
   };
 }
 
-/** Sums up a run. */
+/**
+ * Sums up a run. `recall` averages the items that expect something, `rightlyEmpty` those that expect nothing; each mean
+ * is null if there are no such items.
+ */
 export function scoresOf(judged: readonly Judged[]): EvalScores {
   const asking = judged.filter(({ item }) => item.expected.length > 0);
   const empty = judged.filter(({ item }) => item.expected.length === 0);
@@ -50,7 +60,10 @@ export function scoresOf(judged: readonly Judged[]): EvalScores {
   };
 }
 
-/** Finds what an entry asks for: the memory with this id, or the words of the entry, in their order, in a text. */
+/**
+ * Makes the test whether a hit contains an entry: the memory with this id, or the words of the entry, next to each
+ * other and in order, in title and text.
+ */
 function finderOf(entry: string): (text: { readonly id: string; readonly folded: string }) => boolean {
   if (UUID.test(entry)) {
     const id = entry.toLowerCase();

@@ -5,7 +5,7 @@ import { shownOnceSet } from './series.ts';
 /** Names of the measures in labels. */
 const LABELS = { recall: 'recall', precision: 'precision', rightlyEmpty: 'rightly_empty' } as const;
 
-/** Makes the metrics of evaluation sets: of all tenants together, since a label would name a set. */
+/** Makes the metrics of evaluation sets, for all tenants together, since a label would name a set. */
 export function createEvalMetrics(registers: Registry[], sources: MetricSources) {
   return {
     evalScores: new Gauge({

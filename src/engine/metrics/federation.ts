@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 import { MEMBER_OUTCOMES } from '../types.ts';
 
-/** Makes the metrics of questions to several tenants and servers. */
+/** Makes the metrics of queries to several tenants and servers. */
 export function createFederationMetrics(registers: Registry[]) {
   const federationMembers = new Counter({
     name: 'cairn_federation_members_total',

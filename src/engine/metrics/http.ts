@@ -9,7 +9,9 @@ export function createHttpMetrics(registers: Registry[]) {
       labelNames: ['route'],
       registers,
     }),
-    /** Responses have no label for the route, since every route with every status would be hundreds of series. */
+    /**
+     * Counts responses without a label for the route, since every route with every status would be hundreds of series.
+     */
     httpResponses: new Counter({
       name: 'cairn_http_responses_total',
       help: 'Answers, by status; 499 for a client that hung up before.',

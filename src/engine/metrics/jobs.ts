@@ -85,8 +85,8 @@ export function createJobMetrics(registers: Registry[]) {
 }
 
 /**
- * Counts jobs that were taken back from silent workers: `requeued` of them wait again, and `dead` were given up, which
- * also counts them as ended.
+ * Counts jobs that were taken back from workers that no longer respond: `requeued` of them wait again; `dead` gave up,
+ * and also count as finished.
  */
 export function countRecovery(metrics: RecoveryMetrics, { requeued, dead }: { requeued: number; dead: number }): void {
   metrics.recoveredJobs.inc({ outcome: 'requeued' }, requeued);

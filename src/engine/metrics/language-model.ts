@@ -12,7 +12,7 @@ export function createLanguageModelMetrics(registers: Registry[]) {
     languageModelCallDurations: new Histogram({
       name: 'cairn_language_model_call_duration_seconds',
       help: 'Time of a call of the language model, whatever its outcome.',
-      buckets: [0.25, 0.5, 1, 2.5, 5, 10, 30],
+      buckets: [0.5, 1, 2.5, 5, 10, 30],
       registers,
     }),
     languageModelTokens: new Counter({

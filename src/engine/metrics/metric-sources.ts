@@ -2,36 +2,44 @@ import type { Census } from '../census.ts';
 import { busyTotals, type BusyTotals } from '../store/open-store.ts';
 import type { Sector } from '../types.ts';
 
-/** Number of BullMQ's jobs in Redis, one entry for each queue and state; undefined while Redis is not reached. */
+/** Number of BullMQ's jobs in Redis, one entry for each queue and state; undefined while Redis cannot be reached. */
 export type QueueCounts =
   readonly { readonly queue: string; readonly state: string; readonly jobs: number }[] | undefined;
 
-/** What a breaker guards: calls for vectors or of the language model, or calls for the vectors of one sector. */
+/**
+ * The calls that a circuit breaker protects: those for vectors or of the language model, or those for the vectors of
+ * one sector.
+ */
 export interface BreakerUse {
   readonly service: 'embedding' | 'language_model';
-  /** Sector whose vectors are called for, if each sector has a model of its own; absent if one model serves all. */
+  /**
+   * Sector whose vectors are called for, if each sector has a model of its own; absent if one model embeds all sectors.
+   */
   readonly sector?: Sector;
 }
 
-/** Where gauges read their values at each scrape. A source is empty until the process that has it sets it. */
+/** Functions from which gauges read their values at each scrape. Until a process sets one, it returns nothing. */
 export interface MetricSources {
-  /** Reads the census of all tenants' files; undefined if there is none, or if this process does not show it. */
+  /** Returns the census of all tenants' files; undefined if there is none, or if another process exports it. */
   readCensus: () => Promise<Census | undefined>;
-  /** Reads the number of jobs in Redis; undefined if this process does not show it. */
+  /** Returns the number of jobs in Redis; undefined if another process exports it. */
   readQueues: () => Promise<QueueCounts>;
-  /** Counts the reads that wait for a thread. */
+  /** Returns the number of reads that wait for a reader thread. */
   readWaiting: () => number;
-  /** Folder whose disk is measured; undefined if this process does not show it. */
+  /** Folder whose disk is measured; undefined if another process exports that. */
   dataFolder: string | undefined;
-  /** The breakers that are shown, by `use` as JSON, so that each use has one. */
+  /** The circuit breakers that are exported, by `use` as JSON, so that each use has one. */
   readonly breakers: Map<string, { readonly use: BreakerUse; readonly isOpen: () => boolean }>;
-  /** For each dispatcher of this process, a function that says whether it reaches Redis. */
+  /** For each dispatcher of this process, a function that says whether it can reach Redis. */
   readonly redis: Set<() => boolean>;
-  /** Functions that return a thread's waits for locked files so far: this thread's, and those without a registry. */
+  /**
+   * Functions that return how long threads have waited for locked files so far: this thread, and threads without a
+   * registry.
+   */
   readonly busy: (() => BusyTotals)[];
 }
 
-/** Makes sources that are all empty, except that `busy` reads the waits of this thread. */
+/** Makes sources that return nothing yet, except that `busy` reads how long this thread waited for locked files. */
 export function createMetricSources(): MetricSources {
   return {
     readCensus: async () => undefined,

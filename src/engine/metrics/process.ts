@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { SUM_AND_COUNT } from './series.ts';
 
 /**
- * Metrics of the process that are left out, because they are many and say little: one series for each heap space,
+ * Metrics of the process that are not exported, because they are many and say little: one series for each heap space,
  * handle or resource.
  */
 const LEFT_OUT = [
@@ -28,8 +28,8 @@ const LEFT_OUT = [
 ];
 
 /**
- * Prepares the metrics of the process itself: its version, CPU, memory, event loop and garbage collection. They
- * appear once the function that is returned is called with the version of Cairn. Call that once, in the main thread.
+ * Prepares the metrics of the process itself: its version, CPU, memory, event loop and garbage collection. They appear
+ * once the returned function is called with the version of Cairn. Call that once, in the main thread.
  */
 export function createProcessMetrics(registry: Registry): (version: string) => void {
   const build = new Gauge({

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { MetricSources } from './metric-sources.ts';
 
-/** Makes the metrics that all provider calls share: tokens, cost, waits and breakers. */
+/** Makes the metrics that all provider calls share: tokens, cost, waits and circuit breakers. */
 export function createProviderMetrics(registers: Registry[], sources: MetricSources) {
   return {
     providerTokens: new Counter({

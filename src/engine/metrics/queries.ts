@@ -81,7 +81,10 @@ function createWorkEnds(registers: Registry[]) {
   });
 }
 
-/** The part of a query to which each stage belongs, by their names. A histogram for each would be a hundred series. */
+/**
+ * The part of a query to which each stage belongs, by the stage's name. A histogram for each stage would be a hundred
+ * series.
+ */
 const PART_OF_STAGE: Readonly<Record<string, string>> = {
   embed: 'embed',
   plan: 'plan',

@@ -5,7 +5,7 @@ import { shownOnceSet } from './series.ts';
 /** Makes the metrics of Redis, its queues and the dispatcher that fills them. */
 export function createQueueMetrics(registers: Registry[], sources: MetricSources) {
   return {
-    /** The gauge is only shown in a process with a dispatcher over Redis. */
+    /** The gauge has a series only in a process with a dispatcher over Redis. */
     redisUp: shownOnceSet(
       new Gauge({
         name: 'cairn_redis_up',
@@ -17,7 +17,7 @@ export function createQueueMetrics(registers: Registry[], sources: MetricSources
         },
       }),
     ),
-    /** The gauge has series only in the API's process, as all share the queues, and only while Redis is reached. */
+    /** The gauge has series only in the API's process, as all share the queues, and only while Redis can be reached. */
     queueJobs: new Gauge({
       name: 'cairn_queue_jobs',
       help:

@@ -2,11 +2,11 @@ import { Gauge, type Counter, type LabelValues, type Registry } from 'prom-clien
 import type { Census } from '../census.ts';
 import type { MetricSources } from './metric-sources.ts';
 
-/** No buckets: for a histogram that only needs its sum and count, because nobody asks for more than the mean. */
+/** No buckets: for a histogram whose sum and count are all that is needed. */
 export const SUM_AND_COUNT: number[] = [];
 
 /**
- * Begins series of a counter at 0, so that the first event shows as a step and not as a new series.
+ * Starts series of a counter at 0, so that the first event appears as a rise and not as a new series.
  * @param labels values of all labels, one entry for each series
  * @returns the counter itself
  */
@@ -15,13 +15,19 @@ export function started<T extends string>(counter: Counter<T>, labels: readonly 
   return counter;
 }
 
-/** Hides a gauge without labels until it is set, and returns it. It would begin at 0, as if that had been measured. */
+/**
+ * Removes the series of a gauge without labels until the gauge is set, and returns the gauge. Otherwise it would begin
+ * at 0, as if that had been measured.
+ */
 export function shownOnceSet(gauge: Gauge): Gauge {
   gauge.remove();
   return gauge;
 }
 
-/** Makes a gauge without labels that shows one number of the census, by `read`, and nothing without a census. */
+/**
+ * Makes a gauge without labels that exports one number of the census, chosen by `read`. It has no series before the
+ * first census.
+ */
 export function censusGauge({
   name,
   help,

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import { createDispatcher } from '../dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverWriter } from '../dispatch/ledgers.ts';
+import { lookIntoPlaces } from '../dispatch/look-into-places.ts';
 import { createLookout } from '../dispatch/lookout.ts';
 import type { Engine } from '../engine.ts';
 import type { Metrics } from '../metrics.ts';
@@ -11,8 +12,8 @@ import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
 
 /**
- * Opens the dispatcher over the queues in the Redis that `queuesAt` names. If `queuesAt` is null, the dispatcher tells
- * nobody, and the workers find what is due when they next look at the ledgers. The caller closes it.
+ * Opens the dispatcher over the queues in the Redis that `queuesAt` names. If `queuesAt` is null, the dispatcher does
+ * nothing, and workers find due jobs when they next read the ledgers. The caller closes it.
  */
 export async function openDispatcher({
   config,
@@ -39,7 +40,12 @@ export async function openDispatcher({
   return createDispatcher({
     ledger: ledgerOverWriter({
       control,
-      lookout: createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock }),
+      lookout: createLookout({
+        openMost: config.OM_OPEN_TENANTS,
+        leaseMs: config.OM_LEASE_MS,
+        clock,
+        ...lookIntoPlaces(config),
+      }),
       clock,
       embedsHere: config.embedsHere,
       writer,

@@ -21,7 +21,7 @@ import type {
 import { hasLater, runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
 import { createSharedReading } from './shared-reading.ts';
-import { createThreadQuestioners } from './thread-questioners.ts';
+import { createThreadQuerySources } from './thread-query-sources.ts';
 
 const { config, identity, languageModel, reader } = workerData as ReaderThreadData;
 const port = parentPort;
@@ -52,7 +52,7 @@ const sharing = createSharedReading({
   ask: (path, spaces) => post({ kind: 'share', path, spaces }),
   lose: (path, no) => post({ kind: 'lost', path, no }),
 });
-const questionersOf = createThreadQuestioners(config, logger);
+const querySourcesOf = createThreadQuerySources(config, logger);
 const running = new Map<number, AbortController>();
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 let called = 0;
@@ -86,7 +86,7 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
   const recorder = isTraced ? createSpanRecorder() : null;
   const context = {
     ...{ config, logger, clock: systemClock, tracing: recorder?.tracing ?? null },
-    questionerOf: questionersOf((space, text) => call(id, { kind: 'embed', space, text })),
+    querySourceOf: querySourcesOf((space, text) => call(id, { kind: 'embed', space, text })),
     languageModel: languageModelOf(id),
     open: () => pool.get(path),
   };
@@ -113,7 +113,10 @@ async function outcomeOf(result: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** Has the process call a provider for the read `id`. */
+/**
+ * Lets the process call a provider for the read `id`, since the process holds the limits and the cache. Resolves with
+ * the result.
+ */
 function call<K extends ProviderCall['kind']>(
   id: number,
   call: ProviderCall & { readonly kind: K },

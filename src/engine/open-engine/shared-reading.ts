@@ -7,45 +7,52 @@ import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 
-/** Tries of a read whose snapshot was behind what another thread had taken over. The last one accepts that. */
+/**
+ * Greatest number of tries of a read whose snapshot is older than removals that another thread has applied. The last
+ * try accepts that.
+ */
 const MAX_TRIES = 4;
 
 const BUSY = 'the file changes faster than this query can read it';
 
 /** The memory that one thread shares with others, by tenant file. */
 export interface SharedReading {
-  /** The memory of a file, and the thread, for `openTenant`; undefined if the file's memory was dropped. */
+  /**
+   * Returns the memory of a file, and this thread's entry in it, for `openTenant`; undefined if the thread has no
+   * memory of the file.
+   */
   of(path: string): { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /**
-   * Runs a read of a file, again on a newer snapshot where its own was behind, and with new memory where another thread
-   * left the shared memory half changed.
+   * Runs a read of a file. It is repeated on a newer snapshot if its own was too old, and with new memory if another
+   * thread left the shared memory half changed.
+   * @throws EngineError `unavailable` after 8 tries
    */
   run<R>(path: string, read: () => Promise<R>): Promise<R>;
-  /** Takes the memory that the process made. */
+  /** Takes over the memory that the process made for a file. */
   put(path: string, file: SharedFile): void;
-  /** Drops the memory of a file, which is not used often enough. */
+  /** Drops the memory of a file that is not used often enough, and closes the file. */
   forget(path: string): void;
 }
 
 export interface SharedReadingOptions {
-  /** Number of the thread. */
+  /** Number of the thread among those that share memory. */
   readonly reader: number;
   readonly pool: TenantPool;
-  /** Asks the process for the memory of a file; it answers by a `put`. */
+  /** Asks the process for the memory of a file. The process answers by a call of `put`. */
   readonly ask: (path: string, spaces: readonly VectorSpace[]) => void;
-  /** Tells the process that a file's memory is lost. */
+  /** Reports to the process that a file's memory is lost. `no` is the number of that memory. */
   readonly lose: (path: string, no: number) => void;
 }
 
-/** Creates what a reader thread knows of the memory that it shares. */
+/** Creates the record of the memory that a reader thread shares. */
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
   const reader: SharedReader = { number, acceptsLaterRemovals: false };
   const files = new Map<string, SharedFile>();
-  /** The models whose vectors were asked for, each with the number and the path of the file's memory. */
+  /** The models whose vectors were requested, each with the number and the path of the file's memory. */
   const asked = new Set<string>();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Makes sure that the file's memory is here before the file is opened, and has vectors of all live models. */
+  /** Makes sure that the file's memory is here, with vectors of all live models, before the file is opened. */
   async function prepare(path: string): Promise<void> {
     for (;;) {
       const pending = awaited.get(path);
@@ -58,7 +65,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /** Returns the spaces to ask for, none of them before the file's memory is here; undefined if nothing is missing. */
+  /** Returns the spaces to request: none before the file's memory is here; undefined if nothing is missing. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

@@ -5,8 +5,9 @@ import { createTenant } from '../tenant/tenant.ts';
 import type { TenantOptions } from '../tenant/tenant-options.ts';
 
 /**
- * Makes the function that finds a tenant by its id, and keeps each tenant once made. That function throws EngineError
- * `not_found` if the control database holds no such tenant, and looks there each time, as tenants may be deleted.
+ * Makes the function that returns a tenant by its id, and keeps each tenant that it made. That function throws
+ * EngineError `not_found` if the control database has no such tenant, and looks it up each time, as tenants may be
+ * deleted.
  */
 export function createTenants({
   pool,
@@ -17,7 +18,7 @@ export function createTenants({
     const path = options.control.findTenantPath(id);
     if (path === undefined) {
       tenants.delete(id);
-      throw new EngineError('not_found', 'no such tenant');
+      throw new EngineError('not_found', options.control.findMoved(id) ?? 'no such tenant');
     }
     let tenant = tenants.get(id);
     if (tenant === undefined) {

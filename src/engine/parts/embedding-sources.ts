@@ -9,19 +9,24 @@ import type { EmbeddingSource } from '../steps/step-context.ts';
 import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import { SECTORS, type Sector } from '../types.ts';
 
-/** The configured embedder of a thread, and the embedders of other models that its files still have or sectors need. */
+/**
+ * The configured embedder of a thread, and the embedders of other models whose vectors files still have or that sectors
+ * use.
+ */
 export interface EmbeddingSources {
-  /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
+  /** Embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
-  /** What gathers the calls of `embedder`, within its limits; null with `OM_EMBEDDINGS=none`. */
+  /** Gatherer of the calls of `embedder`, which keeps its limits; null with `OM_EMBEDDINGS=none`. */
   readonly gatherer: EmbeddingGatherer | null;
   /**
-   * The vector spaces that the settings ask for: one, or one a sector in the order of SECTORS; null without vectors.
+   * The vector spaces that the settings ask for: a single one, or one for each sector in the order of `SECTORS`; null
+   * without vectors.
    */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /**
-   * Finds the source for a model other than that of `embedder`: the model of a sector, or one that a file still has.
-   * It opens the source at the first call. It returns null if the settings do not say how to reach that model.
+   * Finds the source for a model other than that of `embedder`: the model of a sector, or one whose vectors a file
+   * still has. It is opened at the first call for that model. The result is null if the settings do not say how to
+   * reach the model.
    */
   readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
   /** Closes the budgets of all sources that were opened. */
@@ -29,8 +34,8 @@ export interface EmbeddingSources {
 }
 
 /**
- * Opens the configured embedder and, where each sector has a model, the embedders of all sectors. `sourceOf` opens
- * others when it is asked for them. The caller closes the sources.
+ * Opens the configured embedder and, if sectors have models of their own, the embedders of all sectors. `sourceOf`
+ * opens others on demand. The caller closes the sources.
  */
 export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources {
   const { config } = options;
@@ -71,12 +76,12 @@ function identitiesOf(config: Config, embedder: Embedder): SpaceIdentity | Space
   return sectorModels.map((model) => identityOf(createEmbedder(withModel(config, model))!));
 }
 
-/** Copies the fields that name a vector space, so that they can be sent to another thread without an embedder. */
+/** Copies the fields that identify a vector space, so that they can be sent to another thread without the embedder. */
 function identityOf({ provider, model, dimensions, encoding }: SpaceIdentity): SpaceIdentity {
   return { provider, model, dimensions, encoding };
 }
 
-/** Returns the sectors that a model is configured for, empty for none; null where one model embeds all sectors. */
+/** Returns the sectors for which a model is configured; empty for none, null where one model embeds all sectors. */
 function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel): Sector[] | null {
   if (sectorModels === null) return null;
   return SECTORS.filter((_, place) => {
@@ -85,7 +90,7 @@ function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel):
   });
 }
 
-/** Makes embedders of the same vector space: the configured model at each address of `OM_EMBED_FALLBACK`. */
+/** Creates embedders of an equal vector space: the configured model at each address of `OM_EMBED_FALLBACK`. */
 function createStandIns(config: Config): Embedder[] {
   return config.fallbacks.flatMap(
     ({ baseUrl, apiKey }) => createEmbedder({ ...config, OM_OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }) ?? [],

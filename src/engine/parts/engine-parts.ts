@@ -13,32 +13,35 @@ import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool, type TenantPool } from '../tenant-file/tenant-pool.ts';
 import { openEmbeddingSources, type EmbeddingSources } from './embedding-sources.ts';
 
-/** The parts that a thread needs as a reader or as a worker: embedders, the language model, the pool of open files. */
+/** What a thread needs to read or to work: embedders, the language model, the pool of open files. */
 export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
-  /** The language model of `OM_LLM_MODEL`, within its limits; null without one. */
+  /** The language model of `OM_LLM_MODEL`, with its limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
   /** The tenants' files that are open on this thread. The caller of `openParts` closes it. */
   readonly pool: TenantPool;
-  /** The limits on calls of providers, which all processes share. The caller of `openParts` closes it. */
+  /** The limits on provider calls, which all processes share. The caller of `openParts` closes it. */
   readonly budget: { close(): void };
-  /** Counts and logs that the word index of the file at a path has a format that only SQLite itself reads. */
+  /**
+   * Counts and logs that the word index of a file has an unknown format, so that SQLite's own functions search it. The
+   * argument is the path of the file.
+   */
   readonly reportUnknownFormat: (path: string) => void;
   /** Reads documents; null for a reader. The caller of `openParts` closes it. */
   readonly documentParser: DocumentParser | null;
-  /** Fetches pages to be read; null for a reader. The caller of `openParts` closes it. */
+  /** Fetches pages for reading; null for a reader. The caller of `openParts` closes it. */
   readonly pageFetcher: PageFetcher | null;
 }
 
-/** What `openParts` works with. */
+/** Options of `openParts`: those of the providers, a logger (silent by default) and the role. */
 export interface EnginePartsOptions extends ProviderOptions {
   readonly logger?: Logger;
-  /** `reader` for a thread that answers queries; `worker` for one that runs steps, writes and reads documents. */
+  /** Role of the thread: `reader` answers queries; `worker` runs steps, writes and reads documents. */
   readonly role: 'reader' | 'worker';
 }
 
 /**
- * Makes the embedders, their gatherers, the language model and a pool of files for one thread, and for a worker what
- * reads documents.
+ * Opens the embedders, their gatherers, the language model and a pool of files for one thread, and for a worker also
+ * the parser of documents and the fetcher of pages.
  * @param options.onCall called with every provider call, for the log of calls
  * @throws EngineError `invalid` if this machine cannot run the vector index of the settings
  */
@@ -81,8 +84,8 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
 }
 
 /**
- * Makes a function that counts each opening of a file whose word index has an unknown format, and logs each such file
- * once. The function takes the file's path.
+ * Creates the function that counts each opening of a file whose word index has an unknown format, and logs each such
+ * file once. Its argument is the path of the file.
  */
 function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) => void {
   const reported = new Set<string>();
@@ -95,7 +98,10 @@ function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) 
   };
 }
 
-/** Makes what reads documents. Neither part starts a process or opens a socket before it is needed. */
+/**
+ * Creates the parser of documents and the fetcher of pages. Neither starts a process or opens a socket before its first
+ * use.
+ */
 function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'documentParser' | 'pageFetcher'> {
   return {
     documentParser: createParserPool({

@@ -6,7 +6,10 @@ import type { Metrics } from '../metrics.ts';
 import type { Clock } from '../ports.ts';
 import { createGuard, type PrivacyGuard } from '../privacy/guard.ts';
 
-/** Makes the function that returns what screens the texts of a worker's steps, by the path of the tenant's file. */
+/**
+ * Creates a function that returns the privacy guard of a tenant, which screens the texts that a worker's steps store.
+ * Its argument is the path of the tenant's file.
+ */
 export function createTenantGuards({
   config,
   clock,
@@ -18,12 +21,12 @@ export function createTenantGuards({
   readonly metrics: Metrics;
   readonly control: ControlDatabase;
 }): (path: string) => PrivacyGuard {
-  const analyzer = createTextAnalyzer(config, clock);
+  const analyzerOf = createTextAnalyzer(config, clock);
   return (path) => {
-    const tenant = control.listTenants().find(({ id }) => control.findTenantPath(id) === path);
+    const tenantId = control.listTenants().find(({ id }) => control.findTenantPath(id) === path)?.id ?? '';
     return createGuard({
-      policy: () => readPrivacyPolicy(control, config, tenant?.id ?? ''),
-      analyzer,
+      policy: () => readPrivacyPolicy(control, config, tenantId),
+      analyzer: analyzerOf?.(tenantId) ?? null,
       count: (labels, values) => metrics.sensitiveValues.inc(labels, values),
     });
   };

@@ -4,8 +4,8 @@ import type { RateLimits } from '../control/rate-limits.ts';
 import { createTenantFinder } from '../dispatch/ledgers.ts';
 
 /**
- * Makes the function that returns the share in parsers and fetches of a tenant, by the path of its file; undefined for
- * a file of no tenant.
+ * Creates a function that returns a tenant's share of the document parsers and page fetches. Its argument is the path
+ * of the tenant's file; it returns undefined for a file that belongs to no tenant.
  */
 export function createTenantShares(
   control: ControlDatabase,

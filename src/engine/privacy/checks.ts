@@ -1,6 +1,6 @@
-/** Checks that tell a sensitive value from text of the same shape. All are linear in the length of the value. */
+/** Checks that distinguish a sensitive value from text of the same shape. All are linear in the length of the value. */
 
-/** Whether the last digit of a number is its check digit by Luhn's formula. `digits` holds decimal digits only. */
+/** Whether the last digit of a number is its check digit by Luhn's formula. `digits` must hold decimal digits only. */
 export function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let at = digits.length - 1, isDoubled = false; at >= 0; at -= 1, isDoubled = !isDoubled) {
@@ -10,7 +10,7 @@ export function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Whether an IBAN without spaces has the remainder 1 by ISO 7064, MOD 97-10. It holds A-Z and digits only. */
+/** Whether an IBAN without spaces has the remainder 1 by ISO 7064, MOD 97-10. It must hold A-Z and digits only. */
 export function passesMod97(iban: string): boolean {
   let remainder = 0;
   for (const sign of iban.slice(4) + iban.slice(0, 4)) {
@@ -29,16 +29,22 @@ export function entropyOf(text: string): number {
   return bits;
 }
 
-/** Words and signs by which documentation shows that a value is not meant. */
+/** Words and signs that mark a placeholder in documentation. */
 const PLACEHOLDER =
   /example|sample|placeholder|change_?me|replace_?me|redacted|dummy|your[-_]|x{5,}|\*{3,}|\.{3}|…|<|\$\{|\{\{|%\(|0{8}|1234567|abcdef/i;
 
-/** Whether a value is one that documentation shows in place of a real one, such as AWS's keys that end with EXAMPLE. */
+/**
+ * Whether a value looks like a placeholder of documentation and not like a real one, such as AWS's keys that end with
+ * EXAMPLE.
+ */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER.test(value);
 }
 
-/** Whether a value is random enough to be a key: of 16 characters at least, letters and digits, 3 bits a character. */
+/**
+ * Whether a value is random enough to be a key: at least 16 characters with a letter and a digit, no placeholder, and
+ * an entropy of at least 3 bits a character (3.2 from 24 characters on).
+ */
 export function looksRandom(value: string): boolean {
   return (
     value.length >= 16 &&
@@ -49,7 +55,7 @@ export function looksRandom(value: string): boolean {
   );
 }
 
-/** Words that stand for a password in examples, or that everybody uses in tests. */
+/** Words that stand for a password in examples, or that are common in tests. */
 const COMMON_PASSWORDS = new Set([
   ...[
     'password',
@@ -67,8 +73,9 @@ const COMMON_PASSWORDS = new Set([
 ]);
 
 /**
- * Whether a value that is said to be a password may be one: of 8 characters at least, mixed from letters and digits or
- * other signs, and neither a placeholder, a name in code, a path, a version nor a time.
+ * Whether a value that a text calls a password may be one: at least 8 characters of two or more kinds (lower case,
+ * capitals, digits, other signs), and not a placeholder, a name in code, a path, a URL, a version, a time or words
+ * alone.
  */
 export function looksLikePassword(value: string): boolean {
   if (value.length < 8 || isPlaceholder(value) || COMMON_PASSWORDS.has(value.toLowerCase())) return false;
@@ -81,7 +88,7 @@ export function looksLikePassword(value: string): boolean {
   return classes >= 2 && !isWordsOnly && entropyOf(value) >= 2.5;
 }
 
-/** Whether a token is a JSON Web Token: its first part is base64url of a JSON object that names an algorithm. */
+/** Whether a token is a JSON Web Token: its first part is base64url of a JSON object with the key `alg`. */
 export function isJwt(token: string): boolean {
   try {
     const header: unknown = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8'));

@@ -3,20 +3,21 @@ import type { SensitivePattern } from './pattern.ts';
 import { PERSONAL_PATTERNS } from './personal-patterns.ts';
 import { SECRET_PATTERNS } from './secret-patterns.ts';
 
-/** The table of patterns of each group. Where two match in the same place, the earlier one names the kind. */
+/**
+ * The patterns of each group, by priority: where finds of two patterns overlap, only that of the earlier one counts.
+ */
 const SENSITIVE_PATTERNS: Readonly<Record<SensitiveGroup, readonly SensitivePattern[]>> = {
   secrets: SECRET_PATTERNS,
   personal: PERSONAL_PATTERNS,
 };
 
-/** Most candidates of a pattern that one step looks at. Checking one takes a few microseconds. */
+/** Greatest number of candidates of a pattern that one step checks. Checking one takes a few microseconds. */
 const CANDIDATES_OF_STEP = 256;
 
 /**
- * Finds the sensitive values of some groups in a text, in steps of at most one pattern of the table, so that a caller
- * may give others a turn between two steps: a step over 256 KiB takes about a millisecond. A text that was made to hold
- * candidates everywhere takes more steps.
- * @param groups groups that are looked for; secrets have priority over personal values in the same place
+ * Finds the sensitive values of some groups in a text, in steps of at most one pattern and 256 candidates each, so that
+ * a caller can yield the thread between two steps: a step over 256 KiB takes about a millisecond.
+ * @param groups groups that are searched for; where finds of two groups overlap, only that of the earlier group counts
  * @returns the spans by rising `start`, without overlaps
  */
 export function* findSensitiveInSteps(
@@ -38,7 +39,7 @@ export function* findSensitiveInSteps(
   return withoutOverlaps(found);
 }
 
-/** Does all steps of `findSensitiveInSteps` at once. */
+/** Runs all steps of `findSensitiveInSteps` in one go and returns the spans. */
 export function findSensitive(text: string, groups: readonly SensitiveGroup[]): SensitiveSpan[] {
   const steps = findSensitiveInSteps(text, groups);
   for (;;) {
@@ -47,7 +48,7 @@ export function findSensitive(text: string, groups: readonly SensitiveGroup[]): 
   }
 }
 
-/** Finds the candidates of a pattern: the span of each value, null for a candidate that is none. */
+/** Finds the candidates of a pattern: the span of each value, null for a candidate that `lengthOf` refuses. */
 function* candidatesOf(text: string, { kind, pattern, lengthOf }: SensitivePattern): Generator<SensitiveSpan | null> {
   let from = 0;
   for (;;) {
@@ -64,7 +65,9 @@ function* candidatesOf(text: string, { kind, pattern, lengthOf }: SensitivePatte
   }
 }
 
-/** Orders spans by place, and leaves out each span that overlaps one that was found by an earlier pattern. */
+/**
+ * Orders spans by `start`, and removes overlaps: of two overlapping spans, the one that comes earlier in `found` stays.
+ */
 export function withoutOverlaps(found: readonly SensitiveSpan[]): SensitiveSpan[] {
   const byPlace = found
     .map((span, rank) => ({ span, rank }))

@@ -6,26 +6,29 @@ import { screenDocument } from './screen-document.ts';
 import { markMetadata, screenFields, type ScreenedFields } from './screen-memory.ts';
 import { startScreening, type Screening } from './screening.ts';
 
-/** Screens what a tenant is about to store. While its policy looks for nothing, all values pass as they are. */
+/** Screens the values that a tenant is about to store. While its policy is off, all values pass unchanged. */
 export interface PrivacyGuard {
-  /** Whether the policy looks for anything. */
+  /** Whether the policy screens at least one group. */
   isOn(): boolean;
   /**
-   * Screens the fields of a memory, a patch or a document that is handed in. A policy that marks names the kinds in the
-   * metadata, also in that of a patch without any.
-   * @throws EngineError `unprocessable` for what the policy refuses; `unavailable` as `TextAnalyzer.find`
+   * Screens the fields of a memory, a patch or a document. If the policy marks a kind that was found,
+   * `metadata.sensitive` names it, even for a patch that has no metadata.
+   * @throws EngineError `unprocessable` for values that the policy refuses; what `TextAnalyzer.find` throws
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
-  /** Screens a document that was read. Throws as `fields`. */
+  /** Screens a document that was read. Throws what `fields` throws. */
   document(parsed: ParseResult): Promise<ParseResult>;
 }
 
-/** What a guard works with. */
+/** The parts that a guard uses. */
 export interface GuardOptions {
-  /** Returns the tenant's policy as it is now. */
+  /** Returns the tenant's present policy. */
   readonly policy: () => PrivacyPolicy;
   readonly analyzer: TextAnalyzer | null;
-  /** Counts values that were marked or redacted, and texts that were refused, by group. */
+  /**
+   * Counts, by group and mode, the values that were redacted, the kinds that were marked in a text, and the texts that
+   * were refused (1 each).
+   */
   readonly count: (labels: { readonly group: string; readonly mode: string }, values: number) => void;
 }
 
@@ -67,8 +70,10 @@ export function createGuard({ policy, analyzer, count }: GuardOptions): PrivacyG
       return result;
     } catch (error) {
       if (isEngineError(error, 'unprocessable')) {
-        const group = SENSITIVE_GROUPS.find((name) => now[name] === 'refuse') ?? 'secrets';
-        count({ group, mode: 'refuse' }, 1);
+        const groups = new Set([...screening.refused()].map(groupOf));
+        // None is known of a name that is refused because it cannot be redacted.
+        if (groups.size === 0) groups.add('secrets');
+        for (const group of groups) count({ group, mode: 'refuse' }, 1);
       }
       throw error;
     }

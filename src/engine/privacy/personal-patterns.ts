@@ -34,10 +34,10 @@ const TEST_CARDS = new Set(
   ).split(' '),
 );
 
-/** Numbers that the issuers of cards give out: first digits and lengths. */
+/** Forms of the numbers that card issuers use: first digits and lengths. */
 const CARD =
   /^(?:4\d{15}|4\d{18}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14}|(?:50(?:18|20|38)|6304|6759|676[1-3])\d{12})$/;
-/** Ways to write the number of a card: without gaps, or in groups that all have the same separator. */
+/** Ways to write a card number: without gaps, or in groups that are separated by the same sign. */
 const CARD_GROUPS = /^(?:\d{14,16}|\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})$/;
 
 function isCard(candidate: string): boolean {
@@ -51,11 +51,11 @@ function isCard(candidate: string): boolean {
   );
 }
 
-/** Domains that reach nobody (RFC 2606, RFC 6761), and endings that are those of files rather than of hosts. */
+/** Domains that are reserved (RFC 2606, RFC 6761), and endings of files rather than of hosts. */
 const NO_MAIL_DOMAIN =
   /(?:^|[@.])(?:example\.(?:com|org|net|edu)|[^.]*\.?(?:example|test|invalid|localhost|local|png|jpe?g|gif|svg|webp|avif|js|mjs|cjs|ts|tsx|jsx|css|scss|html?|json|md|txt|ya?ml|toml|sqlite|py|rb|go|rs|java|sh|lock|zip|gz|exe|dll|so|service))$/i;
 
-/** Names before the `@` by which programs reach a service rather than a person. */
+/** Names before the `@` that address a service or a placeholder rather than a person. */
 const NO_MAIL_NAME = /^(?:git|svn|hg|ssh|npm|root|user|username|name|you|your[._-]?(?:name|email)|someone|foo|bar)@/i;
 
 function isMailAddress(address: string): boolean {
@@ -85,7 +85,7 @@ function isInternationalPhone(candidate: string): boolean {
   return [1, 2, 3].some((length) => CALLING_CODES.has(digits.slice(0, length)));
 }
 
-/** Whether a North American number is one of 555-0100 to 555-0199, which are kept for fiction. */
+/** Whether a North American number is one of 555-0100 to 555-0199, which are reserved for fiction. */
 function isFictional(digits: string): boolean {
   return /^1?\d{3}55501\d\d$/.test(digits);
 }
@@ -95,26 +95,29 @@ function isNationalPhone(candidate: string): boolean {
   return digits.length >= 8 && digits.length <= 13 && new Set(digits).size > 2 && !isFictional(digits);
 }
 
-/** Words after which a number is one to call. */
+/** Words after which a number is a telephone number. */
 const PHONE_WORD =
   /(?:tele)?phone(?: number)?|tel|fax|mobile|cell|call(?: me| us| him| her)?(?: at| on)?|whatsapp|telefon(?:nummer)?|handy(?:nummer)?|mobil(?:nummer)?|rufnummer|t[ée]l[ée]phone|portable|tel[ée]fono|celular|m[óo]vil|telefone|telefono|cellulare|телефон|电话|電話|手机|手機|联系方式|携帯/;
 
-/** Whether an IPv4 address is one of a machine on the internet, rather than a version, a mask or a reserved range. */
+/** Whether an IPv4 address is public and has a number of at least 32. Four smaller numbers are most often a version. */
 function isMachineIpv4(address: string): boolean {
   // Four small numbers are a version, a section or a date far more often than an address.
   return Math.max(...address.split('.').map(Number)) >= 32 && !/(?:^|\.)0\d/.test(address) && isPublicAddress(address);
 }
 
-/** Whether a MAC address may be a device's: not all alike, not for documentation, and no row of numbers. */
+/**
+ * Whether a MAC address may be a device's: it has a letter and a digit, more than three different signs, and is not
+ * from the range for documentation.
+ */
 function isMacAddress(address: string): boolean {
   const hex = address.toLowerCase().replace(/[^0-9a-f]/g, '');
   return /[a-f]/.test(hex) && /\d/.test(hex) && new Set(hex).size > 3 && !hex.startsWith('00005e0053');
 }
 
-/** US social security numbers that were published, so that they name nobody. */
+/** US social security numbers that were published, so that they identify nobody. */
 const PUBLISHED_SSNS = new Set(['078-05-1120', '219-09-9999', '123-45-6789', '457-55-5462', '111-22-3333']);
 
-/** Patterns of what leads to a person or to a person's machine. */
+/** Patterns of values that identify a person or a person's machine. */
 export const PERSONAL_PATTERNS: readonly SensitivePattern[] = [
   {
     kind: 'email',

@@ -8,12 +8,12 @@ import {
   type SensitiveKind,
 } from '../types.ts';
 
-/** The policy that looks for nothing. */
+/** The policy that screens nothing. */
 const ALL_OFF: PrivacyPolicy = { secrets: 'off', personal: 'off' };
 
 /**
- * Reads the text of a policy: one mode for both groups, such as `redact`, or a mode for each, such as
- * `secrets=redact,personal=mark`, where a group that is not named is off. Returns undefined for any other text.
+ * Parses a policy: one mode for both groups, such as `redact`, or a mode for each, such as
+ * `secrets=redact,personal=mark`; a group that is not named is off. Returns undefined for any other text.
  */
 export function parsePolicy(text: string): PrivacyPolicy | undefined {
   const isMode = (name: string | undefined): name is PrivacyMode => PRIVACY_MODES.some((mode) => mode === name);
@@ -28,7 +28,7 @@ export function parsePolicy(text: string): PrivacyPolicy | undefined {
   return policy;
 }
 
-/** Lists the groups that a policy looks for. */
+/** Lists the groups whose mode is not `off`. */
 export function groupsOf(policy: PrivacyPolicy): SensitiveGroup[] {
   return SENSITIVE_GROUPS.filter((group) => policy[group] !== 'off');
 }

@@ -5,10 +5,10 @@ import { markerOf, type Screening } from './screening.ts';
 
 /**
  * Screens the text of a document as a whole, so that a value that two chunks share is found, and cuts the redacted text
- * where the chunks were cut. A cut within a value moves to the end of its marker, or to its start for the chunk that
- * begins there. Title, headings and outline are screened one by one.
- * @returns the document to store, in which chunks name the kinds that a policy marks
- * @throws EngineError `unprocessable` as `Screening.screen`
+ * where the chunks were cut. A chunk that ended within a redacted value ends after its marker; one that began within it
+ * begins with the marker. Title, authors, headings and outline are screened one by one.
+ * @returns the document to store; its chunks name the kinds that the policy marks
+ * @throws EngineError `unprocessable` if the policy refuses a kind that was found
  */
 export async function screenDocument(
   screening: Screening,
@@ -30,7 +30,7 @@ export async function screenDocument(
       ...chunk,
       startOffset,
       endOffset,
-      headingPath: await screenAll(screening, chunk.headingPath),
+      headingPath: await screenAll(screening, 'heading', chunk.headingPath),
       content: screened.slice(startOffset, endOffset),
       sensitive: [...new Set(kinds.map(({ kind }) => kind))].sort(),
     });
@@ -38,24 +38,28 @@ export async function screenDocument(
   const outline = [];
   for (const entry of parsed.outline) outline.push({ ...entry, text: await screening.screen('heading', entry.text) });
   const title = parsed.title && (await screening.screen('title', parsed.title));
+  const authors = [...new Set(await screenAll(screening, 'author', parsed.authors))];
   const omissions = [...(parsed.omissions ?? []), ...redactionsOf(inMode('redact'))];
-  return { ...parsed, title, outline, chunks, characters: screened.length, omissions };
+  return { ...parsed, title, authors, outline, chunks, characters: screened.length, omissions };
 }
 
-/** Tells how many values were replaced by markers. */
+/** Makes the omission that counts the values which were replaced by markers; empty if there are none. */
 function redactionsOf(spans: readonly SensitiveSpan[]): Omission[] {
   const characters = spans.reduce((sum, { start, end }) => sum + end - start, 0);
   return spans.length === 0 ? [] : [{ reason: 'redacted', count: spans.length, characters }];
 }
 
-/** Joins the chunks, which cover the whole text and may overlap. */
+/** Joins the chunks, which cover the whole text and may overlap, into the text. */
 function textOf({ chunks }: ParseResult): string {
   let text = '';
   for (const { startOffset, content } of chunks) text += content.slice(Math.max(0, text.length - startOffset));
   return text;
 }
 
-/** Makes the function that says where an offset of the text lies in the text with markers. */
+/**
+ * Makes the function that converts an offset of the text into one of the text with markers. An offset within a redacted
+ * value becomes the start or the end of its marker, by `side`.
+ */
 function moverOf(redacted: readonly SensitiveSpan[]): (offset: number, side: 'start' | 'end') => number {
   return (offset, side) => {
     let shift = 0;
@@ -69,8 +73,8 @@ function moverOf(redacted: readonly SensitiveSpan[]): (offset: number, side: 'st
   };
 }
 
-async function screenAll(screening: Screening, texts: readonly string[]): Promise<string[]> {
+async function screenAll(screening: Screening, field: string, texts: readonly string[]): Promise<string[]> {
   const screened = [];
-  for (const text of texts) screened.push(await screening.screen('heading', text));
+  for (const text of texts) screened.push(await screening.screen(field, text));
   return screened;
 }

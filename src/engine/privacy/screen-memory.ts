@@ -2,19 +2,27 @@ import { EngineError } from '../errors.ts';
 import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '../types.ts';
 import type { Screening } from './screening.ts';
 
-/** The fields of a memory, a patch or a document that may hold sensitive values; fields that are absent stay so. */
+/**
+ * The fields of a memory, a patch or a document that may contain sensitive values; fields that are absent stay absent.
+ */
 export type ScreenedFields = {
   readonly [
     name in 'content' | 'title' | 'gist' | 'tags' | 'files' | 'type' | 'entities' | 'metadata' | 'externalId'
   ]?: NewMemory[name] | undefined;
-} & { readonly value?: Json | undefined };
+} & {
+  readonly value?: Json | undefined;
+  readonly authors?: readonly string[] | undefined;
+  readonly url?: string | undefined;
+};
 
 /**
  * Screens each field that a caller wrote. `user_id` and `session_id` are names by which a caller finds memories again:
- * they are never looked at, as two people's memories would become one person's behind the same marker. An `external_id`
- * is such a name too: one that holds a secret is refused where others are redacted.
- * @returns the fields to store; `metadata` then names the kinds of a policy that marks
- * @throws EngineError `unprocessable` as `Screening.screen`
+ * they are never screened, as otherwise the memories of two people would get the same marker for a name. An
+ * `external_id` is such a name too, and no page could be fetched from a URL with a marker in it: a sensitive value in
+ * these two is refused where other fields would be redacted.
+ * @returns the fields to store, with redacted values replaced by markers
+ * @throws EngineError `unprocessable` if the policy refuses a kind that was found, or would redact an external id or a
+ *   URL
  */
 export async function screenFields<T extends ScreenedFields>(screening: Screening, fields: T): Promise<T> {
   const screened: { -readonly [name in keyof ScreenedFields]: NonNullable<ScreenedFields[name]> } = {};
@@ -22,7 +30,7 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
     const text = fields[name];
     if (typeof text === 'string') screened[name] = await screening.screen(name, text);
   }
-  for (const name of ['tags', 'files', 'entities'] as const) {
+  for (const name of ['tags', 'files', 'entities', 'authors'] as const) {
     const list = fields[name];
     if (list) screened[name] = await screenList(screening, name, list);
   }
@@ -31,11 +39,15 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
   }
   if (fields.value !== undefined)
     screened.value = (await screenJson(screening, 'value', fields.value)) as NonNullable<Json>;
-  if (typeof fields.externalId === 'string') await requireUnchanged(screening, fields.externalId);
+  if (typeof fields.externalId === 'string') await requireUnchanged(screening, 'external_id', fields.externalId);
+  if (typeof fields.url === 'string') await requireUnchanged(screening, 'url', fields.url);
   return { ...fields, ...screened };
 }
 
-/** Adds the kinds of a screening's report to metadata, as `sensitive`; without any, a caller's own value stays. */
+/**
+ * Adds the kinds that a screening marked to metadata, as `sensitive`. If none was marked, or the metadata would exceed
+ * 16 KiB, it is returned unchanged.
+ */
 export function markMetadata(metadata: Metadata, { report }: Pick<Screening, 'report'>): Metadata {
   const { marked } = report();
   if (marked.length === 0) return metadata;
@@ -50,7 +62,10 @@ async function screenList(screening: Screening, field: string, list: readonly st
   return [...new Set(screened)];
 }
 
-/** Screens all strings of a JSON value, each beside its key, and whole numbers that are long enough to be a card's. */
+/**
+ * Screens all strings of a JSON value, each together with its key, the keys themselves, and whole numbers of 11 and
+ * more digits, which may be a card's.
+ */
 async function screenJson(screening: Screening, field: string, value: Json, key = ''): Promise<Json> {
   const context = key === '' ? '' : `${key}: `;
   if (typeof value === 'string') return screening.screen(field, value, context);
@@ -71,7 +86,8 @@ async function screenJson(screening: Screening, field: string, value: Json, key 
   return Object.fromEntries(entries);
 }
 
-async function requireUnchanged(screening: Screening, externalId: string): Promise<void> {
-  if ((await screening.screen('external_id', externalId)) === externalId) return;
-  throw new EngineError('unprocessable', 'external_id: holds a sensitive value, and a name cannot be redacted');
+async function requireUnchanged(screening: Screening, field: 'external_id' | 'url', text: string): Promise<void> {
+  if ((await screening.screen(field, text)) === text) return;
+  const what = field === 'url' ? 'an address' : 'a name';
+  throw new EngineError('unprocessable', `${field}: holds a sensitive value, and ${what} cannot be redacted`);
 }

@@ -1,53 +1,64 @@
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { EngineError } from '../errors.ts';
 import type { PrivacyPolicy, ScreenReport, SensitiveKind, SensitiveSpan } from '../types.ts';
 import type { TextAnalyzer } from '../ports.ts';
+import { takeTurn } from '../turns.ts';
 import { findSensitiveInSteps, withoutOverlaps } from './find-sensitive.ts';
 import { groupOf, groupsOf } from './policy.ts';
 
-/** Longest time for which a screening holds its thread before it gives others a turn (ms). */
-const TURN_MS = 4;
-/** Length of text that is looked through at once. */
+/**
+ * Greatest number of characters of a context, the last ones, that stand before a value when it is searched. A pattern
+ * reads at most some fifty of them, and each text of a long list is searched with the context before it.
+ */
+const CONTEXT = 128;
+/** Number of characters that are searched in one go. */
 const PIECE = 256 * 1024;
-/** Length by which pieces overlap, so that a value at the end of a piece is seen whole in the next one. */
+/**
+ * Number of characters by which two such stretches overlap, so that a value at the end of one is complete in the next.
+ */
 const OVERLAP = 20 * 1024;
-/** The fields of prose, which an analyzer is asked about. The others hold names and data. */
+/** The fields of prose, which are sent to an analyzer. The others hold names and data. */
 const PROSE: ReadonlySet<string> = new Set(['content', 'title', 'gist', 'document']);
 
 /** The screening of one memory or document: its fields are passed in one after the other, then its report is read. */
 export interface Screening {
   /**
-   * Looks for sensitive values in a field and does with them what the policy says.
+   * Finds sensitive values in a field and treats them as the policy says.
    * @param field name of the field, for an error
-   * @param context text that says what the value is, such as the key of a metadata value; '' for none
+   * @param context text that says what the value is, such as the key of a metadata value; only its last 128 characters
+   *   are used; '' by default
    * @returns the text to store
-   * @throws EngineError `unprocessable` if the policy refuses a kind that was found; it names kind and field only
+   * @throws EngineError `unprocessable` if the policy refuses a kind that was found; the message names kind and field
+   *   only
    */
   screen(field: string, text: string, context?: string): Promise<string>;
   /** Finds the sensitive values of a field, ordered and without overlaps. */
   find(field: string, text: string): Promise<SensitiveSpan[]>;
-  /** Counts spans that `find` returned, and refuses or redacts them as `screen` does. */
+  /**
+   * Counts spans that `find` returned, and returns the text with those redacted that the policy redacts.
+   * @throws EngineError `unprocessable` if the policy refuses one of their kinds
+   */
   apply(field: string, text: string, spans: readonly SensitiveSpan[]): string;
   report(): ScreenReport;
+  /** Returns the kinds for which this screening has refused a field; empty if it has refused none. */
+  refused(): ReadonlySet<SensitiveKind>;
 }
 
 /**
  * Begins a screening by a policy.
- * @param analyzer finds further personal values in prose; null for none
+ * @param analyzer finds further personal values in prose; null if there is none
  */
 export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | null): Screening {
   const redacted: Partial<Record<SensitiveKind, number>> = {};
   const marked = new Set<SensitiveKind>();
+  const refused = new Set<SensitiveKind>();
   const groups = groupsOf(policy);
-  let turnEndsAt = performance.now() + TURN_MS;
 
   const findHere = async (text: string): Promise<SensitiveSpan[]> => {
     const steps = findSensitiveInSteps(text, groups);
-    for (let step = steps.next(); ; step = steps.next()) {
+    for (;;) {
+      await takeTurn();
+      const step = steps.next();
       if (step.done) return step.value;
-      if (performance.now() < turnEndsAt) continue;
-      await yieldTurn();
-      turnEndsAt = performance.now() + TURN_MS;
     }
   };
   const find = async (field: string, text: string): Promise<SensitiveSpan[]> => {
@@ -60,8 +71,9 @@ export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | n
     return withoutOverlaps(asks ? [...found, ...(await analyzer.find(text))] : found);
   };
   const apply = (field: string, text: string, spans: readonly SensitiveSpan[]): string => {
-    const refused = new Set(spans.map(({ kind }) => kind).filter((kind) => policy[groupOf(kind)] === 'refuse'));
-    if (refused.size > 0) throw refusalOf(field, [...refused]);
+    const here = new Set(spans.map(({ kind }) => kind).filter((kind) => policy[groupOf(kind)] === 'refuse'));
+    for (const kind of here) refused.add(kind);
+    if (here.size > 0) throw refusalOf(field, [...here]);
     for (const { kind } of spans) {
       const mode = policy[groupOf(kind)];
       if (mode === 'redact') redacted[kind] = (redacted[kind] ?? 0) + 1;
@@ -75,7 +87,8 @@ export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | n
   return {
     find,
     apply,
-    async screen(field, text, context = '') {
+    async screen(field, text, given = '') {
+      const context = given.slice(-CONTEXT);
       const spans = (await find(field, context + text)).filter(({ end }) => end > context.length);
       const inText = spans.map(({ kind, start, end }) => ({
         kind,
@@ -84,22 +97,22 @@ export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | n
       }));
       return apply(field, text, inText);
     },
+    refused: () => refused,
     report: () => ({ redacted: { ...redacted }, marked: [...marked].sort() }),
   };
 }
 
-/** Makes the error of a policy that refuses what was found in a field. */
 function refusalOf(field: string, kinds: readonly SensitiveKind[]): EngineError {
   const message = `${field}: holds ${[...kinds].sort().join(', ')}, which this tenant's privacy settings refuse`;
   return new EngineError('unprocessable', message);
 }
 
-/** Returns the marker that stands in place of a value. */
+/** Returns the marker that replaces a value: `[REDACTED:kind]`. */
 export function markerOf(kind: SensitiveKind): string {
   return `[REDACTED:${kind}]`;
 }
 
-/** Replaces spans, which are ordered and do not overlap, by their markers. */
+/** Replaces spans, which must be ordered and must not overlap, by their markers. */
 function redactSpans(text: string, spans: readonly SensitiveSpan[]): string {
   let result = '';
   let from = 0;

@@ -2,17 +2,28 @@ import { entropyOf, isJwt, isPlaceholder, looksLikePassword, looksRandom } from 
 import { wholeIf, type SensitivePattern } from './pattern.ts';
 import type { SensitiveKind } from '../types.ts';
 
-/** A key of a provider, known by what it begins with. Neither letters, digits, `_` nor `-` stand around it. */
+/**
+ * Makes the pattern of a provider's key, which is recognised by its beginning. Neither letters, digits, `_` nor `-` may
+ * stand around it, and placeholders and values of low entropy are no keys.
+ */
 function key(kind: SensitiveKind, hint: RegExp, shape: RegExp): SensitivePattern {
   const pattern = new RegExp(`(?<![A-Za-z0-9_-])(?:${shape.source})(?![A-Za-z0-9_-])`, 'g');
   return { kind, hint, pattern, lengthOf: wholeIf((value) => !isPlaceholder(value) && entropyOf(value) >= 2.8) };
 }
 
-/** Names that code and settings give to keys: `name = "value"`, `name: value`, `"name": "value"`, `--name=value`. */
+/** Source of the words that may stand before a name, as in `MY_APP_API_KEY`. */
+const WORDS_BEFORE = '(?:[A-Za-z0-9]{1,24}[_-]){0,4}';
+
+/**
+ * Makes the pattern of a value that is assigned to a telling name: `name = "value"`, `name: value`, `"name": "value"`,
+ * `--name=value`. Values that do not look random are no keys.
+ */
 function assigned(kind: SensitiveKind, name: RegExp, value: RegExp): SensitivePattern {
   const before = `(?<![A-Za-z0-9])(?:${name.source})["'\`]?[ \\t]{0,3}(?::=|=>|[:=])[ \\t]{0,3}["'\`]?`;
   const pattern = new RegExp(`(?<before>${before})(?:${value.source})`, 'gi');
-  return { kind, hint: new RegExp(name.source, 'i'), pattern, lengthOf: wholeIf(looksRandom) };
+  // Words before the name are optional, and would be tried at each place of a text.
+  const hint = new RegExp(name.source.replace(WORDS_BEFORE, ''), 'i');
+  return { kind, hint, pattern, lengthOf: wholeIf(looksRandom) };
 }
 
 const PROVIDER_KEYS: readonly SensitivePattern[] = [
@@ -58,7 +69,7 @@ const PROVIDER_KEYS: readonly SensitivePattern[] = [
   key('shopify_key', /shp[acs][ats]_/, /shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}/),
   key('square_key', /sq0|EAAA/, /sq0(?:atp|csp|idp)-[\w-]{22,43}|EAAA[\w-]{60}/),
   key('mailgun_key', /key-[0-9a-f]{32}/, /key-[0-9a-f]{32}/),
-  key('mailgun_key', /[0-9a-f]{32}-/, /[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}/),
+  key('mailgun_key', /(?<![0-9a-f])[0-9a-f]{32}-/, /[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}/),
   assigned('datadog_key', /(?:dd|datadog)[_-]?(?:api|app|application)[_-]?key/, /[0-9a-f]{32,40}(?![0-9a-f])/),
   assigned('cloudflare_key', /(?:cf|cloudflare)[_-]?(?:global[_-]?)?api[_-]?(?:token|key)/, /[\w-]{37,45}(?![\w-])/),
   key('cloudflare_key', /v1\.0-[0-9a-f]/, /v1\.0-[0-9a-f]{24}-[0-9a-f]{146}/),
@@ -78,13 +89,16 @@ const PROVIDER_KEYS: readonly SensitivePattern[] = [
 /** The first line of a PEM block with a private key, without its hyphens. */
 const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
 /**
- * A PEM block with a private key, to its last line or to the next row of hyphens. An RSA key of 16,384 bits has 12,500
- * characters.
+ * A PEM block with a private key, to its last line or to the next row of hyphens, at most 16,384 characters. An RSA key
+ * of 16,384 bits has 12,500.
  */
 // eslint-disable-next-line max-len -- one pattern
 const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
 
-/** Returns the length of a private key's whole block, or of the lines that are there if the text ends within it. */
+/**
+ * Returns the length of a private key's whole block or, if the text ends within it, of the lines that are present; 0 if
+ * these have at most 100 characters.
+ */
 function lengthOfPem(candidate: string): number {
   if (candidate.endsWith('-----') && candidate.lastIndexOf('-----END ') > 0) return candidate.length;
   const body = /^-----[^-]{0,60}-----(?:\s|\\[nr]|[A-Za-z0-9+/=]{20,100})*/.exec(candidate)![0].trimEnd();
@@ -96,7 +110,9 @@ const SECRET_NAME =
 const KEY_NAME =
   /(?:[A-Za-z0-9]{1,24}[_-]){0,4}(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|client[_-]?secret|app[_-]?secret|auth[_-]?token|access[_-]?token|refresh[_-]?token|api[_-]?token|signing[_-]?secret|encryption[_-]?key|private[_-]?token|secret|token)/;
 
-/** Patterns of what opens something. Where two match in the same place, the earlier one names the kind. */
+/**
+ * Patterns of passwords, keys and other secrets. If two match at the same place, the earlier one determines the kind.
+ */
 export const SECRET_PATTERNS: readonly SensitivePattern[] = [
   {
     kind: 'private_key',
@@ -147,7 +163,7 @@ export const SECRET_PATTERNS: readonly SensitivePattern[] = [
   assigned('api_key', KEY_NAME, /[A-Za-z0-9+/=_.~-]{16,200}(?![A-Za-z0-9+/=_~-])/),
 ];
 
-/** Whether the password of a URL only says that there is one, as in `postgres://user:password@host`. */
+/** Whether the password of a URL is a mere word such as `password`, as in `postgres://user:password@host`. */
 function isNameOfPassword(value: string): boolean {
   return /^(?:pass(?:word|wd)?|pwd|secret|user|postgres|root|admin|test|token|key|cairn|redis|guest)$/i.test(value);
 }

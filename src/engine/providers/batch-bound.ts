@@ -1,30 +1,33 @@
-/** A bound on the tokens of one call, which adapts to what the provider accepts. Tokens are counted by estimate. */
+/** A bound on the tokens of one call, which adapts to what the provider accepts. Numbers of tokens are estimates. */
 export interface BatchBound {
-  /** Returns the most tokens that a call may have now. */
+  /** Returns the greatest number of tokens that a call may have now. */
   tokens(): number;
-  /** Notes that a call of `tokens` tokens was answered. */
+  /** Records that a call of `tokens` tokens was answered. */
   noteAnswer(tokens: number): void;
   /**
-   * Notes that a call of several texts was refused as too much for one minute (429). Call it at once: the call began
-   * `ms` before now.
+   * Records that a call of several texts was refused as too much for one minute (429). Call it at once, with the time
+   * (ms) since the call began.
    */
   noteLimited(tokens: number, ms: number): void;
 }
 
-/** Least bound (tokens): a window of a memory has up to 512, and calls must be able to carry one. */
+/** Smallest bound (tokens): a window of a memory has up to 512, and calls must be able to carry one. */
 export const MIN_BOUND = 512;
 /**
- * Refusals in a row that lower the bound to half of the last refused call. A refusal counts only if its call began
- * after the refusal before.
+ * Number of refusals in a row that lower the bound to half of the last refused call. A refusal counts only if its call
+ * began after the refusal before it, so that calls which ran at the same time count as one.
  */
 export const MAX_REFUSALS = 3;
-/** Answers since the bound was doubled, or since a refusal counted, that double the bound, up to its maximum. */
+/**
+ * Number of answers after which the bound is doubled, up to its maximum. They are counted since it was last doubled, or
+ * since a refusal counted.
+ */
 const ANSWERS_TO_DOUBLE = 32;
 
 /**
  * Creates a bound that shrinks while calls are refused. A call with more tokens than the provider accepts in a minute
- * would be refused for ever, and not all providers say how many they accept. The bound does not fall below the largest
- * call that was answered: a refusal of such a call only means that it came too soon.
+ * would be refused forever, and not all providers say how many they accept. The bound does not fall below 512 tokens or
+ * the largest call that was answered: a refusal of such a call only means that it came too soon.
  * @param maxTokens the bound at the beginning, and its maximum
  */
 export function createBatchBound(maxTokens: number): BatchBound {

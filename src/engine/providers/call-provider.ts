@@ -7,36 +7,38 @@ import type { SpanOptions, Tracing } from '../tracing.ts';
 
 type Purpose = EmbedOptions['purpose'];
 
-/** A text that any embedder can embed. If a server refuses it, the server is at fault and not the caller's text. */
+/** A text that any embedder can embed. A server that refuses it is at fault, and not the caller's text. */
 export const PROBE_TEXT = 'Are you there?';
 
-/** A server that returns vectors of one model, with the budget that all processes share for it. */
+/**
+ * A server that returns vectors of one model, with the budget of requests and tokens that all processes share for it.
+ */
 export interface ProviderServer {
   readonly embedder: Embedder;
-  /** Undefined for an embedder that computes by itself. */
+  /** Undefined for an embedder that computes on this machine, which has no limits. */
   readonly budget?: ProviderBudget | undefined;
 }
 
-/** One call to a provider that has ended, as metrics and `embed_logs` record it. */
+/** A provider call that has ended, as metrics and the table `embed_logs` record it. */
 export interface ProviderCall {
   readonly purpose: Purpose;
   /** Number of texts in the call. */
   readonly texts: number;
-  /** Tokens billed, if the reply says so; else an estimate. */
+  /** Number of tokens billed, if the reply says so; else an estimate. */
   readonly tokens: number;
   /** Duration of the call (ms), without the time that it waited for the budget. */
   readonly ms: number;
   readonly outcome: 'ok' | ErrorCode;
   /** The error message of a failed call; null for an answered one. */
   readonly error: string | null;
-  /** Index of the server that was asked: 0 for the first, 1 and up for its stand-ins. */
+  /** Index of the server that was called: 0 for the first, 1 and up for the fallback servers after it. */
   readonly server: number;
 }
 
 /** Texts to embed in one call. */
 export interface CallRequest {
   readonly texts: readonly string[];
-  /** Estimated tokens of all texts. */
+  /** Estimated number of tokens of all texts. */
   readonly tokens: number;
   readonly purpose: Purpose;
   readonly signal: AbortSignal;
@@ -45,13 +47,13 @@ export interface CallRequest {
 }
 
 /**
- * Asks the servers in order for the vectors of some texts. The next server is asked if the one before it fails or is
- * left alone; a text that is refused is no failure of a server. `onCall` hears of every request that was sent, those
- * that failed and those with `PROBE_TEXT` included.
+ * Calls the servers in order for the vectors of some texts. If a server fails or may not be called now, the next one is
+ * called; a text that a server refuses is no failure of it. `onCall` is called for every request that was sent, failed
+ * ones and probes with `PROBE_TEXT` included.
  * @returns one vector per text, in the order of the texts
- * @throws EngineError as the embedder and the budget of the first server do, whatever the stand-ins said; `invalid` if
- *         the first server refuses the texts (a single text only if the server answers other texts), and for several
- *         texts also if a stand-in refuses them, so that the caller can find the refused text among them
+ * @throws EngineError of the first server's embedder or budget, whatever the other servers replied; `invalid` if the
+ *   first server refuses the texts (a single text only if the server answers other texts), and for several texts also
+ *   if another server refuses them, so that the caller can find the refused text among them
  */
 export function callProvider(
   servers: readonly [ProviderServer, ...ProviderServer[]],
@@ -83,16 +85,16 @@ export function callProvider(
 }
 
 interface CallContext {
-  /** True if another server can be asked after this one. */
+  /** Whether another server can be called after this one. */
   readonly hasOther: boolean;
   readonly report: (call: Omit<ProviderCall, 'server'>) => void;
   readonly tracing: Tracing | null | undefined;
 }
 
 /**
- * Asks one server. A single text is at fault only if the server refuses it, answers `PROBE_TEXT`, and refuses it again.
- * A server that refuses every text counts as down, for example because its model is gone or a proxy answers in its
- * place; its refusals count against no text.
+ * Calls one server. A single text is at fault only if the server refuses it, answers `PROBE_TEXT`, and refuses it
+ * again. A server that refuses every text counts as down, for example because its model was removed or a proxy answers
+ * in its place.
  */
 async function callServer(server: ProviderServer, request: CallRequest, context: CallContext): Promise<Float32Array[]> {
   try {
@@ -152,8 +154,8 @@ function refusesAll({ message }: EngineError): EngineError {
 }
 
 /**
- * Returns the outcome of a failed embedding call; a refusal says nothing about the server yet, as the text may be at
- * fault.
+ * Returns the outcome of a failed embedding call for the budget. A refusal (`invalid`) counts neither for nor against
+ * the server, as the text may be at fault; other errors as in `outcomeOf`.
  */
 function outcomeOfEmbedding(error: unknown): CallOutcome {
   return isEngineError(error, 'invalid') ? { kind: 'refused' } : outcomeOf(error);
@@ -173,9 +175,9 @@ function describeCall(
 }
 
 /**
- * Returns the outcome of a call that failed with `error`. `rate_limited` is `limited`, for a second if the error names
- * no time. `invalid` (the server declines) and `conflict` (it says how it wants to be asked) are `answered`. Any other
- * error is `failed`.
+ * Returns the outcome of a call that failed with `error`, for the budget. `rate_limited` is `limited`, for a second if
+ * the error names no time. `invalid` (the server declines) and `conflict` (it says which form of the request it
+ * accepts) are `answered`. Any other error is `failed`.
  */
 export function outcomeOf(error: unknown): CallOutcome {
   if (isEngineError(error, 'rate_limited')) return { kind: 'limited', retryAfterMs: error.retryAfterMs ?? 1_000 };

@@ -6,9 +6,9 @@ import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 export interface EmbedTextsContext {
-  /** Connection to the tenant's file, whose cache of vectors is read. */
+  /** Connection to the tenant's file, in which vectors of equal texts are looked up. */
   readonly store: Store;
-  /** Number of the embedder's model in the tenant's file. */
+  /** `modelNo` of the embedder's model in the tenant's file. */
   readonly modelNo: number;
   readonly embedder: Embedder;
   readonly gatherer: EmbeddingGatherer;
@@ -17,20 +17,20 @@ export interface EmbedTextsContext {
 export interface EmbeddedTexts {
   /** One vector per text, in order. */
   readonly embeddings: Float32Array[];
-  /** Hashes by which the vectors of the texts are found again, in order; null for an embedder that is not cached. */
+  /** Hashes by which the vectors of the texts can be found again, in order; null if `Embedder.cacheable` is false. */
   readonly textHashes: Buffer[] | null;
-  /** Number of different texts that were not in the cache. */
+  /** Number of different texts that were embedded, as the file had no vectors of them. */
   readonly misses: number;
-  /** Number of texts that were in the cache; a text that is given twice counts twice. */
+  /** Number of texts whose vectors were found in the file; a text that is given twice counts twice. */
   readonly hits: number;
-  /** Tokens that the texts in the cache would have cost, by estimate. */
+  /** Estimated number of tokens of those texts, which cost nothing. */
   readonly savedTokens: number;
 }
 
 /**
- * Embeds the texts of one memory. A text that a memory has vectors of is not embedded again. Concurrent calls for
- * several memories share provider calls, and each fails by itself. The store is read before anything is awaited. Throws
- * as the gatherer does.
+ * Embeds the texts of one memory. If the embedder is cacheable, a text whose vector by this model is already in the
+ * file is not embedded again. Concurrent calls for several memories share provider calls, and each fails separately.
+ * The file is read before anything is awaited. Throws what the gatherer throws.
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,

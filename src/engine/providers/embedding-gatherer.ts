@@ -10,36 +10,39 @@ import { callProvider, type ProviderCall, type ProviderServer } from './call-pro
 type Purpose = EmbedOptions['purpose'];
 
 export interface GathererOptions {
-  /** Most texts of one call. */
+  /** Greatest number of texts of one call. */
   readonly maxBatchTexts: number;
-  /** Most tokens of one call, by estimate; a text with more is sent alone. */
+  /** Greatest estimated number of tokens of one call; a text with more is sent alone. */
   readonly maxBatchTokens: number;
-  /** Longest time that the first text of a batch of documents waits for others (ms); queries are sent at once. */
+  /**
+   * Longest time for which the first text of a batch of documents waits for further texts (ms); queries are sent
+   * without waiting.
+   */
   readonly lingerMs: number;
-  /** Most calls under way at a time, for each purpose (documents, queries). */
+  /** Greatest number of calls that run at the same time, for each purpose (documents, queries). */
   readonly concurrency: number;
-  /** The provider's budget, shared by all processes; undefined for an embedder that computes by itself. */
+  /** The provider's budget, which all processes share; undefined for an embedder that computes on this machine. */
   readonly budget?: ProviderBudget | undefined;
-  /** Servers of the same model that are asked, in order, if the embedder's own server fails; none by default. */
+  /** Servers of the same model that are called, in order, if the embedder's own server fails; none by default. */
   readonly fallbacks?: readonly ProviderServer[] | undefined;
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
   readonly tracing?: Tracing | null | undefined;
 }
 
-/** Gathers the texts of concurrent callers into few calls. */
+/** Combines the texts of concurrent callers into few provider calls. */
 export interface EmbeddingGatherer {
   /**
    * Embeds one text. Callers that wait for equal texts get the same vector: treat it as read-only.
-   * @throws EngineError as the embedder and the budget do; a text that the provider refuses fails alone, any other
-   *         failure fails all texts of the call; `unavailable` when `signal` aborts. The provider's call is aborted
-   *         once nobody waits for any of its texts.
+   * @throws EngineError of the embedder or the budget; a text that the provider refuses fails alone, any other failure
+   *   fails all texts of the call; `unavailable` when `signal` aborts. The provider's call is aborted once no caller
+   *   waits for any of its texts.
    */
   embed(text: string, purpose: Purpose, signal?: AbortSignal): Promise<Float32Array>;
-  /** Embeds several texts and returns their vectors in order. Throws the first failure of any text, as `embed` does. */
+  /** Embeds several texts and returns their vectors in order. Throws the first failure of any text; see `embed`. */
   embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]>;
 }
 
-/** Creates a gatherer with one lane for documents and one for queries. */
+/** Creates a gatherer with a queue for documents and one for queries. */
 export function createEmbeddingGatherer(embedder: Embedder, options: GathererOptions): EmbeddingGatherer {
   const servers: Servers = [{ embedder, budget: options.budget }, ...(options.fallbacks ?? [])];
   // Each purpose has its own lane, so that a query neither lingers nor waits behind a bulk import.
@@ -68,10 +71,13 @@ export function createEmbeddingGatherer(embedder: Embedder, options: GathererOpt
 
 type Servers = readonly [ProviderServer, ...ProviderServer[]];
 
-/** The result of a text that a caller waits for. */
+/** The pending vector of a text, as one caller waits for it. */
 interface PendingEmbedding {
   readonly embedding: Promise<Float32Array>;
-  /** Stops waiting: `embedding` rejects, and the call is aborted once nobody waits for it. */
+  /**
+   * Stops waiting: `embedding` rejects with `unavailable`. The call is aborted once no caller waits for any of its
+   * texts.
+   */
   leave(): void;
 }
 
@@ -82,7 +88,7 @@ interface Entry {
   readonly waiters: Set<Waiter>;
   /** W3C trace context of the first caller; null if the caller is not traced. */
   readonly trace: string | null;
-  /** The call that carries the text, once there is one. */
+  /** The call that carries the text; undefined while the text is queued. */
   call: Call | undefined;
 }
 
@@ -97,9 +103,9 @@ interface Call {
 }
 
 /**
- * Creates the queue of one purpose, which collects texts and sends them in batches. A batch is cut when its call may
- * start, so that batches fill while calls are slow.
- * @returns a function that adds a text to the queue and gives the vector that the caller waits for
+ * Creates the queue of one purpose, which collects texts and sends them in batches. A batch is formed only when its
+ * call may start, so that batches fill while calls are slow.
+ * @returns a function that adds a text to the queue and returns the pending vector for the caller
  */
 function createLane(servers: Servers, purpose: Purpose, options: GathererOptions) {
   const limit = pLimit(options.concurrency);
@@ -122,7 +128,7 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   function dispatch(): void {
     clearTimeout(linger);
     linger = undefined;
-    // A call that waits for its slot takes the texts that are there by then.
+    // A call that already waits for its slot takes along whatever texts have come by then.
     if (limit.pendingCount === 0) void limit(sendBatch);
   }
 
@@ -133,8 +139,9 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   }
 
   /**
-   * Returns the most tokens of a batch: the bound, and at most a quarter of the tokens a minute that the provider told
-   * of, but not less than `MIN_BOUND`. A call that took most of a minute's tokens would leave none to other calls.
+   * Returns the greatest number of tokens of a batch: the adaptive bound, or a quarter of the tokens a minute that the
+   * provider stated if that is less, but then at least 512. A call that took most of a minute's tokens would leave none
+   * to other calls for a minute.
    */
   function maxTokens(): number {
     const told = options.budget?.toldTokensPerMinute();
@@ -142,13 +149,16 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   }
 }
 
-/** The texts that wait for a call, each once, in the order in which they came. */
+/** The texts that wait for a call, each once, in the order of arrival. */
 interface TextQueue {
   findOrAdd(text: string): Entry;
   isEmpty(): boolean;
-  /** True if the waiting texts are enough to fill a batch. */
+  /** Whether the waiting texts are enough to fill a batch. */
   isFull(): boolean;
-  /** Takes the oldest texts that fit into one batch out of the queue: at least one; none if the queue is empty. */
+  /**
+   * Removes the oldest texts that fit into one batch from the queue: at least one, even if it is too large; none if the
+   * queue is empty.
+   */
   takeBatch(): Entry[];
 }
 
@@ -186,13 +196,15 @@ function createTextQueue(options: GathererOptions, maxTokens: () => number): Tex
 }
 
 /**
- * Returns a function that sends a batch and answers everybody who waits for its texts. It never rejects, and leaves out
- * texts that nobody waits for any more.
+ * Returns a function that sends a batch and resolves or rejects for every caller that waits for its texts. It never
+ * rejects itself, and leaves out texts that no caller waits for any more.
  */
 function createBatchSender(servers: Servers, purpose: Purpose, options: GathererOptions, bound: BatchBound) {
   return send;
 
-  /** Halves a batch that was refused until the refused text is alone. */
+  /**
+   * Sends a batch. If the provider refuses it, it is halved until the refused text is alone, and only that text fails.
+   */
   async function send(batch: readonly Entry[]): Promise<void> {
     const entries = batch.filter((entry) => entry.waiters.size > 0);
     if (entries.length === 0) return;

@@ -9,29 +9,29 @@ import { outcomeOf, type ProviderCall } from './call-provider.ts';
 
 type Request = Parameters<LanguageModel['complete']>[0];
 
-/** One call to a language model that has ended, as metrics and the log record it. */
+/** A call of a language model that has ended, as metrics and the log record it. */
 export interface LanguageModelCall extends Pick<ProviderCall, 'ms' | 'outcome' | 'error'> {
   readonly purpose: Request['purpose'];
-  /** Tokens of the prompt, as the model's answer reports them; an estimate for a failed call. */
+  /** Number of tokens of the prompt, as the model's reply states it; an estimate for a failed call. */
   readonly inputTokens: number;
-  /** Tokens of the answer, as the model reports them; 0 for a failed call. */
+  /** Number of tokens of the answer, as the model's reply states it; 0 for a failed call. */
   readonly outputTokens: number;
 }
 
-/** Most bytes of all cached answers together. */
+/** Greatest number of bytes of all cached answers together. */
 const CACHED_BYTES = 8_000_000;
 /**
- * Lifetime of a cached answer (ms). It is short, and the cache in memory only: answers speak of memories, which may be
- * erased.
+ * Lifetime of a cached answer (ms). It is short, and the cache is in memory only, because answers speak of memories,
+ * which may be erased.
  */
 const CACHED_FOR_MS = 600_000;
 
 /**
  * Wraps a language model in the budget that all processes share and in a cache: equal requests within ten minutes cost
- * one call, because answers are given at temperature 0. A rerank does not wait for room in the budget, since it can
- * keep the order that it has. `onCall` hears of every request that was sent, not of answers from the cache.
- * @returns a model that throws as the wrapped one and the budget do; a request that fails with `conflict` is sent once
- *          more
+ * one call, because answers are given at temperature 0. A rerank does not wait for room in the budget, since the query
+ * can keep the order that it has. `onCall` is called for every request that was sent, not for answers from the cache.
+ * @returns a model that throws what the wrapped one and the budget throw; a request that fails with `conflict` is sent
+ *   once more
  */
 export function createLimitedLanguageModel(
   model: LanguageModel,
@@ -42,7 +42,7 @@ export function createLimitedLanguageModel(
     tracing,
   }: {
     readonly budget: ProviderBudget;
-    /** Most answers that are cached; 0 for no cache. */
+    /** Greatest number of answers that are cached; 0 caches none. */
     readonly cached: number;
     readonly onCall: (call: LanguageModelCall) => void;
     readonly tracing?: Tracing | null | undefined;

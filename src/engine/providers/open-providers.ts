@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../config.ts';
+import { counterPlaceOf } from '../control/counter-file.ts';
+import type { CounterPlace } from '../control/counters.ts';
 import { openProviderBudget, type ProviderBudget } from '../control/provider-budget.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, Embedder, LanguageModel } from '../ports.ts';
@@ -15,30 +17,33 @@ export interface ProviderOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
-  /** Called for every call to a provider, for the log of calls. */
+  /** Called after every provider call, for the log of calls. */
   readonly onCall: (entry: EmbedLogEntry) => void;
 }
 
-/** An embedder within its limits, whose calls are counted and logged. Whoever opens it must close it. */
+/** An embedder within its limits, whose calls are counted and logged. The code that opens it must close it. */
 export interface LimitedEmbedder {
   readonly gatherer: EmbeddingGatherer;
   close(): void;
 }
 
-/** How an embedder is used beside others: sectors may be embedded by different models. */
+/** The role of an embedder if several are used, as sectors may be embedded by different models. */
 export interface EmbedderUse {
   /**
-   * True for one of several models at work, which has limits and a breaker of its own: providers count each model
-   * apart, and failures of one model say nothing about another.
+   * Whether the embedder has limits and a circuit breaker of its own, because it is one of several models in use:
+   * providers count each model separately, and failures of one model say nothing about another.
    */
   readonly ownLimits: boolean;
-  /** The sectors whose memories the model embeds; null for all, `[]` for a model that only has vectors from before. */
+  /**
+   * The sectors whose memories the model embeds; null for all sectors, empty for a model that only made earlier
+   * vectors.
+   */
   readonly sectors: readonly Sector[] | null;
 }
 
 /**
- * Opens the budgets of an embedder and gathers its texts into few calls.
- * @param standIns servers of the same model, each with limits of its own, which are asked if the embedder's own fails
+ * Opens the budgets of an embedder and makes the gatherer of its calls.
+ * @param standIns servers of the same model, each with limits of its own, which are called if the embedder's own fails
  */
 export function openLimitedEmbedder(
   embedder: Embedder,
@@ -76,7 +81,7 @@ export function openLimitedEmbedder(
   return { gatherer, close: () => budgets.forEach((opened) => opened.close()) };
 }
 
-/** A language model within its limits. Whoever opens it must close it. */
+/** A language model within its limits. The code that opens it must close it. */
 export interface OpenLanguageModel {
   readonly languageModel: LanguageModel;
   close(): void;
@@ -84,7 +89,8 @@ export interface OpenLanguageModel {
 
 /**
  * Opens the budget of a language model, and counts and logs its calls.
- * @param standIn a model that reranks where the first one fails; it has a budget and a breaker of its own
+ * @param standIn a model that reranks if the first one fails; it has a budget and a breaker of its own; null if there
+ *   is none
  */
 export function openLimitedLanguageModel(
   model: LanguageModel,
@@ -100,7 +106,7 @@ export function openLimitedLanguageModel(
   };
 }
 
-/** Makes a model that asks another one to rerank where it fails itself. */
+/** Wraps a model so that a rerank which fails is sent to another model, unless `signal` was aborted. */
 function withStandIn(model: LanguageModel, standIn: LanguageModel): LanguageModel {
   return {
     ...model,
@@ -112,11 +118,15 @@ function withStandIn(model: LanguageModel, standIn: LanguageModel): LanguageMode
   };
 }
 
-/** @param account what tells the model's limits from those of the first model of the same account */
+/**
+ * Opens the budget of one model and counts and logs its calls.
+ * @param account values that give the model limits of its own, apart from those of the first model at the same server;
+ *   empty for the first model
+ */
 function openOne(model: LanguageModel, account: readonly string[], options: ProviderOptions): OpenLanguageModel {
   const { config, clock, metrics } = options;
   const budget = openProviderBudget({
-    file: budgetFile(config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY, ...account]),
+    file: budgetPlace(config, config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY, ...account]),
     role: 'language model',
     requestsPerMinute: config.OM_LLM_RPM,
     tokensPerMinute: config.OM_LLM_TPM,
@@ -135,7 +145,7 @@ function openOne(model: LanguageModel, account: readonly string[], options: Prov
 
 /**
  * Opens the budget of one server of the embedding provider.
- * @param place 0 for the provider's own server, 1 and up for its stand-ins
+ * @param place 0 for the provider's own server, 1 and up for its fallback servers
  * @param model the model whose own limits these are; null for the limits that all other calls to the server share
  */
 function openEmbeddingBudget(
@@ -144,7 +154,7 @@ function openEmbeddingBudget(
   { config, clock, metrics }: ProviderOptions,
 ): ProviderBudget {
   return openProviderBudget({
-    file: budgetFile(config.paths.budget, [...accountOf(config, place), model?.model]),
+    file: budgetPlace(config, config.paths.budget, [...accountOf(config, place), model?.model]),
     requestsPerMinute: config.OM_EMBED_RPM,
     tokensPerMinute: config.OM_EMBED_TPM,
     gapMs: config.OM_EMBED_DELAY_MS,
@@ -154,9 +164,9 @@ function openEmbeddingBudget(
 }
 
 /**
- * Returns what identifies the account that the limits of a server are counted for: provider, address and key. Another
- * provider or key has its own limits.
- * @param place 0 for the provider's own server, 1 and up for its stand-ins
+ * Returns what identifies the account for which a server counts limits: provider, address and key. Another provider or
+ * key has its own limits.
+ * @param place 0 for the provider's own server, 1 and up for its fallback servers
  */
 function accountOf(config: Config, place: number): readonly (string | undefined)[] {
   if (place > 0) {
@@ -181,10 +191,13 @@ function accountOf(config: Config, place: number): readonly (string | undefined)
   }
 }
 
-/** Adds a digest of the account to the name of a `.sqlite` file. It has 32 bits only, so that it reveals no key. */
-function budgetFile(file: string, account: readonly (string | undefined)[]): string {
+/**
+ * Returns the place of an account's budget: that of a `.sqlite` file with a digest of the account in its name. The
+ * digest has 32 bits only, so that it reveals no key.
+ */
+function budgetPlace(config: Config, file: string, account: readonly (string | undefined)[]): CounterPlace {
   const digest = createHash('sha256').update(JSON.stringify(account)).digest('hex').slice(0, 8);
-  return file.replace(/\.sqlite$/, `-${digest}.sqlite`);
+  return counterPlaceOf(config, file.replace(/\.sqlite$/, `-${digest}.sqlite`));
 }
 
 function countHeldBack(service: string, metrics: Metrics) {

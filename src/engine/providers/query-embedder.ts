@@ -5,8 +5,8 @@ import { limitMarks } from '../text/words.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 /**
- * Most bytes of cached texts and vectors together. A thousand short questions take 3 MB at 768 dimensions and 12 MB at
- * 3,072.
+ * Greatest number of bytes of cached texts and vectors together. A thousand short queries take 3 MB at 768 dimensions
+ * and 12 MB at 3,072.
  */
 const CACHED_BYTES = 16_000_000;
 /** Lifetime of a cached vector (ms). */
@@ -15,8 +15,8 @@ const CACHED_FOR_MS = 600_000;
 export interface QueryEmbedderOptions {
   readonly embedder: Embedder;
   /**
-   * What calls the provider; left out for an embedder that computes on this machine without cost (`Embedder.cacheable`
-   * is false).
+   * The gatherer of the provider's calls; left out for an embedder that computes on this machine without cost
+   * (`Embedder.cacheable` is false).
    */
   readonly provider?: {
     readonly gatherer: EmbeddingGatherer;
@@ -24,30 +24,30 @@ export interface QueryEmbedderOptions {
     readonly timeoutMs: number;
   };
   readonly logger: Logger;
-  /** Most queries whose vectors are cached; 0 for no cache. */
+  /** Greatest number of queries whose vectors are cached; 0 caches none. */
   readonly cached: number;
   /**
-   * Called for each query with whether its vector was in the cache, and with the normalised text that it is cached by.
-   * Not called if `Embedder.cacheable` is false.
+   * Called for each query with whether its vector was in the cache, and with the normalised text that is the key of the
+   * cache. Not called if `Embedder.cacheable` is false.
    */
   readonly onLookup?: ((outcome: 'hit' | 'miss', text: string) => void) | undefined;
 }
 
 /**
  * Returns the vector of a query, which is shared and must not be changed; null if the provider failed or took too long,
- * which makes the answer a degraded one. Throws only once `signal` is aborted.
+ * so that the query is answered from words alone. Throws only if the call fails after `signal` was aborted.
  */
 export type QueryEmbedder = (text: string, signal?: AbortSignal) => Promise<Float32Array | null>;
 
-/** An embedder and the function that embeds queries by it, with a cache and a time limit. */
-export interface Questioner {
+/** An embedder and the function that embeds queries with it, with a cache and a time limit. */
+export interface QueryEmbeddingSource {
   readonly embedder: Embedder;
   readonly embedQuery: QueryEmbedder;
 }
 
 /**
- * Creates an embedder of queries that caches recent vectors: a question that is asked again costs no provider call.
- * Questions that differ only in white space or in how their accents are composed share a vector.
+ * Creates an embedder of queries that caches recent vectors for ten minutes: a repeated query costs no provider call.
+ * Queries that differ only in white space or in how their accents are composed share a vector.
  */
 export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
   const { embedder, provider, logger, cached: most, onLookup } = options;

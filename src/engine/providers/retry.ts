@@ -1,20 +1,21 @@
 import { isEngineError } from '../errors.ts';
 
 /**
- * A decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`, `give_up` does
- * not run it again.
+ * Decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`; `give_up` does not
+ * run it again; `wait` is described below.
  */
 export type Retry =
-  /** Probably not the job's fault: all jobs wait `ms`, and no attempt is counted. */
+  /** The failure is probably not the job's fault: jobs wait `ms`, and no attempt is counted. */
   { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'retry' } | { readonly kind: 'give_up' };
 
 /** Pause after a failure that does not say how long to wait (ms). */
 export const PROVIDER_PAUSE_MS = 1_000;
 
 /**
- * Decides what to do about a step that failed with `error`.
- * @param attempts attempts that were counted before this failure
- * @param attemptsMax most attempts of a job, the first included
+ * Decides what to do about a step that failed with `error`. `rate_limited`, `unavailable` and `storage_full` wait;
+ * `invalid` and `not_found` give up at once; any other error retries until the attempts are used up.
+ * @param attempts number of attempts that were counted before this failure
+ * @param attemptsMax greatest number of attempts of a job, the first one included
  */
 export function retryOf(error: unknown, { attempts, attemptsMax }: { attempts: number; attemptsMax: number }): Retry {
   if (
@@ -29,15 +30,18 @@ export function retryOf(error: unknown, { attempts, attemptsMax }: { attempts: n
   return retryCharged({ attempts, attemptsMax });
 }
 
-/** Decides what to do about a failure that counts as an attempt. Parameters are those of `retryOf`. */
+/**
+ * Decides what to do about a failure that counts as an attempt: `give_up` if it was the last one, else `retry`.
+ * Parameters are those of `retryOf`.
+ */
 export function retryCharged({ attempts, attemptsMax }: { attempts: number; attemptsMax: number }): Retry {
   return attempts + 1 < attemptsMax ? { kind: 'retry' } : { kind: 'give_up' };
 }
 
 /**
  * Returns the pause before the next attempt, in whole milliseconds: exponential (1 s for 0 attempts, 2 s for 1, 4 s for
- * 2 … at most a minute) with jitter, which takes off up to half.
- * @param attempts attempts that were counted before this failure
+ * 2, at most a minute), then shortened at random by up to half.
+ * @param attempts number of attempts that were counted before this failure
  * @param random returns a number from 0 up to, but not including, 1
  */
 export function backoffMs(attempts: number, random: () => number = Math.random): number {
@@ -45,39 +49,46 @@ export function backoffMs(attempts: number, random: () => number = Math.random):
 }
 
 /**
- * One worker's knowledge about the embedding provider: whether a failure is an outage, during which all jobs wait, or
- * is caused by a text that the provider cannot embed. It depends on no clock, and each worker starts without knowledge.
- * A ledger is named by the path of its tenant's file, a job by this path and its number, a model by name and
- * dimensions.
+ * What one worker knows about a provider: whether a failure is an outage, during which all jobs wait, or is caused by a
+ * text that the provider cannot embed. It depends on no clock, and each worker starts without knowledge. A ledger is
+ * identified by the path of its tenant's file, a job by this path and its `jobNo`, a model by name and dimensions.
  */
 export interface ProviderHealth {
-  /** Notes that the provider returned vectors for any text. */
+  /** Records that the provider returned vectors for any text. */
   noteAnswer(): void;
   /**
-   * Notes that a batch of this ledger failed on the provider. Returns how many batches of the ledger failed in a row,
-   * this one included.
+   * Records that a batch of this ledger failed on the provider.
+   * @returns how many batches of the ledger failed in a row, this one included
    */
   noteFailedBatch(ledger: string): number;
-  /** Notes that a job failed on the provider while it ran alone. */
+  /** Records that a job failed on the provider while it ran alone. */
   noteFailureAlone(job: string): void;
-  /** Notes that a batch of this ledger succeeded. Pauses (`nextPauseMs`) start at half a second again. */
+  /**
+   * Records that a batch of this ledger succeeded, which ends the ledger's failures in a row. The pauses of the
+   * provider (`nextPauseMs`), which all ledgers share, start at half a second again.
+   */
   noteWorked(ledger: string): void;
-  /** True if this job failed alone earlier, and the provider has answered since and has failed on no job since then. */
+  /**
+   * Whether this job failed alone earlier, and the provider has answered since and no job has failed after that answer.
+   */
   failsAmongAnswers(job: string): boolean;
-  /** Notes whether the latest call of this model was answered; used where several models are at work. */
+  /** Records whether the latest call of this model was answered; used if several models are in use. */
   noteModel(model: string, answers: boolean): void;
-  /** True if the latest call of this model failed; false for a model of which nothing was noted. */
+  /** Whether the latest call of this model failed; false if no call of it was recorded. */
   isModelFailing(model: string): boolean;
   /**
-   * Returns the time to leave the provider alone (ms): half a second, doubled with each call up to 30 s until a batch
-   * succeeds, and `atLeast` if that is longer.
+   * Returns the time for which the provider should not be called (ms): half a second, doubled with each call up to 30 s
+   * until a batch succeeds, or `atLeast` if that is longer.
    */
   nextPauseMs(atLeast: number): number;
 }
 
-/** Batches of a ledger that fail in a row before its jobs run alone. */
+/** Number of batches of a ledger that must fail in a row before its jobs are divided into smaller groups. */
 export const MAX_FAILED_BATCHES = 3;
-/** Most ledgers, jobs and models remembered, each. The oldest is forgotten, which costs it one more failure. */
+/**
+ * Greatest number of ledgers, of jobs and of models that are remembered. If one of them is forgotten, its failures are
+ * counted anew.
+ */
 const MAX_REMEMBERED = 4_096;
 
 export function createProviderHealth(): ProviderHealth {

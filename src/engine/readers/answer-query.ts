@@ -24,26 +24,29 @@ import type {
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** A query, with the tenant's own defaults for what it leaves out. */
+/** A query, with the tenant's own default options. */
 interface Question {
   readonly query: MemoryQuery;
   readonly defaults: RetrievalOptions;
 }
 
-/** The answer to a query, and what its caller counts and writes because of it. */
+/** The answer to a query, and what its caller records and writes because of it. */
 interface Answer {
   readonly result: QueryResult;
-  /** The profile that scored the hits. */
+  /** Profile by which the hits were scored. */
   readonly profile: Profile;
-  /** The stages that ran, with their times. */
+  /** Stages of the query that ran, with the time of each. */
   readonly stages: readonly StageTrace[];
-  /** The memories and waypoints that the recall reinforces; null if it reinforces none. */
+  /** The memories and waypoints that the recall reinforces; null if the query does not reinforce or has no hits. */
   readonly effects: RecallEffects | null;
-  /** What the recall log keeps of the answer, built once the answer has left; null if it keeps nothing. */
+  /** What the recall log stores of the answer, computed after the answer has been sent; null if nothing is stored. */
   readonly later: Promise<RecallToKeep> | null;
 }
 
-/** Answers a query of a tenant. Throws what `retrieve` throws. */
+/**
+ * Answers a query of a tenant.
+ * @throws what `retrieve` throws
+ */
 export async function answerQuery(
   context: ReadContext,
   { query, defaults }: Question,
@@ -68,7 +71,10 @@ export async function answerQuery(
 const modelOf = (live: StoredModel | null): RecallHead['model'] =>
   live && { provider: live.provider, model: live.model, dimensions: live.dimensions };
 
-/** Explains why a memory is or is not among the hits of a query. Throws what `explainMemory` throws. */
+/**
+ * Explains why a memory is or is not among the hits of a query.
+ * @throws what `explainMemory` throws
+ */
 export function explainAnswer(
   context: ReadContext,
   { query, defaults, memoryId }: Question & { readonly memoryId: string },
@@ -77,7 +83,7 @@ export function explainAnswer(
   return explainMemory(retrieveContext(context, defaults), query, memoryId, signal);
 }
 
-/** Lists the memories that a recall reinforces, and the waypoints on the paths to them. */
+/** Lists the memories that a recall reinforces, and the waypoints on the paths to them; null without hits. */
 function effectsOf({ open, clock }: ReadContext, { hits }: QueryResult): RecallEffects | null {
   if (hits.length === 0) return null;
   const memoryNos = findMemoryNos(open().store, [...new Set(hits.flatMap((hit) => hit.path))]);
@@ -117,9 +123,9 @@ function retrieveContext(
 }
 
 /**
- * The tenant's file as one query searches it by one model's vectors. `embedder` is null if the settings do not reach
- * the model. It is a class because an object literal with a getter would leave a hidden class behind with each query
- * (see `toMemory`).
+ * The tenant's file, as one query searches it by the vectors of one model. `embedder` is null if the settings do not
+ * say how to reach the model. It is a class because an object literal with a getter would leave a hidden class behind
+ * for each query (see `toMemory`).
  */
 class TenantSpace implements QuerySpace {
   readonly embedder: Embedder | null;
@@ -127,12 +133,15 @@ class TenantSpace implements QuerySpace {
   readonly embedQuery: QuerySpace['embedQuery'];
   readonly #open: ReadContext['open'];
 
-  /** @param live the model by whose vectors the query searches; null to search by words alone */
-  constructor({ open, questionerOf }: ReadContext, live: StoredModel | null) {
-    const questioner = live && questionerOf(live);
-    this.embedder = questioner?.embedder ?? null;
+  /**
+   * Creates the space of a model.
+   * @param live the model by whose vectors the query searches; null to search by words alone
+   */
+  constructor({ open, querySourceOf }: ReadContext, live: StoredModel | null) {
+    const querySource = live && querySourceOf(live);
+    this.embedder = querySource?.embedder ?? null;
     this.modelNo = live?.modelNo ?? null;
-    this.embedQuery = questioner?.embedQuery ?? (async () => null);
+    this.embedQuery = querySource?.embedQuery ?? (async () => null);
     this.#open = open;
   }
 
@@ -140,13 +149,16 @@ class TenantSpace implements QuerySpace {
     return this.#open().store;
   }
 
-  /** Vector index of the model that was live when the query began, even if another went live since; null for none. */
+  /**
+   * Vector index of the model that was live when the query began, even if another one went live since; null where the
+   * model has no index.
+   */
   get index(): VectorIndex | null {
     return (this.modelNo === null ? null : this.#open().indexes.get(this.modelNo)) ?? null;
   }
 }
 
-/** Returns the defaults that the settings give every tenant's queries. */
+/** Returns the default options that the settings give the queries of every tenant. */
 function settingsDefaults({ OM_MIN_SCORE }: Config): RetrievalOptions {
   return { minScore: OM_MIN_SCORE };
 }

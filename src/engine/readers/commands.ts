@@ -1,10 +1,12 @@
+import { checkMove, type MoveSlice } from '../commands/move-namespace.ts';
 import { foldName } from '../entities/modes.ts';
 import { learnWeights } from '../retrieve/learn-weights.ts';
 import { renderDigest } from '../retrieve/digest.ts';
 import { listAudit } from '../store/audit-chain.ts';
 import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
-import { listDocumentNos } from '../store/document-views.ts';
+import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
+import { listLinks } from '../store/edges.ts';
 import { listEntities } from '../store/entities.ts';
 import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -22,6 +24,9 @@ import { readBatchReceipt, type WantedReceipt } from '../store/batch-receipts.ts
 import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
+import { listMatchingDocuments } from '../store/documents.ts';
+import { countWaiting, oldestWaitingAt } from '../store/job-views.ts';
+import { readTimeline } from '../store/timeline.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
   AuditFilter,
@@ -40,11 +45,14 @@ import type {
   LogPlace,
   Page,
   Profile,
+  TimelineOptions,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
+import { askEval } from './ask-eval.ts';
 import { readRecall, readRecalls, replayKept } from './recalls.ts';
 import { compareStanding } from './standing.ts';
+import { STANDING_LISTS } from './standing-lists.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
@@ -56,15 +64,16 @@ import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** Most recalls that weights are learned from. */
+/** Greatest number of recalls from which weights are learned. */
 const MAX_JUDGED_RECALLS = 1_000;
 
 /**
- * All reads that may take longer than a few tenths of a millisecond, and so run on reader threads where there are any.
- * A command gets its input and returns its result as plain data, since both may come from or go to another thread.
+ * The read commands: reads that may take longer than a few tenths of a millisecond, and so run on reader threads where
+ * there are any. A command's input and result are plain data, since they may come from or go to another thread.
  */
 export const READ_COMMANDS = {
   query: answerQuery,
+  askEval,
   explain: explainAnswer,
   readRecall,
   readRecalls,
@@ -103,6 +112,11 @@ export const READ_COMMANDS = {
     return store.read(() => readBatchReceipt(store, id, wanted));
   },
   compareStanding,
+  ...STANDING_LISTS,
+  listLinks: ({ open, clock }: ReadContext, { id }: { readonly id: string }) => {
+    const { store } = open();
+    return store.read(() => listLinks(store, getMemoryRow(store, id, clock.now()).memoryNo));
+  },
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,
@@ -137,6 +151,10 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => listNamespaces(store, filter, { ...page, now: clock.now() }));
   },
+  checkMove: ({ open, clock }: ReadContext, slice: MoveSlice) => {
+    const { store } = open();
+    return store.read(() => checkMove({ store, now: clock.now() }, slice));
+  },
   listNames: (
     { open, clock }: ReadContext,
     { kind, ...asked }: { readonly kind: NameKind; readonly filter: NameFilter; readonly page: CursorPage },
@@ -148,6 +166,8 @@ export const READ_COMMANDS = {
   userGraph,
   previewDecay: previewDecayAt,
   listBackups: readBackups,
+  timeline: ({ open, clock }: ReadContext, { id, ...around }: TimelineOptions & { readonly id: string }) =>
+    readTimeline(open().store, id, { ...around, now: clock.now() }),
   readRevisions: (
     { open, clock }: ReadContext,
     { id, ...page }: { readonly id: string; readonly before: number; readonly limit: number },
@@ -174,8 +194,15 @@ export const READ_COMMANDS = {
   },
   listMatching: (
     { open, clock }: ReadContext,
-    { filter, after, limit }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number },
-  ) => listMatchingMemoryNos(open().store, filter, { after, limit, now: clock.now() }),
+    {
+      filter,
+      ...slice
+    }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number; readonly bytes: number },
+  ) => listMatchingMemoryNos(open().store, filter, { ...slice, now: clock.now() }),
+  listMatchingDocuments: (
+    { open }: ReadContext,
+    { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
+  ) => listMatchingDocuments(open().store, filter, { limit }),
   sectorStats: ({ open, clock }: ReadContext, _: Record<never, never>) => sectorStats(open().store, clock.now()),
   diff: ({ open, clock, config }: ReadContext, request: Omit<DiffRequest, 'now'>) => {
     const { store } = open();
@@ -191,6 +218,14 @@ export const READ_COMMANDS = {
   ) => {
     const { store } = open();
     return store.read(() => listDocumentNos(store, filter, { ...page, now: clock.now() }));
+  },
+  readDocument: ({ open, clock }: ReadContext, { id }: { readonly id: string }) => {
+    const { store } = open();
+    return store.read(() => getDocument(store, id, clock.now()));
+  },
+  readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
+    const { store } = open();
+    return store.read(() => readDocuments(store, documentNos));
   },
   listEntities: (
     { open, clock }: ReadContext,
@@ -214,6 +249,8 @@ export const READ_COMMANDS = {
   judgeImport,
   getEntity: readEntity,
   listJobs: readJobs,
+  countWaiting: ({ open }: ReadContext, _: Record<never, never>) => countWaiting(open().store),
+  oldestWaitingAt: ({ open }: ReadContext, _: Record<never, never>) => oldestWaitingAt(open().store),
   stats: (context: ReadContext, _: Record<never, never>) => readStats(context),
   reembedStatus: ({ open, clock }: ReadContext, embedding: EmbeddingState) => {
     const { store, configuredModels } = open();
@@ -224,7 +261,7 @@ export const READ_COMMANDS = {
 
 type ReadCommands = typeof READ_COMMANDS;
 export type ReadCommandName = keyof ReadCommands;
-/** Input of a command, its second argument. */
+/** Input of a command: its second argument. */
 export type ReadInput<N extends ReadCommandName> = Parameters<ReadCommands[N]>[1];
-/** Result of a command, once it has run. */
+/** Result of a command, without its promise. */
 export type ReadOutput<N extends ReadCommandName> = Awaited<ReturnType<ReadCommands[N]>>;

@@ -12,7 +12,10 @@ import { countVectors } from '../store/vectors.ts';
 import type { EntityDetails, Job, JobSummary, TenantStats, JobFilter } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
+/**
+ * Counts the memories, vectors, waypoints and jobs of all states, and measures the file. `databaseBytes` is 0 on
+ * PostgreSQL, whose tables hold all tenants together.
+ */
 export function readStats({ open }: ReadContext): TenantStats {
   const { store } = open();
   return store.read(() => {
@@ -30,7 +33,10 @@ export function readStats({ open }: ReadContext): TenantStats {
   });
 }
 
-/** Lists the jobs that match a filter, newest first, and counts all jobs. */
+/**
+ * Lists the jobs that match a filter, newest first. `total` is the number of jobs of the filter's state and kind, the
+ * rest counts all jobs.
+ */
 export function readJobs(
   { open }: ReadContext,
   filter: JobFilter,

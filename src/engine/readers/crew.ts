@@ -3,43 +3,49 @@ import type { ReaderThreadData } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { startReaderThread, type ThreadLink } from './thread-link.ts';
 
-/** Pause before a thread is replaced that answered nothing (ms), doubled for each further such thread in a row. */
+/**
+ * Pause before a thread that answered nothing is replaced (ms). It is doubled for each further such thread in a row, up
+ * to `MAX_PAUSE_MS`.
+ */
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
-/** Time between two looks for threads that hang (ms). */
+/** Time between two checks for threads that hang (ms). */
 const LOOK_MS = 1_000;
 
 export interface CrewOptions {
-  /** Most threads, from 1. Each is started once there is something for it to do. */
+  /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;
-  /** Time after which a thread is ended that has something to do and says nothing (ms). */
+  /** Time after which a thread that has reads and sends nothing is ended (ms). */
   readonly hungAfterMs: number;
   readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
-  /** Called when a thread may be able to take another read. */
+  /** Callback when a thread may be able to take another read. */
   readonly onFree: () => void;
-  /** Called when a thread has done with a read, cancelled ones included, for which it had worked `ms`. */
+  /** Callback when a thread has finished a read, cancelled ones included, on which it worked for `ms` milliseconds. */
   readonly onDone: (read: Read, ms: number) => void;
-  /** Called with the reads of a thread that ended, after `onDone` for each of them. */
+  /**
+   * Callback with the reads of a thread that ended, after `onDone` for each of them. Cancelled reads are not among
+   * them.
+   */
   readonly onLost: (reads: readonly Read[]) => void;
 }
 
 /** The threads of a process that run reads. */
 export interface Crew {
-  /** Returns the reads that threads work on, cancelled ones included, without those that wait for a provider. */
+  /** Returns the reads that threads work on, cancelled ones included, but without those that wait for a provider. */
   working(): readonly Read[];
-  /** Returns a thread that has nothing to do, or a new one; undefined if all are busy. */
+  /** Returns a thread without work, or starts one; undefined if all are busy or the crew pauses or is closed. */
   idle(): ThreadLink | undefined;
-  /** Returns a thread that has one read, for which `endsSoon` holds; undefined if there is none. */
+  /** Returns a thread that works on one read only, one for which `endsSoon` holds; undefined if there is none. */
   soonIdle(endsSoon: (read: Read) => boolean): ThreadLink | undefined;
-  /** Tells the thread that has the read that nobody waits for it any more; returns whether any thread had it. */
+  /** Tells the thread that has the read that its result is no longer wanted. Returns whether any thread had it. */
   cancel(read: Read): boolean;
   /** Ends all threads. Their reads are passed to `onLost`. */
   close(): Promise<void>;
 }
 
 /**
- * Creates a crew without threads. A thread that ends is replaced once there is something to do, after a pause if it had
+ * Creates a crew without threads. A thread that ends is replaced once there is a read for it, after a pause if it had
  * answered nothing.
  */
 export function createCrew({ threads, hungAfterMs, data, services, onFree, onDone, onLost }: CrewOptions): Crew {
@@ -54,7 +60,7 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onDon
     },
     Math.min(LOOK_MS, hungAfterMs),
   ).unref();
-  /** Numbers of threads that no living thread has. */
+  /** Numbers that no living thread has. */
   const numbers = Array.from({ length: threads }, (_, number) => number);
 
   function start(): ThreadLink {
@@ -106,7 +112,7 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onDon
   };
 }
 
-/** Makes the pause before the next thread is started, after threads that answered nothing. */
+/** Creates the pause before the next thread is started, for threads that answered nothing. */
 function createPause(onOver: () => void) {
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -118,7 +124,10 @@ function createPause(onOver: () => void) {
     get isOn() {
       return timer !== undefined;
     },
-    /** Notes that a thread ended, after it had answered so many reads. */
+    /**
+     * Records that a thread ended.
+     * @param answered number of reads that it had answered; 0 starts or lengthens the pause
+     */
     note(answered: number): void {
       failures = answered > 0 ? 0 : failures + 1;
       if (failures === 0) return;

@@ -13,7 +13,7 @@ import {
   selectsLogs,
 } from '../store/export-selection.ts';
 import { listModels } from '../store/embeddings.ts';
-import { withinBytes } from '../store/memories.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { readRowsAsOf } from '../store/revisions.ts';
 import { nameOfWriter } from '../store/writers.ts';
@@ -21,13 +21,13 @@ import type { ExportOptions, PortableType } from '../types.ts';
 import { documentText, linkText, logItemText, memoryText, revisionText } from './portable-text.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Place in an export up to which it was read: documents come first, then memories, links, and session logs. */
+/** Position in an export up to which it was read. Documents come first, then memories, links, and session logs. */
 export type ExportPlace =
   | { readonly stage: 'documents'; readonly after: number; readonly text: OpenText | null }
   | { readonly stage: 'memories' | 'links'; readonly after: number }
   | { readonly stage: 'logs'; readonly after: LogPosition };
 
-/** A document of which a part of the text was written. */
+/** A document whose text has been written in part. */
 interface OpenText {
   readonly id: string;
   readonly generationNo: number;
@@ -36,28 +36,31 @@ interface OpenText {
 
 /** A piece of an export. */
 export interface ExportSlice {
-  /** Whole lines, each with its line feed. */
+  /** Whole lines, each with its line feed; '' for a piece without lines. */
   readonly text: string;
   readonly counts: Readonly<Partial<Record<PortableType, number>>>;
-  /** Place of the next piece; null after the last one. */
+  /** Position of the next piece; null after the last one. */
   readonly next: ExportPlace | null;
 }
 
-/** What is known when an export begins. */
+/** What is recorded when an export begins. */
 export interface ExportStart {
   readonly bounds: ExportBounds;
   readonly models: ReturnType<typeof listModels>;
   readonly leftOut: LeftOut;
 }
 
-/** The place where an export begins. */
+/** Position at which an export begins. */
 export const EXPORT_START: ExportPlace = { stage: 'documents', after: 0, text: null };
 
-/** Most memories of a piece, and bytes of text after which it ends: reading it takes some milliseconds. */
+/**
+ * Greatest number of memories in a piece. A piece also ends after `SLICE_BYTES` of text, so reading it takes some
+ * milliseconds.
+ */
 const SLICE_MEMORIES = 256;
 const SLICE_BYTES = 512 * 1024;
 
-/** Reads how far an export that begins now goes. */
+/** Determines the bounds of an export that begins now, and counts what it leaves out. */
 export function startExport({ open, clock }: ReadContext, _: Record<never, never>): ExportStart {
   const { store } = open();
   return store.read(() => ({
@@ -68,8 +71,9 @@ export function startExport({ open, clock }: ReadContext, _: Record<never, never
 }
 
 /**
- * Reads the next piece of an export. Each piece is read on a snapshot of its own, so an export of any length holds up
- * neither writers nor the upkeep of the write-ahead log. Revisions tell what memories were when the export began.
+ * Reads the next piece of an export. Each piece is read on a snapshot of its own, so an export of any length blocks
+ * neither writers nor the upkeep of the write-ahead log. Memories are written in the state that they had when the
+ * export began, which their revisions tell.
  */
 export function readExportSlice(
   { open }: ReadContext,

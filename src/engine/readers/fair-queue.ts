@@ -1,20 +1,20 @@
 import { noteCost, type ReadCost } from './read-costs.ts';
 import { type Member, Turns } from './turns.ts';
 
-/** What the queue knows of a read. */
+/** What the queue needs to know of a read. */
 export interface QueuedRead {
-  /** Rises from read to read. */
+  /** Number of the read, higher than those of all earlier reads. */
   readonly id: number;
   /** Path of the tenant's file. */
   readonly path: string;
-  /** Id of the key that asks; '' for none. */
+  /** Id of the API key that asks; '' for none. */
   readonly key: string;
   readonly name: string;
   readonly cost: ReadCost;
 }
 
 interface Key<Read> extends Member {
-  /** Reads by name. No list is empty. */
+  /** Waiting reads by name. No list is empty. */
   readonly lists: Map<string, Read[]>;
 }
 
@@ -23,8 +23,8 @@ interface Tenant<Read> extends Member {
 }
 
 /**
- * The reads that wait for a thread. Tenants take turns and, inside a tenant, its keys. What is shared out is the time
- * of threads, not the number of reads: who asked what took long waits until the others had as much.
+ * The queue of reads that wait for a thread. Tenants take turns and, within a tenant, its API keys. The time of threads
+ * is shared equally, not the number of reads: a key whose reads took long waits until the others had as much time.
  */
 export class FairQueue<Read extends QueuedRead> {
   readonly #tenants = new Turns<Tenant<Read>>();
@@ -32,24 +32,25 @@ export class FairQueue<Read extends QueuedRead> {
   readonly #taken = new Map<Read, number>();
   #size = 0;
 
-  /** Number of reads that wait. */
+  /** Number of waiting reads. */
   get size(): number {
     return this.#size;
   }
 
-  /** Puts a read behind those of its key that have its name. */
+  /** Adds a read after those with its key and name. */
   push(read: Read): void {
     this.#put(read, 'push');
   }
 
-  /** Puts a read in front of those of its key that have its name. */
+  /** Adds a read before those with its key and name. */
   pushFront(read: Read): void {
     this.#put(read, 'unshift');
   }
 
   /**
-   * Takes the read that is next of those that may run. Reads of a key go in their order, but one that may not run holds
-   * up none of another name: `mayRun` is asked for the first read of each key and name alone.
+   * Removes and returns the read that is next among those that may run; undefined if there is none. Reads of a key keep
+   * their order, but one that may not run does not delay those of another name. `mayRun` is called only for the first
+   * read of each key and name.
    */
   take(mayRun: (read: Read) => boolean): Read | undefined {
     const next = this.#tenants.next(({ keys }) => keys.next((key) => firstOf(key, mayRun)));
@@ -64,7 +65,7 @@ export class FairQueue<Read extends QueuedRead> {
     return read;
   }
 
-  /** Notes that a read that was taken has left its thread, which it had for `ms`. */
+  /** Records that a read that was taken has left its thread after `ms` milliseconds. */
   end(read: Read, ms: number): void {
     const expectedMs = this.#taken.get(read);
     if (expectedMs === undefined) return;
@@ -75,7 +76,7 @@ export class FairQueue<Read extends QueuedRead> {
     noteCost(read.cost, ms);
   }
 
-  /** Takes a read out that nobody waits for any more. */
+  /** Removes a read whose result is no longer wanted; a read that does not wait is ignored. */
   remove(read: Read): void {
     if (!this.#takeOut(read)) return;
     const { tenant, key } = this.#membersOf(read);
@@ -83,7 +84,10 @@ export class FairQueue<Read extends QueuedRead> {
     tenant.keys.leave(key);
   }
 
-  /** Takes out the latest read of the key that has most waiting, in the tenant that has most waiting. */
+  /**
+   * Removes and returns the latest read of the key with the greatest number of waiting reads, in the tenant with the
+   * greatest number; undefined if the queue is empty.
+   */
   removeFromLongest(): Read | undefined {
     const lists = this.#tenants.longest()?.keys.longest()?.lists;
     const latest = [...(lists?.values() ?? [])].map((list) => list.at(-1)!).sort((a, b) => b.id - a.id)[0];
@@ -91,7 +95,7 @@ export class FairQueue<Read extends QueuedRead> {
     return latest;
   }
 
-  /** Takes all reads out. */
+  /** Removes and returns all reads. */
   clear(): Read[] {
     const reads: Read[] = [];
     for (const { keys } of this.#tenants.members.values()) {
@@ -110,7 +114,7 @@ export class FairQueue<Read extends QueuedRead> {
     this.#size += 1;
   }
 
-  /** Takes a read out of its list; returns false if it does not wait. */
+  /** Removes a read from its list; returns false if it does not wait. */
   #takeOut(read: Read): boolean {
     const lists = this.#tenants.members.get(read.path)?.keys.members.get(read.key)?.lists;
     const list = lists?.get(read.name);
@@ -128,7 +132,7 @@ export class FairQueue<Read extends QueuedRead> {
   }
 }
 
-/** Returns the earliest read of a key that may run. */
+/** Returns the earliest read of a key that may run; undefined if there is none. */
 function firstOf<Read extends QueuedRead>({ lists }: Key<Read>, mayRun: (read: Read) => boolean): Read | undefined {
   let first: Read | undefined;
   for (const [read] of lists.values()) {

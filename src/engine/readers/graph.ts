@@ -1,37 +1,46 @@
 import { shownGist } from '../entities/skim.ts';
 import { type BareGraph, readNeighbourhood, readUserGraph } from '../store/graph.ts';
-import { findUserNo } from '../store/items.ts';
 import { getMemoryRow } from '../store/memories.ts';
+import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import { MAX_GRAPH_BYTES, type MemoryFilter, type MemoryGraph } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
+import { findUserNo } from '../store/users.ts';
 
 type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
 
-/** Reads what lies around a memory. @throws EngineError `not_found` */
+/**
+ * Reads the graph around a memory: what lies within the given number of hops.
+ * @throws EngineError `not_found` if there is no such memory
+ */
 export function neighbourhood(
-  { open, clock }: ReadContext,
+  { open, clock, config }: ReadContext,
   { id, ...bounds }: Bounds & { readonly id: string; readonly hops: number },
 ): MemoryGraph {
   const { store } = open();
   const now = clock.now();
-  return store.read(() => {
-    const row = getMemoryRow(store, id, now);
-    return withGists(readNeighbourhood(store, row.memoryNo, { ...bounds, userId: row.user_id, now }));
-  });
+  return runWithin(createWorkBudget(workLimits(config)), () =>
+    store.read(() => {
+      const row = getMemoryRow(store, id, now);
+      return withGists(readNeighbourhood(store, row.memoryNo, { ...bounds, userId: row.user_id, now }));
+    }),
+  );
 }
 
-/** Reads the graph of a user; an unknown user has an empty one. */
+/** Reads the graph of a user; it is empty for an unknown user. */
 export function userGraph(
-  { open, clock }: ReadContext,
+  { open, clock, config }: ReadContext,
   { userId, ...bounds }: Bounds & { readonly userId: string },
 ): MemoryGraph {
   const { store } = open();
-  return store.read(() => {
-    const userNo = findUserNo(store, userId);
-    if (userNo === undefined)
-      return { memories: [], entities: [], links: [], mentions: [], relations: [], isCut: false };
-    return withGists(readUserGraph(store, userNo, { ...bounds, userId, now: clock.now() }));
-  });
+  return runWithin(createWorkBudget(workLimits(config)), () =>
+    store.read(() => {
+      const userNo = findUserNo(store, userId);
+      if (userNo === undefined)
+        return { memories: [], entities: [], links: [], mentions: [], relations: [], isCut: false };
+      return withGists(readUserGraph(store, userNo, { ...bounds, userId, now: clock.now() }));
+    }),
+  );
 }
 
 function withGists(graph: BareGraph): MemoryGraph {
@@ -42,7 +51,10 @@ function withGists(graph: BareGraph): MemoryGraph {
   return withinBytes({ ...graph, memories });
 }
 
-/** Leaves out the farthest nodes and the last lines of a graph that is over `MAX_GRAPH_BYTES`. */
+/**
+ * Leaves out the farthest nodes and the last links, mentions and relations of a graph that exceeds `MAX_GRAPH_BYTES`;
+ * `isCut` tells whether anything was left out.
+ */
 function withinBytes(graph: MemoryGraph): MemoryGraph {
   const nodes = [
     ...graph.memories.map((memory) => ({ memory, hop: memory.hop })),
@@ -74,7 +86,7 @@ function withinBytes(graph: MemoryGraph): MemoryGraph {
   return { memories, entities, ...lines, isCut };
 }
 
-/** Returns the first entries of a list that fit into a number of bytes as JSON, at least one. */
+/** Returns the leading entries of a list that fit into `most` bytes as JSON, at least one. */
 function fitting<Entry>(list: readonly Entry[], most: number): Entry[] {
   let bytes = 0;
   const end = list.findIndex((entry, index) => {

@@ -4,15 +4,18 @@ import type { Store } from '../store/open-store.ts';
 import type { ImportOutcome, PortableLine, PortableLogItem } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** What an import of a line would do, as far as it depends on what is stored. */
+/** What an import of a line would do, judged by what is stored. */
 export interface JudgedImport {
-  /** `stored` also for a line that refers to something missing, which a line before it may bring. */
+  /**
+   * Outcome of the line. It is `stored` also for a line that refers to something missing, which an earlier line may
+   * bring.
+   */
   readonly outcome: ImportOutcome;
-  /** What the line refers to and is not stored, by the names of its fields. */
+  /** What the line refers to although it is not stored: the name of the line's field and the id in it. */
   readonly missing: readonly { readonly name: string; readonly id: string }[];
 }
 
-/** Judges lines of an import against what is stored. */
+/** Judges lines of an import by what is stored. Nothing is written. */
 export function judgeImport(
   { open, clock }: ReadContext,
   { lines }: { readonly lines: readonly PortableLine[] },
@@ -30,7 +33,7 @@ export function judgeImport(
   );
 }
 
-/** Names a place in a session log. */
+/** Returns a key for a position in a session log. */
 export function logItemId({ user_id: user, session_id: session }: PortableLogItem, position: number): string {
   return JSON.stringify([user, session, position]);
 }

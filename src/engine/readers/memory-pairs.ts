@@ -1,13 +1,14 @@
-import { readMemories, withinBytes } from '../store/memories.ts';
+import { readMemories } from '../store/memories.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import type { Memory } from '../types.ts';
 
-/** Most text of one list of pairs in bytes; the pairs beyond it are left out. */
+/** Greatest number of bytes of text in one list of pairs; the pairs beyond it are left out. */
 const LIST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the memories of a list of pairs. A pair is left out where one of its memories has expired, or lies beyond the
- * text that one list may have, which `isCut` tells.
+ * Reads the memories of a list of pairs. A pair is left out if one of its memories has expired or does not exist, or
+ * exceeds the 4 MiB of text that a list may have; `isCut` tells whether that bound applied.
  */
 export function readPairs<Pair extends { readonly earlier: number; readonly later: number }>(
   store: Store,

@@ -9,40 +9,37 @@ import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { ReadCommandName } from './commands.ts';
 import type { RecordedSpan } from './span-recorder.ts';
 
-/** What a reader thread is started with. */
+/** The data with which a reader thread is started. */
 export interface ReaderThreadData {
   readonly config: Config;
   /** The vector spaces that the settings name, as in `OpenTenantOptions`; null where nothing is embedded. */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
-  /** Names of the language model of the process; null without one. */
+  /** Provider and name of the process's language model; null without one. */
   readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
   /** Number of the thread among those that share memory. */
   readonly reader: number;
 }
 
-/** What a language model is asked. */
+/** The request to a language model. */
 type CompletionRequest = Parameters<LanguageModel['complete']>[0];
 
-/**
- * A call of a provider that a thread has its process make, since the process holds the limits, the caches and the log
- * of calls.
- */
+/** A provider call that a thread leaves to its process, which has the limits, the caches and the log of calls. */
 export type ProviderCall =
   | { readonly kind: 'embed'; readonly space: SpaceIdentity; readonly text: string }
   | { readonly kind: 'complete'; readonly request: CompletionRequest };
-/** Results of provider calls by their kind; a vector is null if the provider failed. */
+/** Results of provider calls, by their kind; a vector is null if the provider failed. */
 export interface ProviderResults {
   readonly embed: Float32Array | null;
   readonly complete: Completion;
 }
 
-/** How a read or a provider call ended. */
+/** How a read or a provider call ended: with a value or with an error. */
 export type Outcome =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
 
 /** A message to a thread. */
 export type ToThread =
-  /** Run a command. The answer is a `done` with the same `id`. */
+  /** Runs a command. The answer is a `done` message with the same `id`. */
   | {
       readonly kind: 'read';
       readonly id: number;
@@ -52,15 +49,15 @@ export type ToThread =
       /** Whether the stages of a query are recorded as spans. */
       readonly isTraced: boolean;
     }
-  /** Nobody waits for the read any more. */
+  /** Tells that the result of the read is no longer wanted. */
   | { readonly kind: 'cancel'; readonly id: number }
-  /** The result of a provider call. */
+  /** Passes on the result of a provider call. */
   | { readonly kind: 'called'; readonly callId: number; readonly outcome: Outcome }
-  /** Memory of a file that the threads share; the answer to `share`. */
+  /** Passes on the memory of a file that the threads share: the answer to `share`. */
   | { readonly kind: 'shared'; readonly path: string; readonly file: SharedFile }
-  /** Give the memory of a file back, which was not used for long. */
+  /** Asks the thread to release the memory of a file that was not used for long. */
   | { readonly kind: 'forget'; readonly path: string }
-  /** Close every file. The answer is `closed`. */
+  /** Asks the thread to close every file. The answer is `closed`. */
   | { readonly kind: 'close' };
 
 /** A message from a thread. */
@@ -69,14 +66,17 @@ export type FromThread =
       readonly kind: 'done';
       readonly id: number;
       readonly outcome: Outcome;
-      /** Time from the beginning of the command to its end (ms), with the time that it waited for providers. */
+      /** Time from the start of the command to its end (ms), including the time that it waited for providers. */
       readonly ms: number;
       readonly spans: readonly RecordedSpan[];
-      /** Whether the field `later` of the value is a promise whose outcome follows as a `later` with the same `id`. */
+      /**
+       * Whether the field `later` of the value is a promise, whose outcome follows as a `later` message with the same
+       * `id`.
+       */
       readonly hasMore: boolean;
     }
   | { readonly kind: 'later'; readonly id: number; readonly outcome: Outcome }
-  /** Make a provider call for the read `id`. The answer is a `called` with the same `callId`. */
+  /** Asks for a provider call for the read `id`. The answer is a `called` message with the same `callId`. */
   | { readonly kind: 'call'; readonly id: number; readonly callId: number; readonly call: ProviderCall }
   | {
       readonly kind: 'log';
@@ -84,10 +84,10 @@ export type FromThread =
       readonly fields: object;
       readonly event: string;
     }
-  /** Send the memory of a file that the threads share, with vectors of all of `spaces`. The answer is `shared`. */
+  /** Asks for the memory of a file that the threads share, with the vectors of all `spaces`. The answer is `shared`. */
   | { readonly kind: 'share'; readonly path: string; readonly spaces: readonly VectorSpace[] }
-  /** Another thread left the memory with the number `no` half changed. */
+  /** Reports that another thread left the memory with the number `no` half changed. */
   | { readonly kind: 'lost'; readonly path: string; readonly no: number }
-  /** The word index of the file at `path` has a format that only SQLite itself reads. */
+  /** Reports that the word index of the file at `path` has a format that only SQLite itself can read. */
   | { readonly kind: 'unknownWordFormat'; readonly path: string }
   | { readonly kind: 'closed' };

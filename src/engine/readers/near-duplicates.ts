@@ -5,7 +5,10 @@ import { readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** Lists pairs of memories that say nearly the same, the most similar first. */
+/**
+ * Lists pairs of memories that say nearly the same, the most similar first. `isCut` tells whether pairs may be missing,
+ * since the work budget was used up or a list would be too long.
+ */
 export function readNearDuplicates(
   { open, clock, config }: ReadContext,
   asked: { readonly userId: string | undefined; readonly leastSimilarity: number; readonly limit: number },

@@ -1,4 +1,4 @@
-/** Writes rows as lines of the portable form. */
+/** Writes rows as lines of the portable form, each a JSON object without its line feed. */
 import { sectorsFromBits } from '../dynamics.ts';
 import { VECTOR_PRECISIONS } from '../ports.ts';
 import type { MemoryOrigin, RevisionRow, ShownDocument, VectorRow } from '../store/export-rows.ts';
@@ -14,14 +14,14 @@ import type {
   PortableRevision,
 } from '../types.ts';
 
-/** A line as it is written: times are texts, and what is undefined is left out. */
+/** A line before it becomes JSON: times are texts, and undefined fields are left out. */
 type Written<Line> = { readonly [Name in keyof Required<Line>]: unknown } & Pick<PortableLine, 'type'>;
 
 let lastWritten = { time: 0, text: new Date(0).toISOString() };
 
 /**
- * Writes a time (Unix ms) in UTC; null for none. Writing one takes 2 microseconds, and most times of a memory are the
- * same one, so the last text is kept.
+ * Writes a time (Unix ms) as an ISO 8601 text in UTC; null for null. Writing one takes 2 microseconds, and many times
+ * of a memory are equal, so the last text is kept.
  */
 function iso(time: number | null): string | null {
   if (time === null) return null;
@@ -29,7 +29,10 @@ function iso(time: number | null): string | null {
   return lastWritten.text;
 }
 
-/** Writes a memory. Fields that say nothing are left out, since most memories have few. */
+/**
+ * Writes a memory as a line. Fields with their default value are left out, as most memories have few others.
+ * @param vectors the memory's vectors; null to leave them out
+ */
 export function memoryText(row: MemoryRow, origin: MemoryOrigin, vectors: readonly VectorRow[] | null): string {
   const line: Written<PortableMemory> = {
     type: 'memory',
@@ -93,7 +96,10 @@ function vectorOf({ memory: _, precisionNo, bytes, ...vector }: VectorRow): unkn
   return { ...vector, precision: VECTOR_PRECISIONS[precisionNo - 1] ?? null, data: bytes.toString('base64') };
 }
 
-/** Writes what an update of a memory replaced. @param memory id of the memory */
+/**
+ * Writes the state that an update of a memory replaced as a line.
+ * @param memory id of the memory
+ */
 export function revisionText(memory: string, row: RevisionRow): string {
   const line: Written<PortableRevision> = {
     type: 'revision',
@@ -111,7 +117,7 @@ export function revisionText(memory: string, row: RevisionRow): string {
   return JSON.stringify(line);
 }
 
-/** Writes a link. */
+/** Writes a link as a line. */
 export function linkText({ type, automatic, created_at, updated_at, ...row }: LinkRow): string {
   const line: Written<PortableLink> = {
     type: 'link',
@@ -129,7 +135,7 @@ export function linkText({ type, automatic, created_at, updated_at, ...row }: Li
   return JSON.stringify(line);
 }
 
-/** Writes an item of a session log. */
+/** Writes an item of a session log as a line. */
 export function logItemText({ item, created_at, ...row }: LogItemRow): string {
   const line: Written<PortableLogItem> = {
     type: 'session_item',
@@ -143,7 +149,10 @@ export function logItemText({ item, created_at, ...row }: LogItemRow): string {
   return JSON.stringify(line);
 }
 
-/** Writes a document, without its text. @param writtenBy id of the key that handed it in */
+/**
+ * Writes a document without its text as a line.
+ * @param writtenBy id of the API key that added it; null if it is not known
+ */
 export function documentText({ document, generation }: ShownDocument, writtenBy: string | null): string {
   const line: Written<PortableDocument> = {
     type: 'document',

@@ -3,7 +3,10 @@ import type { Proposal } from '../types.ts';
 import { readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Lists proposed contradictions, the latest first. */
+/**
+ * Lists proposed contradictions, latest first. Pairs with an expired memory, and those beyond 4 MiB of text, are left
+ * out.
+ */
 export function readProposals(
   { open, clock }: ReadContext,
   { userId, limit }: { readonly userId: string | undefined; readonly limit: number },

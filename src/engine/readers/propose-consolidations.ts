@@ -2,13 +2,17 @@ import { EngineError } from '../errors.ts';
 import { findThreads, type Thread } from '../steps/find-threads.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { type RunPlace, startOfUser } from '../store/consolidations.ts';
-import { findUserNo } from '../store/reflections.ts';
 import { createWorkBudget, hasWorkEnded, runWithin, spendWork } from '../store/work-budget.ts';
 import type { ConsolidationProposal, ConsolidationScope } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
+import { findUserNo } from '../store/users.ts';
 
-/** Lists what a run of consolidating would gather, from the first memory on. */
+/**
+ * Lists the consolidations that a run would make, from the first memory on; at most `limit`. `isCut` tells whether
+ * there may be more, since the limit was reached or the work budget was used up.
+ * @throws EngineError `not_found` for a user without memories
+ */
 export function proposeConsolidations(
   { open, config }: ReadContext,
   { scope: { userId, again }, limit }: { readonly scope: ConsolidationScope; readonly limit: number },

@@ -2,7 +2,7 @@ import { EngineError, serialiseError } from '../errors.ts';
 import type { FromThread, Outcome, ProviderCall, ToThread } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
 
-/** Makes provider calls on behalf of a thread, and knows which of its reads wait for one. */
+/** Makes provider calls for a thread, and records which of its reads wait for one. */
 export function createProviderCalls(
   services: ThreadServices,
   {
@@ -11,12 +11,15 @@ export function createProviderCalls(
     onFree,
   }: { readonly reads: ReadonlyMap<number, Read>; readonly post: (message: ToThread) => void; onFree(): void },
 ) {
-  /** The reads that called a provider: how many calls are under way, since when, and how long there were any before. */
+  /**
+   * The reads that have called a provider, by id: the number of running calls, the time since when there have been any
+   * (`performance.now()`), and the time for which there were any before (ms).
+   */
   const waits = new Map<number, { calls: number; since: number; ms: number }>();
   return {
-    /** Whether a read waits for a provider. */
+    /** Tells whether a read waits for a provider. */
     isWaiting: (id: number) => (waits.get(id)?.calls ?? 0) > 0,
-    /** Returns for how long a read that has ended waited for providers (ms), and forgets it. */
+    /** Returns the time that a read which has ended waited for providers (ms), and forgets the read. */
     waitedMs(id: number): number {
       const ms = waits.get(id)?.ms ?? 0;
       waits.delete(id);
@@ -38,15 +41,15 @@ export function createProviderCalls(
   };
 }
 
-/** Calls a provider on behalf of a thread. It never rejects. */
+/** Calls a provider for a thread. It never rejects: an error becomes the outcome. */
 async function askProvider(
-  { questionerOf, languageModel }: ThreadServices,
+  { querySourceOf, languageModel }: ThreadServices,
   call: ProviderCall,
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
   try {
     if (call.kind === 'embed') {
-      return { ok: true, value: (await questionerOf(call.space)?.embedQuery(call.text, signal)) ?? null };
+      return { ok: true, value: (await querySourceOf(call.space)?.embedQuery(call.text, signal)) ?? null };
     }
     if (languageModel === null) throw new EngineError('internal', 'a reader thread asked for a language model');
     return { ok: true, value: await languageModel.complete(call.request, signal) };

@@ -1,21 +1,27 @@
 import { LRUCache } from 'lru-cache';
 
-/** What one kind of read costs one key, as far as it is known. All reads of the kind share the object. */
+/** The expected cost of one kind of read of one API key. All reads of that kind share the object. */
 export interface ReadCost {
-  /** Time of a thread that the next such read is expected to take (ms); 0 as long as none has ended. */
+  /** Thread time that the next such read is expected to take (ms); 0 until one has ended. */
   expectedMs: number;
 }
 
-/** Most kinds of reads that are known, over all keys. One that is forgotten counts as new. */
+/**
+ * Greatest number of costs that are remembered, one for each kind of read and key. Beyond it, the one that was not used
+ * for longest is forgotten.
+ */
 const MAX_KNOWN = 10_000;
-/** Share of an expectation that is left after a read that took less. So about fifteen quick reads follow a slow one. */
+/**
+ * Share of an expectation that is left after a read that took less time. About fifteen quick reads make up for a slow
+ * one.
+ */
 const KEPT = 0.8;
 
-/** Learns what reads cost from those that have ended. */
+/** Learns the costs of reads from those that have ended. */
 export class ReadCosts {
   readonly #known = new LRUCache<string, ReadCost>({ max: MAX_KNOWN });
 
-  /** Returns what reads of this name cost this key of the tenant with the file at `path`. */
+  /** Returns the cost of reads with this name, by this API key, of the tenant whose file is at `path`. */
   of(path: string, key: string, name: string): ReadCost {
     const id = `${name}\n${key}\n${path}`;
     let cost = this.#known.get(id);
@@ -25,8 +31,8 @@ export class ReadCosts {
 }
 
 /**
- * Notes the time that a read took. A slow read counts at once and quick ones after it lower the expectation step by
- * step, so that who asks slow and quick questions in turn is taken for slow.
+ * Records the time that a read took. A slow read raises the expectation at once, and each quicker one lowers it by at
+ * most a fifth. So a key that asks slow and quick questions in turn counts as slow.
  */
 export function noteCost(cost: ReadCost, ms: number): void {
   cost.expectedMs = Math.max(ms, cost.expectedMs * KEPT);

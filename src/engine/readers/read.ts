@@ -1,5 +1,5 @@
 import type { LanguageModel, Logger } from '../ports.ts';
-import type { Questioner } from '../providers/query-embedder.ts';
+import type { QueryEmbeddingSource } from '../providers/query-embedder.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { SharedFiles } from '../tenant-file/shared-files.ts';
 import type { Span, Tracing } from '../tracing.ts';
@@ -11,28 +11,31 @@ export interface Read extends QueuedRead {
   readonly name: ReadCommandName;
   readonly input: unknown;
   readonly signal: AbortSignal | undefined;
-  /** The span that was active when the read was asked for; undefined if it is not traced. */
+  /** Span that was active when the read was requested; undefined if it is not traced. */
   readonly span: Span | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Number of threads that ended while they had this read. */
   lost: number;
-  /** Time at which a thread was given the read, as `performance.now()`. */
+  /** Time at which a thread was given the read, by `performance.now()`; 0 before. */
   sentAt: number;
 }
 
-/** What a thread does for its process besides reads: it logs, traces, and has it call providers. */
+/** The services of a process for its reader threads: logging, tracing, provider calls, shared memory. */
 export interface ThreadServices {
   readonly logger: Logger;
   readonly tracing: Tracing | null;
-  /** Finds what embeds queries for a model, for providers that are asked within limits. */
-  readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
-  /** The language model that queries may ask, limited in time; null without one. */
+  /**
+   * Finds what embeds queries for a model, with the limits of its provider; it returns null if the settings do not say
+   * how to reach the model.
+   */
+  readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
+  /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
-  /** Called when a thread has ended that was not told to. */
+  /** Callback when a thread ended without being told to. */
   readonly onThreadEnd: () => void;
   /** The memory that the threads share. */
   readonly sharedFiles: SharedFiles;
-  /** Called when the thread finds a word index whose format only SQLite reads, with the file's path. */
+  /** Callback with the path of a file whose word index has a format that only SQLite can read. */
   readonly onUnknownWordFormat: (path: string) => void;
 }

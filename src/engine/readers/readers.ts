@@ -6,8 +6,8 @@ import type { ReadContext } from './read-context.ts';
 export interface Readers {
   /**
    * Runs a command on a snapshot of the tenant's file at `path` that holds everything committed before the call. The
-   * promise rejects with the command's EngineError; on abort at once with the reason of `signal`; with `unavailable` if
-   * too many reads wait, if threads ended twice while they ran this read, or after `close`.
+   * promise rejects with the command's EngineError; on abort, at once, with the reason of `signal`; with `unavailable`
+   * if too many reads wait, if two threads ended while they ran this read, or after `close`.
    */
   read<N extends ReadCommandName>(
     path: string,
@@ -15,16 +15,19 @@ export interface Readers {
     input: ReadInput<N>,
     signal?: AbortSignal,
   ): Promise<ReadOutput<N>>;
-  /** Returns the same readers, whose reads take their turn as those of the key with this id. */
+  /** Returns the same readers for the API key with this id: their reads take turns with those of other keys. */
   as(keyId: string): Readers;
-  /** Ends what runs reads and closes its files. Reads that have not ended reject. */
+  /** Ends the threads that run reads, if there are any. Reads that have not ended reject. */
   close(): Promise<void>;
 }
 
-/** What commands on this thread work with, except for the file. */
+/** What commands work with, except for the file. */
 export type ReadParts = Omit<ReadContext, 'open'>;
 
-/** Creates readers that run commands on the calling thread, over the pool's files. `close` leaves the pool open. */
+/**
+ * Creates readers that run commands on the calling thread, with the pool's files. `close` does nothing, so the pool
+ * stays open.
+ */
 export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers {
   const readers: Readers = {
     read: (path, name, input, signal) => runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal),
@@ -35,14 +38,17 @@ export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers
 }
 
 /**
- * Tells whether a part of a result is still to come: the promise in its field `later`, for what nobody needs to wait
- * for. A thread sends the rest of the result at once.
+ * Tells whether a result has a part that is still being computed: the promise in its field `later`, which nobody needs
+ * to wait for. A thread sends the rest of the result at once.
  */
 export function hasLater(value: unknown): value is { readonly later: Promise<unknown> } {
   return typeof value === 'object' && value !== null && 'later' in value && value.later instanceof Promise;
 }
 
-/** Runs a command by its name. */
+/**
+ * Runs a command by its name.
+ * @throws whatever the command throws
+ */
 export async function runCommand<N extends ReadCommandName>(
   context: ReadContext,
   name: N,

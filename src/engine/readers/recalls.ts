@@ -1,6 +1,7 @@
 import { EngineError, isEngineError } from '../errors.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { compareAnswers, rescore } from '../retrieve/replay.ts';
+import { decodeCandidate } from '../store/kept-candidates.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
@@ -25,15 +26,20 @@ import type { ReadContext } from './read-context.ts';
 type Reading = Pick<ReadContext, 'open' | 'clock'>;
 
 /**
- * Reads a recall. Memories that nobody sees any more, such as parts of a deleted document, count as erased.
- * @throws EngineError `not_found`
+ * Reads a recall that was kept. Memories that can no longer be seen, such as parts of a deleted document, count as
+ * erased.
+ * @throws EngineError `not_found` if no recall with this id is kept
  */
 export function readRecall({ open, clock }: Reading, { id }: { readonly id: string }): RecallRecord {
   const { store } = open();
   return store.read(() => visibleRecall(store, id, clock.now()));
 }
 
-/** Lists recalls, the newest first. @throws EngineError `not_found` for an unknown memory */
+/**
+ * Lists the recalls that were kept, newest first. `next` is the number from which the next page starts; null after the
+ * last page.
+ * @throws EngineError `not_found` for an unknown memory
+ */
 export function readRecalls({ open, clock }: Reading, listing: RecallListing): RecallPage {
   const { userId, memoryId, before, limit } = listing;
   const { store } = open();
@@ -72,8 +78,9 @@ function isVisible(store: Store, id: string, now: number): boolean {
 }
 
 /**
- * Asks a recall again of the state of then. Throws as `rescore`, and `not_found`.
+ * Scores a recall again with the state that the memories had at its time. It throws what `rescore` throws.
  * @param only ids of the hits that the caller may see; all if left out
+ * @throws EngineError `not_found` if no recall with this id is kept
  */
 export function replayKept(
   { open, clock }: Reading,
@@ -99,7 +106,10 @@ export function replayKept(
   });
 }
 
-/** Narrows a recall to the hits that a caller may see; the others count as erased. */
+/**
+ * Narrows a recall to the hits that a caller may see; the others count as erased.
+ * @param only ids of the hits that the caller may see; all if undefined
+ */
 export function within<Record extends RecallRecord>(recall: Record, only: readonly string[] | undefined): Record {
   if (only === undefined) return recall;
   return {
@@ -110,10 +120,14 @@ export function within<Record extends RecallRecord>(recall: Record, only: readon
   };
 }
 
-/** Compares a recall with the answer of today to the same question. */
+/**
+ * Compares a recall with the present answer to its question.
+ * @param kept what the recall log stores of the present answer
+ * @throws EngineError `not_found` if `kept` is null, since no recalls are kept
+ */
 export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: RecallToKeep | null): Replay {
   if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
-  const candidates = kept.candidates.map(({ data }) => JSON.parse(data) as KeptCandidate);
+  const candidates = kept.candidates.map(({ data, ...memory }) => decodeCandidate(data, memory));
   const now: KeptRecall = { ...(JSON.parse(kept.head) as RecallHead), candidates };
   const before = { recall, ...rescore(recall, {}) };
   const after = {
@@ -137,7 +151,10 @@ export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: 
   };
 }
 
-/** Makes the hits as the answer gave them: with the text of then, and the salience and counts that were kept. */
+/**
+ * Makes the hits of a recall with the texts that they had at its time, and the salience and counts that were stored
+ * with it.
+ */
 function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]): Hit[] {
   const versions = kept.map(({ memoryNo, hit }): [number, number] => [
     memoryNo,
@@ -163,7 +180,7 @@ function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]
   });
 }
 
-/** Makes the explanation of a kept candidate. Its terms are not kept. */
+/** Makes the explanation of a stored candidate. Its `terms` are empty, since they are not stored. */
 function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplanation {
   const { lexical, dense, fused, arrival, features, adjustments, rerank } = candidate;
   return {
@@ -181,7 +198,7 @@ function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplana
   };
 }
 
-/** Names, as the HTTP API does, what the answer had and the log does not keep. */
+/** Lists, by their names in the HTTP API, the parts of the answer that the recall log does not store. */
 function notKeptOf({ request, questionKept }: KeptRecall, hits: readonly KeptCandidate[]): string[] {
   const { expand = [], format = 'json', includeEpisodes, explain } = request;
   return [

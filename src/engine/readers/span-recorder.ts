@@ -4,18 +4,18 @@ import type { Attributes, Tracing } from '../tracing.ts';
 export interface RecordedSpan {
   readonly name: string;
   readonly attributes: Attributes;
-  /** Start and end, Unix ms with fractions by `performance.timeOrigin` and `performance.now()`. */
+  /** Time of the start, Unix ms with fractions (`performance.timeOrigin` + `performance.now()`). */
   readonly startedAt: number;
   readonly endedAt: number;
 }
 
-/** A tracing that keeps the spans that end, to be replayed on the thread that traces. */
+/** A tracing that collects ended spans, which are replayed on another thread. */
 export interface SpanRecorder {
   readonly tracing: Tracing;
   readonly spans: readonly RecordedSpan[];
 }
 
-/** Records spans that end in the code that began them; spans within them are recorded beside them. */
+/** Creates a tracing that records spans. Nested spans are recorded side by side, without their parents. */
 export function createSpanRecorder(): SpanRecorder {
   const spans: RecordedSpan[] = [];
   const start: Tracing['start'] = (name, { attributes = {}, startedAt = performance.now() } = {}) => {
@@ -46,7 +46,7 @@ export function createSpanRecorder(): SpanRecorder {
   };
 }
 
-/** Makes spans of recorded ones inside the active span of this thread. */
+/** Creates spans from recorded ones, inside the active span of this thread. */
 export function replaySpans(tracing: Tracing, spans: readonly RecordedSpan[]): void {
   for (const { name, attributes, startedAt, endedAt } of spans) {
     const span = tracing.start(name, { attributes, startedAt: startedAt - performance.timeOrigin });

@@ -17,94 +17,161 @@ import { findSupersededAnswers, listOwners, readComparedQueries, standingVersion
 import { countStandingVectors, findStandingVector, readStandingVectors } from '../store/standing-vectors.ts';
 import { readCodesOf } from '../store/vector-codes.ts';
 import { signBits } from '../store/vector-encoding.ts';
-import type { RetrievalOptions, StandingMatch } from '../types.ts';
+import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
 import { spaceOf } from '../tenant-file/open-tenant.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** The part of a memory's text that is compared, in characters: as much as a query reads of it. */
+/** Number of characters, the first ones, of a memory's text that are compared; a query reads as many. */
 const MAX_CHARACTERS = 4_000;
+/**
+ * Number of characters of texts, queries and filters that one read compares, plus those of its last pair: some 0.1 s.
+ * Further reads compare the rest, so that the thread answers other reads between them.
+ */
+const COMPARED_CHARACTERS = 1_000_000;
+/** Number of characters that a pair counts in addition to its texts. */
+const LEAST_CHARACTERS = 250;
+
+/** The result of one read that compares memories with standing queries. */
+interface Compared {
+  readonly matches: StandingMatch[];
+  /** What is left to be compared; null for nothing. */
+  readonly rest: StandingRest | null;
+}
 
 /**
- * Compares memories with all standing queries. A memory answers a query if it passes its filter, and if by its own
- * words and vector it would get at least the query's `min_score` as the best hit: the calibration is that of queries.
- * What supersedes an answer answers, too, if it passes the filter.
+ * Compares memories with all standing queries, as far as one read goes. A memory answers a query if it passes the
+ * query's filter and would get at least the query's `min_score` by its own words and vector, as the best hit: the
+ * calibration is that of queries. A memory that supersedes an answer answers, too, if it passes the filter; its `score`
+ * is null if it does not reach `min_score` itself.
  */
 export async function compareStanding(
   context: ReadContext,
-  { memoryNos, defaults }: { readonly memoryNos: readonly number[]; readonly defaults: RetrievalOptions },
-): Promise<StandingMatch[]> {
+  { defaults, ...asked }: StandingRest & { readonly defaults: RetrievalOptions },
+): Promise<Compared> {
   const least = defaults.minScore ?? context.config.OM_MIN_SCORE;
-  const pairs = findPairs(context, memoryNos, least);
+  const { pairs, rest } = findPairs(context, asked, least);
   const vectors = new Map<number, QueryVector | null>();
-  for (const { query } of pairs) {
-    if (!vectors.has(query.queryNo)) vectors.set(query.queryNo, await vectorOf(context, query));
+  for (const { query, isScored } of pairs) {
+    if (isScored && !vectors.has(query.queryNo)) vectors.set(query.queryNo, await vectorOf(context, query));
   }
   const { store } = context.open();
-  return store.read(() => {
-    const queries = indexOf(store).queries;
-    const passes = createFilters(store, memoryNos, context.clock.now());
-    const superseding = findSupersededAnswers(store, memoryNos).flatMap(({ memoryNo, queryNo, supersedes }) => {
-      const query = queries.get(queryNo);
-      return query === undefined || !passes(query, memoryNo) ? [] : [{ queryNo, memoryNo, supersedes }];
-    });
-    const answers = pairs.flatMap(({ query, memoryNo, text, scope }) => {
+  const matches = store.read(() => {
+    const passes = createFilters(store, pairs, context.clock.now());
+    return pairs.flatMap((pair): StandingMatch[] => {
+      const { query, memoryNo, isScored, supersedes } = pair;
       const { queryNo, minScore } = query;
-      const vector = vectors.get(queryNo) ?? null;
-      const score = scoreOf(store, query, { memoryNo, text, vector, scope });
-      return score < (minScore ?? least) || !passes(query, memoryNo) ? [] : [{ queryNo, memoryNo, score }];
+      const score = isScored ? scoreOf(store, pair, vectors.get(queryNo) ?? null) : 0;
+      const answers = isScored && score >= (minScore ?? least);
+      if (!(answers || supersedes !== null) || !passes(query, memoryNo)) return [];
+      return [{ queryNo, memoryNo, score: answers ? score : null, supersedes }];
     });
-    const byPair = new Map<string, StandingMatch>();
-    for (const match of [...superseding, ...answers]) {
-      const key = `${match.queryNo} ${match.memoryNo}`;
-      byPair.set(key, { score: null, supersedes: null, ...byPair.get(key), ...match });
-    }
-    return [...byPair.values()];
   });
+  return { matches, rest };
 }
 
-/** A query, and a memory that may answer it. */
+/** A standing query, and a memory that may answer it. */
 interface Pair {
   readonly query: PreparedQuery;
   readonly memoryNo: number;
   readonly text: OwnText;
   /** Number of memories that the query would search. */
   readonly scope: number;
+  /** Whether the memory may reach `min_score`, so that its score must be computed. */
+  readonly isScored: boolean;
+  /** `memoryNo` of the answer that the memory supersedes; null for none. */
+  readonly supersedes: number | null;
 }
 
-/** Finds the pairs that may reach the floor, whatever the vectors say. */
-function findPairs({ open }: ReadContext, memoryNos: readonly number[], least: number): Pair[] {
+/** Finds the pairs of memories and queries that they may answer, as far as one read goes. */
+function findPairs(
+  { open }: ReadContext,
+  { memoryNos, afterQuery }: StandingRest,
+  least: number,
+): { readonly pairs: readonly Pair[]; readonly rest: StandingRest | null } {
   const { store, liveModels } = open();
   return store.read(() => {
     const index = indexOf(store);
-    if (index.queries.size === 0) return [];
-    const texts = createTextReader(store)(memoryNos, MAX_CHARACTERS);
-    const owners = ownersOf(store, memoryNos);
-    const scopes = createScopes(store);
-    const provenance = readProvenance(store, memoryNos);
-    // The root memory of a document is made of its parts, which answer by themselves.
-    const own = [...texts].filter(([memoryNo]) => provenance.get(memoryNo)?.chunk !== null);
-    const strengthOf = createLeastStrength({ least, scopes, hasVectors: liveModels !== null });
-    const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
-    return own.flatMap(([memoryNo, text]) => {
-      const owner = owners.get(memoryNo) ?? '';
-      const byWords = index.candidatesFor(text, owner, strengthOf).filter((query) => {
-        const scope = scopes(query.userId);
-        return (
-          highestScore(store, query, { text, scope, hasVectors: liveModels !== null }) >= (query.minScore ?? least)
-        );
-      });
-      const found = new Set([...byWords, ...nearOf(memoryNo, owner)]);
-      return [...found].map((query) => ({ query, memoryNo, text, scope: scopes(query.userId) }));
-    });
+    const pairs: Pair[] = [];
+    let room = COMPARED_CHARACTERS;
+    const candidatesOf = createCandidates(store, index, { least, memoryNos, liveModels });
+    for (const [place, memoryNo] of memoryNos.entries()) {
+      if (room <= 0) return { pairs, rest: { memoryNos: memoryNos.slice(place), afterQuery: 0 } };
+      const { candidates, judge } = candidatesOf(memoryNo, place === 0 ? afterQuery : 0);
+      for (const [tried, query] of candidates.entries()) {
+        if (room <= 0)
+          return { pairs, rest: { memoryNos: memoryNos.slice(place), afterQuery: candidates[tried - 1]!.queryNo } };
+        const { pair, characters } = judge(query);
+        if (pair !== undefined) pairs.push(pair);
+        room -= LEAST_CHARACTERS + query.characters + characters;
+      }
+    }
+    return { pairs, rest: null };
   });
 }
 
-/** Whether vectors of a model find queries that words do not. Those of the offline embedder are made of the words. */
+/**
+ * Creates the function that finds the queries which a memory may answer, in the order of their numbers, with a function
+ * that judges each of them.
+ */
+function createCandidates(
+  store: Store,
+  index: StandingIndex,
+  {
+    least,
+    memoryNos,
+    liveModels,
+  }: {
+    readonly least: number;
+    readonly memoryNos: readonly number[];
+    readonly liveModels: SectorModels | null;
+  },
+) {
+  const textOf = createTextReader(store);
+  const owners = ownersOf(store, memoryNos);
+  const scopes = createScopes(store);
+  const provenance = readProvenance(store, memoryNos);
+  const superseded = Map.groupBy(findSupersededAnswers(store, memoryNos), ({ memoryNo }) => memoryNo);
+  const hasVectors = liveModels !== null;
+  const strengthOf = createLeastStrength({ least, scopes, hasVectors });
+  const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
+  return (memoryNo: number, afterQuery: number) => {
+    const text = index.queries.size === 0 ? undefined : textOf([memoryNo], MAX_CHARACTERS).get(memoryNo);
+    // The root memory of a document is made of its parts, which answer by themselves.
+    const isOwn = text !== undefined && provenance.get(memoryNo)?.chunk !== null;
+    const owner = owners.get(memoryNo) ?? '';
+    const near = new Set(isOwn ? nearOf(memoryNo, owner) : []);
+    const byWords = new Set(isOwn ? index.candidatesFor(text, owner, strengthOf) : []);
+    const answers = new Map((superseded.get(memoryNo) ?? []).map((found) => [found.queryNo, found.supersedes]));
+    const older = [...answers.keys()].flatMap((queryNo) => index.queries.get(queryNo) ?? []);
+    const candidates = [...new Set([...byWords, ...near, ...older])]
+      .filter(({ queryNo }) => queryNo > afterQuery)
+      .sort((a, b) => a.queryNo - b.queryNo);
+    const judge = (query: PreparedQuery): { readonly pair: Pair | undefined; readonly characters: number } => {
+      if (text === undefined) return { pair: undefined, characters: 0 };
+      const scope = scopes(query.userId);
+      const isScored =
+        near.has(query) ||
+        (byWords.has(query) && highestScore(store, query, { text, scope, hasVectors }) >= (query.minScore ?? least));
+      const supersedes = answers.get(query.queryNo) ?? null;
+      const pair = isScored || supersedes !== null ? { query, memoryNo, text, scope, isScored, supersedes } : undefined;
+      return { pair, characters: text.content.length };
+    };
+    return { candidates, judge };
+  };
+}
+
+/**
+ * Tells whether vectors of a model can find queries that words do not. Those of the offline embedder are computed from
+ * the words, so they cannot.
+ */
 export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): boolean {
   return encoding === 'float32';
 }
 
-/** Makes the function that finds the queries which a memory may answer for its vector alone. */
+/**
+ * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none
+ * without a live model of this kind (`hasNeighbours`).
+ */
 function createNearFinder(
   store: Store,
   { queries }: StandingIndex,
@@ -140,7 +207,10 @@ function createNearFinder(
   return (memoryNo, userId) => near(codes.get(memoryNo) ?? [], userId, reachOf);
 }
 
-/** The nearness with which a memory that shares no word with a query reaches a score; above 1 where none does. */
+/**
+ * Returns the least nearness (0..1) at which a memory without a word of the query reaches a score; Infinity if none
+ * suffices.
+ */
 function leastNearness(score: number, circumstances: Circumstances): number {
   for (let near = 0; near <= 1; near += STEP) {
     const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, voiced: 1, held: 0 }];
@@ -149,14 +219,14 @@ function leastNearness(score: number, circumstances: Circumstances): number {
   return Infinity;
 }
 
-/** Strength that is asked for where a part of the words is enough, whatever their strength. */
+/** Least strength of words of a candidate where a part of the words suffices, whatever their strength. */
 const SMALL_SCOPE_STRENGTH = 0.15;
-/** Step in which the least strength is looked for. */
+/** Step by which the least strength is approximated. */
 const STEP = 0.02;
 
 /**
- * Makes the function that says which strength of words an answer needs: the least with which it could reach the floor
- * in its scope, whatever its vector says.
+ * Creates the function that returns the least strength of words with which an answer could reach `min_score` in its
+ * scope, whatever its vector.
  */
 function createLeastStrength({
   least,
@@ -185,7 +255,7 @@ function createLeastStrength({
   };
 }
 
-/** Nearness that the vector of a memory may add where it is not known yet; few answers are nearer. */
+/** Nearness that is assumed for the vector of a memory that is not known yet; few answers are nearer. */
 const NEAR_MOST = 0.5;
 
 function highestScore(
@@ -196,17 +266,13 @@ function highestScore(
   return confidenceBy(store, query, { text, cosine: hasVectors ? NEAR_MOST : null, base: 0, scope });
 }
 
-function scoreOf(
-  store: Store,
-  query: PreparedQuery,
-  { memoryNo, text, vector, scope }: Omit<Pair, 'query'> & { readonly vector: QueryVector | null },
-): number {
+function scoreOf(store: Store, { query, memoryNo, text, scope }: Pair, vector: QueryVector | null): number {
   const cosine = vector === null ? null : (similaritiesOf(store, vector, [memoryNo])[0]?.similarity ?? null);
   const base = readCosineBase(store, vector?.modelNo ?? null);
   return confidenceBy(store, query, { text, cosine, base, scope });
 }
 
-/** The confidence of a query whose best hit is this text: what `calibrate` gives the best hit as its score. */
+/** Returns the confidence of a query whose best hit is this text. `calibrate` gives the best hit that score. */
 function confidenceBy(
   store: Store,
   { text: asked, forms }: PreparedQuery,
@@ -225,7 +291,9 @@ function confidenceBy(
   return confidenceOf({ evidence }, { scope, forms });
 }
 
-/** Meters by query and base: one takes 20 µs to make, and the same few queries are compared again and again. */
+/**
+ * Cache of meters by query, each for one base. Creating one takes 20 µs, and few queries are compared again and again.
+ */
 const meters = new WeakMap<PreparedQuery['text'], { readonly base: number; readonly meter: EvidenceMeter }>();
 
 function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {
@@ -237,17 +305,21 @@ function meterOf(store: Store, asked: PreparedQuery['text'], base: number): Evid
 }
 
 /**
- * Makes the function that tells whether one of these memories passes the filter of a query now. Queries of one filter
- * share one look into the file.
+ * Creates the function that tells whether the memory of one of these pairs passes the filter of its query now. Queries
+ * with equal filters share one statement, which checks only the memories of their pairs.
  */
-function createFilters(store: Store, memoryNos: readonly number[], now: number) {
+function createFilters(store: Store, pairs: readonly Pair[], now: number) {
+  const keyOf = ({ userId, filter }: PreparedQuery) => JSON.stringify([userId, filter]);
+  const asked = Map.groupBy(pairs, ({ query }) => keyOf(query));
   const passing = new Map<string, ReadonlySet<number>>();
-  return ({ userId, filter }: PreparedQuery, memoryNo: number): boolean => {
-    const key = JSON.stringify([userId, filter]);
+  return (query: PreparedQuery, memoryNo: number): boolean => {
+    const { userId, filter } = query;
+    const key = keyOf(query);
     let passed = passing.get(key);
     if (passed === undefined) {
       const whole = userId === null ? filter : { ...filter, userIds: [userId] };
       const compiled = compileFilter(whole, now, { orStillHolds: true });
+      const memoryNos = [...new Set(asked.get(key)!.map((pair) => pair.memoryNo))];
       passing.set(key, (passed = new Set(listPassingOf(store, compiled, memoryNos))));
     }
     return passed.has(memoryNo);
@@ -255,25 +327,27 @@ function createFilters(store: Store, memoryNos: readonly number[], now: number) 
 }
 
 /**
- * Returns the vector of a query by the live model, the stored one or a new one; null where there is no model, or where
- * it cannot be asked: then words decide.
+ * Returns the vector of a query by the live model: the stored one, else a new one. Returns null where there is no model
+ * or it cannot be reached, so that words decide.
  */
 async function vectorOf(
-  { open, questionerOf }: ReadContext,
+  { open, querySourceOf }: ReadContext,
   { query, queryNo }: PreparedQuery,
 ): Promise<QueryVector | null> {
   const { store, liveModels } = open();
   const live: StoredModel | undefined = liveModels === null ? undefined : distinctModels(liveModels)[0];
   if (live === undefined) return null;
   const stored = findStandingVector(store, live.modelNo, queryNo);
-  const embedding = stored ?? (await questionerOf(live)?.embedQuery(query, undefined));
+  const embedding = stored ?? (await querySourceOf(live)?.embedQuery(query, undefined));
   return embedding == null ? null : { ...spaceOf(live), embedding };
 }
 
-/** Indexes by the connection on which they were made, each for one set of queries. */
+/** Cache of indexes by the connection on which they were made, each for one set of queries. */
 const indexes = new WeakMap<Store, { readonly version: string; readonly index: StandingIndex }>();
 
-/** Returns the index of all queries, which is made anew when one came or went. Call inside a read. */
+/**
+ * Returns the index of all queries; it is made anew if a query was added or removed. It must be called inside a read.
+ */
 function indexOf(store: Store): StandingIndex {
   const version = standingVersion(store);
   const kept = indexes.get(store);
@@ -283,10 +357,12 @@ function indexOf(store: Store): StandingIndex {
   return index;
 }
 
-/** Vectors by the connection on which they were read, each for one set of queries and one model. */
+/**
+ * Cache of the vectors of queries by the connection on which they were read, each for one set of queries and one model.
+ */
 const neighbours = new WeakMap<Store, { readonly version: string; readonly neighbours: StandingNeighbours }>();
 
-/** Returns the index of all queries that have a vector of a model. Call inside a read. */
+/** Returns the index of all queries that have a vector of a model. It must be called inside a read. */
 function neighboursOf(
   store: Store,
   queries: StandingIndex['queries'],
@@ -309,7 +385,7 @@ function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<numbe
   return new Map(rows.map(({ memoryNo, userId }) => [memoryNo, userId]));
 }
 
-/** Makes a function that counts the memories of a user, or of all users for null, once each. */
+/** Creates a function that counts the memories of a user, or of all users for null. Each is counted once. */
 function createScopes(store: Store): (userId: string | null) => number {
   const counted = new Map<string | null, number>();
   return (userId) => {

@@ -6,15 +6,15 @@ import { createProviderCalls } from './provider-calls.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { replaySpans } from './span-recorder.ts';
 
-/** What the owner of a thread is told. */
+/** Callbacks that report to the owner of a reader thread. */
 interface ThreadEvents {
-  /** A read waits for a provider, so the thread can do something else. */
+  /** A read waits for a provider, so the thread can run another one. */
   onFree(): void;
-  /** The thread has done with a read, cancelled ones included, for which it worked `ms`. */
+  /** The thread has finished a read, cancelled ones included, on which it worked for `ms` milliseconds. */
   onDone(read: Read, ms: number): void;
   /**
-   * The thread has ended without being told to. `lost` are its reads, `cancelled` those that nobody waited for any
-   * more; `answered` is the number of reads before.
+   * The thread has ended. `lost` are its reads, `cancelled` those whose results were no longer wanted, and `answered`
+   * is the number of reads that it had answered.
    */
   onEnd(ended: {
     readonly lost: readonly Read[];
@@ -24,25 +24,25 @@ interface ThreadEvents {
   }): void;
 }
 
-/** A reader thread, as its process sees it. */
+/** A reader thread, as its process controls it. */
 export interface ThreadLink {
-  /** The reads that the thread has, cancelled ones included, without those that wait for a provider. */
+  /** The reads that the thread has, cancelled ones included, but without those that wait for a provider. */
   readonly working: readonly Read[];
-  /** Time for which the thread has had something to do and sent nothing (ms); 0 while it is idle. */
+  /** Time for which the thread has had reads and sent nothing (ms); 0 while it is idle. */
   readonly silentMs: number;
-  /** Hands a read over. Its promise is settled by the answer, unless the thread ends first. */
+  /** Sends a read to the thread. Its promise is settled by the answer, unless the thread ends first. */
   send(read: Read): void;
-  /** Tells the thread that nobody waits for the read any more; returns whether it had the read. */
+  /** Tells the thread that the result of the read is no longer wanted. Returns whether the thread had the read. */
   cancel(read: Read): boolean;
-  /** Has the thread give back the memory of files that were not used for long. */
+  /** Asks the thread to release the memory of files that were not used for long. */
   forget(paths: readonly string[]): void;
   /** Ends a thread that hangs. */
   end(): void;
-  /** Closes the thread's files and ends it; its reads are left to the caller. */
+  /** Closes the thread's files and ends it. Its reads are passed to `onEnd`. */
   close(): Promise<void>;
 }
 
-/** Longest time that a thread is given to close its files (ms). */
+/** Greatest time that a thread is given to close its files (ms). */
 const CLOSE_MS = 5_000;
 
 /** Starts a reader thread. */
@@ -109,7 +109,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   };
 }
 
-/** Does what a thread asks for besides provider calls. */
+/** Does what a thread asks for, except provider calls. */
 function serve(
   { logger, sharedFiles, onUnknownWordFormat }: ThreadServices,
   message: Extract<FromThread, { kind: 'log' | 'share' | 'lost' | 'unknownWordFormat' }>,
@@ -140,9 +140,11 @@ function settle(
   else read.reject(reviveError(outcome.error));
 }
 
-/** The reads that a thread has. A cancelled one counts until the thread has left it, as the thread is busy with it. */
+/**
+ * The reads that a thread has. A cancelled read counts until the thread has finished it, as the thread is busy with it.
+ */
 class HeldReads {
-  /** The reads that somebody waits for, by their ids. */
+  /** The reads whose results are wanted, by id. */
   readonly awaited = new Map<number, Read>();
   readonly #cancelled = new Map<number, Read>();
 
@@ -150,14 +152,17 @@ class HeldReads {
     return [...this.awaited.values(), ...this.#cancelled.values()];
   }
 
-  /** Notes that nobody waits for a read any more; returns whether the thread has it and somebody waited. */
+  /**
+   * Records that the result of a read is no longer wanted. Returns whether the thread had the read and its result was
+   * wanted.
+   */
   cancel(read: Read): boolean {
     const had = this.awaited.delete(read.id);
     if (had) this.#cancelled.set(read.id, read);
     return had;
   }
 
-  /** Takes a read out that the thread has done with. */
+  /** Removes a read that the thread has finished. */
   end(id: number): { readonly read: Read; readonly isAwaited: boolean } {
     const read = this.awaited.get(id) ?? this.#cancelled.get(id);
     assert(read !== undefined, 'a thread answers reads that it has');
@@ -165,7 +170,7 @@ class HeldReads {
     return { read, isAwaited: this.awaited.delete(id) };
   }
 
-  /** Takes all reads out. */
+  /** Removes and returns all reads. */
   clear(): { readonly lost: readonly Read[]; readonly cancelled: readonly Read[] } {
     const reads = { lost: [...this.awaited.values()], cancelled: [...this.#cancelled.values()] };
     this.awaited.clear();
@@ -176,11 +181,11 @@ class HeldReads {
 
 type LaterParts = ReturnType<typeof createLaterParts>;
 
-/** Keeps the promises of parts of answers that are still to come. */
+/** Creates the record of promises for parts of answers that are still being computed. */
 function createLaterParts() {
   const parts = new Map<number, PromiseWithResolvers<unknown>>();
   return {
-    /** Returns the promise of the part of the read `id`. */
+    /** Returns the promise of the missing part of the read `id`. */
     expect(id: number): Promise<unknown> {
       const part = Promise.withResolvers<unknown>();
       // Nobody has to wait for it.
@@ -194,7 +199,7 @@ function createLaterParts() {
       if (outcome.ok) part?.resolve(outcome.value);
       else part?.reject(reviveError(outcome.error));
     },
-    /** Rejects all, because the thread has ended. */
+    /** Rejects all promises, because the thread has ended. */
     lose(): void {
       for (const { reject } of parts.values()) reject(new EngineError('unavailable', 'the reader thread ended'));
       parts.clear();

@@ -1,28 +1,29 @@
 import type { ReadCommandName } from './commands.ts';
 import type { QueuedRead } from './fair-queue.ts';
 
-/** A read that may get a place on a thread. */
+/** A read that may be given to a thread. */
 interface PlacedRead extends QueuedRead {
   readonly name: ReadCommandName;
-  /** Time at which a thread was given the read, as `performance.now()`. */
+  /** Time at which a thread was given the read, by `performance.now()`. */
   readonly sentAt: number;
 }
 
-/** Which reads the threads of a process may work on together. */
+/** Decides which reads the threads of a process may work on at the same time. */
 export interface ThreadPlaces {
-  /** Notes that a read was asked for. */
+  /** Records that a read was requested. */
   note(read: PlacedRead): void;
-  /** Whether an idle thread may run the read while others work on the reads `working`. */
+  /** Tells whether an idle thread may run the read while others work on the reads `working`. */
   hasRoom(read: PlacedRead, working: readonly PlacedRead[]): boolean;
-  /** Whether the read may be handed to a thread that has another one to end first. */
+  /** Tells whether the read may be given to a thread that still has another one. */
   isQuick(read: PlacedRead): boolean;
-  /** Whether a thread that has this read is likely to end it at once. */
+  /** Tells whether a thread that has this read is likely to finish it soon. */
   endsSoon(read: PlacedRead): boolean;
 }
 
 /** Reads that may take a hundred times as long as a query, whoever asks. */
 const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'explain',
+  'askEval',
   'learnWeights',
   'compareStanding',
   'replayKept',
@@ -36,24 +37,24 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'readProposals',
 ]);
 /**
- * Longest time that a read may be expected to take which is handed to a thread that still has another (ms). This saves
- * the way to the thread and back, which is long while this thread works.
+ * Greatest expected time of a read that is given to a thread which still has another one (ms). This saves the round
+ * trip to the thread, which is long while this thread is busy.
  */
 const QUICK_MS = 25;
-/** Time from which on a read is long by what its key's reads took (ms). */
+/** Expected time above which a read counts as long (ms), by the earlier reads of its key. */
 const LONG_MS = 100;
-/** Time for which a thread is kept free for a key that asked something short (ms). */
+/** Time for which a thread is kept free for a key that asked for something short (ms). */
 const KEPT_FREE_MS = 10_000;
 
 /**
- * Creates the places of `threads` threads. Long reads leave one thread free: those of `LONG_READS` always, others as
- * long as another key has something short to ask now and then. So nobody waits behind them, and a key that is alone has
- * all threads for its queries.
- * @param clock a time in ms that never goes back, that of `sentAt`
+ * Creates the rules for `threads` threads. Long reads leave one thread free: those of `LONG_READS` always, others while
+ * another key has asked for something short within the last 10 s. So short reads do not wait for long ones, and a key
+ * that is alone has all threads for its queries.
+ * @param clock returns a time in ms that never goes back, comparable with `sentAt`
  */
 export function createThreadPlaces(threads: number, clock: () => number = () => performance.now()): ThreadPlaces {
   const mostLong = Math.max(1, threads - 1);
-  /** The two keys that asked something short last, and when; the latest comes first. */
+  /** The last two keys that asked for something short, with the time; the latest comes first. */
   let short: readonly { readonly path: string; readonly key: string; readonly at: number }[] = [];
 
   const isLong = ({ name, cost }: PlacedRead) => LONG_READS.has(name) || cost.expectedMs > LONG_MS;

@@ -7,27 +7,33 @@ import { ReadCosts } from './read-costs.ts';
 import type { Readers } from './readers.ts';
 import { createThreadPlaces } from './thread-places.ts';
 
-/** Most reads that wait for a thread; beyond it, whoever has most waiting is refused. */
+/**
+ * Greatest number of reads that wait for a thread. Beyond it, a read of the key with the greatest number of waiting
+ * reads is refused.
+ */
 const MAX_WAITING = 4_096;
-/** A query takes milliseconds, and explaining a miss takes some hundred queries. */
+/**
+ * Time after which a thread that has reads and sends nothing counts as hanging (ms). A query takes milliseconds, and
+ * explaining a miss takes up to some hundred queries.
+ */
 const HUNG_AFTER_MS = 60_000;
-/** Most threads that may end while they have a read. The read is then given up, as it may be what ends them. */
+/** Number of threads that may end while they have a certain read; then the read is given up, as it may be the cause. */
 const MAX_LOST = 2;
 
 export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
-  /** Most threads, from 1. Each is started once there is something for it to do. */
+  /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;
-  /** Time after which a thread is ended that has something to do and says nothing (ms). */
+  /** Time after which a thread that has reads and sends nothing is ended (ms); a minute by default. */
   readonly hungAfterMs?: number;
-  /** Called once, with a function that counts the reads that wait for a thread. */
+  /** Callback, called once, with a function that counts the reads that wait for a thread. */
   readonly watchWaiting: (count: () => number) => void;
 }
 
 /**
- * Creates readers that run commands on threads, so that a long question holds up neither the event loop that serves
- * requests nor the next question. Tenants and their keys have equal shares of the threads' time (`FairQueue`),
- * and long reads leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are
- * run once more.
+ * Creates readers that run commands on threads, so that a long question blocks neither the event loop that serves
+ * requests nor the next question. Tenants and their API keys have equal shares of the threads' time (`FairQueue`), and
+ * long reads leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are run
+ * once more.
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
@@ -57,7 +63,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     }
   }
 
-  /** Puts a read whose thread has ended in front of those that wait, or gives it up. */
+  /** Puts a read whose thread has ended in front of the waiting ones, or gives it up the second time. */
   function again(read: Read): void {
     read.lost += 1;
     if (isClosed) read.reject(closed());
@@ -88,15 +94,15 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
 
 interface AskingOptions {
   readonly isClosed: () => boolean;
-  /** Has a read wait for a thread. */
+  /** Makes a read wait for a thread. */
   readonly put: (read: Read) => void;
-  /** Called when nobody waits for a read any more that has not ended. */
+  /** Called when the result of a read that has not ended is no longer wanted. */
   readonly leave: (read: Read) => void;
   readonly activeSpan: () => Read['span'];
   readonly close: () => Promise<void>;
 }
 
-/** Makes the readers that callers ask, which turn each question into a read and its promise. */
+/** Creates the readers for callers, which turn each call into a read and its promise. */
 function createAsking({ isClosed, put, leave, activeSpan, close }: AskingOptions): Readers {
   const costs = new ReadCosts();
   let asked = 0;

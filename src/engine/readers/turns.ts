@@ -1,36 +1,39 @@
-/** One that takes turns with others: a tenant, or a key of a tenant. */
+/** A member of a group that takes turns: a tenant, or an API key of a tenant. */
 export interface Member {
   readonly name: string;
-  /** Time of threads at which its next turn begins (ms), on a clock that its group shares. */
+  /** Thread time at which its next turn begins (ms), on a clock that its group shares. */
   startsAt: number;
   waiting: number;
   /** Number of its reads that threads have. */
   taken: number;
-  /** The part of `startsAt` that is only expected (ms): that of the reads that threads have. */
+  /** The part of `startsAt` that is only expected (ms), for the reads that threads have. */
   takenMs: number;
 }
 
-/** Least time that a read counts for (ms), so that reads of unknown cost take turns. */
+/** Least time that a read counts (ms), so that reads of unknown cost take turns. */
 const LEAST_MS = 0.1;
-/** Most members without reads whose time is remembered. One that is forgotten counts as new. */
+/** Greatest number of members without reads whose time is remembered; one that is forgotten counts as new. */
 const MAX_REMEMBERED = 1_000;
 
 /**
- * Members that take turns by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each turn begins where the
- * member's last one ended, in time that it had, and the turn that begins first is next.
+ * Members that take turns by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each turn of a member
+ * begins where its last one ended, in the thread time that it used, and the turn that begins first is next.
  */
 export class Turns<M extends Member> {
-  /** The members that have reads, which wait or are taken. */
+  /** The members that have reads, waiting or taken, by name. */
   readonly members = new Map<string, M>();
-  /** Where the next turns begin of members that have no reads; who left last comes last. */
+  /** For members without reads, the time at which their next turns begin (ms); the one that left last comes last. */
   readonly #remembered = new Map<string, number>();
   /**
-   * Start of the latest turn (ms), without the time that its member's other reads were only expected to take: with it,
-   * a newcomer would wait for time that nobody has had.
+   * Start of the latest turn (ms), without the time that the other reads of its member are only expected to take: with
+   * it, a newcomer would wait for time that nobody has used.
    */
   #now = 0;
 
-  /** Adds a read that waits to a member. Time that a member did not ask for is not saved up for it. */
+  /**
+   * Adds a waiting read to a member, which is created if needed. A member does not save up time in which it had no
+   * reads.
+   */
   enter(name: string, create: (member: Member) => M): M {
     let member = this.members.get(name);
     if (member === undefined) {
@@ -43,13 +46,16 @@ export class Turns<M extends Member> {
     return member;
   }
 
-  /** Takes a read out of a member that waited and gets no turn. */
+  /** Removes a waiting read of a member without giving it a turn. */
   leave(member: M): void {
     member.waiting -= 1;
     this.#release(member);
   }
 
-  /** Returns the member whose turn is next, of those that wait and for which `find` finds something. */
+  /**
+   * Returns the waiting member whose turn is next among those for which `find` returns something, with that result;
+   * undefined if there is none.
+   */
   next<Found>(find: (member: M) => Found | undefined): { readonly member: M; readonly found: Found } | undefined {
     let next: { readonly member: M; readonly found: Found } | undefined;
     for (const member of this.members.values()) {
@@ -60,7 +66,7 @@ export class Turns<M extends Member> {
     return next;
   }
 
-  /** Gives a member its turn, which is expected to take `ms`. */
+  /** Gives a member its turn, which is expected to take `ms` milliseconds. */
   begin(member: M, ms: number): void {
     this.#now = Math.max(this.#now, member.startsAt - member.takenMs);
     const counted = Math.max(LEAST_MS, ms);
@@ -70,7 +76,7 @@ export class Turns<M extends Member> {
     member.taken += 1;
   }
 
-  /** Corrects the time of a turn that has ended. */
+  /** Corrects a member's time by that of a turn which has ended. */
   end(member: M, { expectedMs, ms }: { readonly expectedMs: number; readonly ms: number }): void {
     const counted = Math.max(LEAST_MS, expectedMs);
     member.startsAt += Math.max(LEAST_MS, ms) - counted;
@@ -79,7 +85,7 @@ export class Turns<M extends Member> {
     this.#release(member);
   }
 
-  /** Returns the member with most reads waiting; undefined if there are no members. */
+  /** Returns the member with the greatest number of waiting reads; undefined if there are no members. */
   longest(): M | undefined {
     let longest: M | undefined;
     for (const member of this.members.values()) {
@@ -88,7 +94,9 @@ export class Turns<M extends Member> {
     return longest;
   }
 
-  /** Keeps no more than the time of a member without reads, and nothing once no member has any. */
+  /**
+   * Removes a member that has no reads any more. Only its time is remembered, and nothing once no member has any reads.
+   */
   #release({ name, startsAt, waiting, taken }: M): void {
     if (waiting > 0 || taken > 0) return;
     this.members.delete(name);

@@ -8,7 +8,9 @@ import { type Backups, type DecayAssumptions, type DecayPreview, type Page, SECT
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** Computes how memories will have decayed at a later date; what is not assumed is as the settings say. */
+/**
+ * Computes how memories will have decayed at a later date. An assumption that is left out is taken from the settings.
+ */
 export function previewDecayAt({ open, clock, config }: ReadContext, assumed: DecayAssumptions): DecayPreview {
   const { OM_DECAY_LAMBDA: set, OM_ARCHIVE_BELOW } = config;
   const { at, lambda = set, archiveBelow = OM_ARCHIVE_BELOW } = assumed;
@@ -20,7 +22,7 @@ export function previewDecayAt({ open, clock, config }: ReadContext, assumed: De
   );
 }
 
-/** Lists a tenant's scheduled backups, and tells the state of their schedule; null if the settings ask for none. */
+/** Lists a tenant's scheduled backups, with the state of their schedule; null if `OM_BACKUP_EVERY` is not set. */
 export function readBackups({ open, clock, config }: ReadContext, page: Page): Backups | null {
   const { OM_BACKUP_EVERY: everyMs, OM_LEASE_MS: leaseMs, paths } = config;
   if (everyMs === undefined) return null;

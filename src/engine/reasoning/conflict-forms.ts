@@ -1,17 +1,24 @@
 /**
- * Finds, without a model, two statements that cannot both hold, where their form says so: one denies what the other
- * says, or both give one thing a value of which it has only one. Everything that is not plainly so is passed over.
+ * Finds, without a model, two statements that cannot both hold, where their form shows it: one denies what the other
+ * says, or both give one thing different values of something that has only one. Everything that is not plainly so is
+ * ignored.
  */
 import { stem } from '../text/english-words.ts';
 import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
 import { typedValues, type TypedValue } from './typed-values.ts';
 
-/** Tells whether a text has a form that a conflict can be found by, so that others need not be read for it. */
+/**
+ * Tells whether a text has a form in which a conflict can be found. If not, no other text needs to be read for
+ * comparison.
+ */
 export function hasPlainForm(text: string): boolean {
   return plainStatements(text).length > 0;
 }
 
-/** Tells whether two texts of one user, neither about the past, state something that cannot both hold. */
+/**
+ * Tells whether two texts of one user state something that cannot both hold now. The order of the texts does not
+ * matter.
+ */
 export function conflict(one: string, other: string): boolean {
   const others = plainStatements(other);
   return plainStatements(one).some((a) => others.some((b) => areExclusive(a, b)));
@@ -23,7 +30,7 @@ function areExclusive(a: PlainStatement, b: PlainStatement): boolean {
   return differInValue(a.words, b.words) || differInState(a.words, b.words) || differInTyped(a.words, b.words);
 }
 
-/** Whether two statements say the same but for the endings of their words. */
+/** Tells whether two statements are equal except for the endings of their words. */
 function saySame(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
   const [one, other] = [a, b].map((words) => words.map(({ text }) => stem(text)).join(' '));
   return one === other;
@@ -31,21 +38,21 @@ function saySame(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
 
 // ── One thing, one value ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Attributes of which a thing has one. The last of the words before "is" names the attribute. */
+/** Attributes with a single value for each thing. The last word before "is" names the attribute. */
 const SINGLE = new Set(
   `birthday name surname nickname number email e-mail mail address password passphrase boss manager owner capital
    husband wife spouse fiancé mother father landlord type size height weight age deadline branch port host version
    budget salary timezone nationality`.split(/\s+/),
 );
-/** Attributes whose value is a name, so that "My boss is nice" gives none. */
+/** Attributes whose value is a name, so that "My boss is nice" states no value. */
 const NAMED = new Set(
   'name surname nickname boss manager owner capital husband wife spouse fiancé mother father landlord'.split(' '),
 );
 const PLACES = new Set(['office', 'headquarters', 'hq', 'home', 'house', 'flat', 'apartment', 'company', 'firm']);
 
-/** What a statement says of the one value of something. */
+/** The statement of an attribute that has one value at a time, such as an owner or an office. */
 interface SingleValue {
-  /** The thing and its attribute. */
+  /** The thing and its attribute, as text. */
   readonly of: string;
   readonly value: readonly PlainWord[];
   readonly isPlace: boolean;
@@ -95,7 +102,7 @@ function isPart(part: readonly PlainWord[], whole: readonly PlainWord[]): boolea
 
 let countries: ReadonlySet<string> | undefined;
 
-/** Whether a name is that of a country, which holds places: who lives in Berlin lives in Germany. */
+/** Tells whether a name is that of a country. Countries contain places: who lives in Berlin also lives in Germany. */
 function isCountry(value: readonly PlainWord[]): boolean {
   countries ??= listCountries();
   return countries.has(value.map(({ text }) => text).join(' '));
@@ -110,7 +117,7 @@ function listCountries(): Set<string> {
 
 // ── One thing, one state ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** States of which a thing has one at a time. */
+/** Groups of states; a thing is in one state of a group at a time. */
 const STATES: readonly ReadonlySet<string>[] = [
   'enabled disabled',
   'open closed',
@@ -137,12 +144,12 @@ function differInState(a: readonly PlainWord[], b: readonly PlainWord[]): boolea
 
 // ── One thing, one number or time ────────────────────────────────────────────────────────────────────────────────────
 
-/** Verbs that say how a thing is, and not what somebody does from time to time. */
+/** Verbs that describe a state of a thing, and not what somebody does from time to time. */
 const STATIVE = new Set(
   `is are am has have costs cost starts start ends end begins begin opens open closes close weighs weigh expires listens
    lasts allows requires needs holds`.split(/\s+/),
 );
-/** Verbs that say how a thing is only with a value of this type. */
+/** Verbs that describe a state of a thing only with a value of the given type. */
 const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
   takes: /^duration$/u,
   take: /^duration$/u,
@@ -151,7 +158,7 @@ const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
   use: /^version$/u,
 };
 
-/** Whether two statements differ in one number, time or code alone, of the same kind. */
+/** Tells whether two statements differ only in one number, time or code of the same type. */
 function differInTyped(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
   const [one, other] = [onlyValue(a), onlyValue(b)];
   if (one === null || other === null) return false;

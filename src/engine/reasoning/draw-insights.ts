@@ -9,29 +9,29 @@ import { quoteStatement, type Statement } from './statement.ts';
 export interface Insight {
   readonly text: string;
   /**
-   * Indexes, in the list of memories that the model was shown, of the memories that the insight rests on, from 0: two
-   * at least, each once, ascending.
+   * Indexes, from 0, of the memories on which the insight rests, in the list that the model got: at least two, each
+   * once, ascending.
    */
   readonly sources: readonly number[];
 }
 
-/** Most insights of one answer that are kept. */
+/** Greatest number of insights that are kept of one answer. */
 const MAX_INSIGHTS = 5;
-/** Longest insight, in characters. */
+/** Greatest length of an insight, in UTF-16 code units. */
 const MAX_INSIGHT = 500;
-/** The part of each memory that the model reads, in characters. */
+/** Number of characters, the first ones, that the model gets of each memory. */
 const MAX_TEXT = 600;
-/** Longest answer, in tokens. */
+/** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 1_024;
 
 /**
- * Asks a language model what follows from several memories together.
+ * Asks a language model for conclusions that follow from several memories together.
  * @param memories in order of time; at most some dozens, since each is quoted
  * @param known earlier insights, which the model is told not to repeat
- * @returns the first 5 insights of the model; the list may be empty
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` where the answer is not a list of insights that
- *   each name two or more of these memories, since a second call at temperature 0 would bring an equal answer; whatever
- *   `signal` was aborted with
+ * @returns the first 5 insights of the model; may be empty
+ * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not a list of insights that
+ *    each name two or more of these memories, since a second call at temperature 0 would give an equal answer; whatever
+ *    `signal` was aborted with
  */
 export async function drawInsights(
   model: LanguageModel,
@@ -65,7 +65,7 @@ that it rests on.
 Example: [{"insight": "Ana plans her trips by train whenever she can.", "memories": [2, 5]}]
 If there are none, reply with []`;
 
-/** Makes the prompt. Fences keep a text from ending its own quotation. */
+/** Makes the prompt. Each text is enclosed in fences, so that it cannot end its own quotation. */
 function promptOf(memories: readonly Statement[], known: readonly string[]): { instructions: string; input: string } {
   const fence = fenceOf([...memories.map(({ text }) => text), ...known]);
   const quoted = memories.map((memory, place) => quoteStatement(fence, `memory ${place + 1}`, memory, MAX_TEXT));
@@ -74,7 +74,8 @@ function promptOf(memories: readonly Statement[], known: readonly string[]): { i
 }
 
 /**
- * @returns null unless the reply is a list of insights that each name two or more of the memories shown to the model
+ * Reads the insights of a reply.
+ * @returns null unless the reply is a list of insights that each name two or more of the memories that the model got
  */
 function readInsights(reply: string, count: number): readonly Insight[] | null {
   const schema = z

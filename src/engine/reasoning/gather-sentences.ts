@@ -2,38 +2,39 @@ import { sentences } from '../text/sentences.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { words } from '../text/words.ts';
 
-/** Longest gathered text, in UTF-16 code units. */
+/** Greatest length of a gathered text, in UTF-16 code units. */
 export const MAX_GATHERED = 2_000;
-/** Least share of what a source says, rare words counting more, that the gathered text repeats. */
+/** Least share of what a source says, weighted by the rarity of its words, that the gathered text must repeat. */
 const LEAST_SAID = 0.8;
 
-/** A text to be gathered, and when it was said. */
+/** A text that is to be gathered, with the time when it was said. */
 export interface GatheredText {
   readonly text: string;
-  /** Unix ms. */
+  /** Time when it was said, Unix ms. */
   readonly saidAt: number;
 }
 
-/** A text made of sentences of others. */
+/** A text that consists of sentences of other texts. */
 export interface GatheredSentences {
   readonly content: string;
-  /** Indexes of the texts, ascending, of which it says enough: two at least. */
+  /** Indexes, ascending, of the texts of which `content` repeats enough: at least two. */
   readonly sources: readonly number[];
 }
 
-/** A sentence of one of the texts, on one line. */
+/** A sentence of one of the texts, on one line, with its words. */
 interface Said {
   readonly text: string;
   readonly words: ReadonlySet<string>;
 }
 
 /**
- * Gathers texts: of all their sentences it takes those that say most beside what is there already, by the rarity of
- * their words, and puts them in the order of the texts, a line for each text. A sentence without a word that one taken
- * sentence lacks is left out; negations and numbers are such words. Texts of several days get their dates.
- * @param texts in the order of time, a dozen at most
- * @param rarityOf weight of a word, above 0
- * @returns null where two texts together do not fit
+ * Gathers texts into one: of all their sentences it takes those that add most to what is already there, by the rarity
+ * of their words, and puts them in the order of the texts, one line for each text. A sentence all of whose words are in
+ * one taken sentence is left out; negations and numbers count as words. If the texts are of several days, each line
+ * begins with its date. A text of which too little would be repeated is left out whole.
+ * @param texts in order of time, at most a dozen
+ * @param rarityOf returns the weight of a word, above 0
+ * @returns null if no two texts fit together into 2,000 code units
  */
 export function gatherSentences(
   texts: readonly GatheredText[],
@@ -83,7 +84,7 @@ function contentOf(
   return lines.join('\n');
 }
 
-/** Length of a date before a line, with what separates it and the end of the line. */
+/** Length of a date before a line, with its separator and the end of the line. */
 const DATE_LENGTH = '2026-01-31: \n'.length;
 
 function dayOf(time: number): string {
@@ -98,7 +99,7 @@ function sentencesOf(text: string): Said[] {
   });
 }
 
-/** Takes sentences, that which adds most first, until none is left that fits and is not repeated by a taken one. */
+/** Takes sentences, always the one that adds most, until none is left that fits and is not repeated by a taken one. */
 function takeSentences(all: readonly Said[], weightOf: WeightOf, room: number): Said[] {
   const taken: Said[] = [];
   const covered = new Set<string>();

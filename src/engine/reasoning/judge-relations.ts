@@ -5,20 +5,20 @@ import { fenceOf } from '../text/fence.ts';
 import { parseReply } from '../text/parse-reply.ts';
 import { quoteStatement, type Statement } from './statement.ts';
 
-/** The relations of one text to another that was said before it. */
+/** The relations that a text may have to an earlier one. */
 const RELATIONS = ['contradicts', 'updates', 'supports', 'unrelated'] as const;
 /**
- * How a statement relates to an earlier text: it `contradicts` the text if both cannot be true at one time, `updates`
- * it if the text was true and the statement says what is true since, `supports` it if it gives evidence for it or says
- * the same, and is `unrelated` in any other case and in doubt.
+ * How a statement relates to an earlier text. `contradicts`: both cannot be true at one time. `updates`: the text was
+ * true, and the statement says what has been true since. `supports`: it gives evidence for the text or says the same.
+ * `unrelated`: any other case, and any doubt.
  */
 export type Relation = (typeof RELATIONS)[number];
 
-/** The part of each text that the model reads, in characters. */
+/** Number of characters, the first ones, that the model gets of each text. */
 const MAX_TEXT = 2_000;
 /**
- * Longest answer, in tokens. The JSON for one text takes 20 tokens, and there are a handful of texts; the rest is for a
- * model that puts a sentence around its answer.
+ * Greatest length of the model's answer, in tokens. The JSON for one text takes 20 tokens, and there are a handful of
+ * texts; the rest is for a model that puts a sentence around its answer.
  */
 const ANSWER_TOKENS = 512;
 
@@ -26,9 +26,9 @@ const ANSWER_TOKENS = 512;
  * Asks a language model how a statement relates to each of several earlier ones.
  * @param others the earlier statements; at most a handful, since each is quoted
  * @returns a relation for each of `others`, in their order
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` where the answer does not give one relation for
- *   each of these texts, since a second call at temperature 0 would bring an equal answer; whatever `signal` was
- *   aborted with
+ * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer does not give one relation for
+ *    each of these texts, since a second call at temperature 0 would give an equal answer; whatever `signal` was
+ *    aborted with
  */
 export async function judgeRelations(
   model: LanguageModel,
@@ -56,7 +56,7 @@ unrelated: anything else, and whenever you are not sure
 Two texts about different people, things, places or times do not contradict each other.
 Reply with nothing but a JSON array that holds each number once. Example: [{"text": 1, "relation": "unrelated"}]`;
 
-/** Makes the prompt. Fences keep a text from ending its own quotation. */
+/** Makes the prompt. Each text is enclosed in fences, so that it cannot end its own quotation. */
 function promptOf(statement: Statement, others: readonly Statement[]): { instructions: string; input: string } {
   const fence = fenceOf([statement, ...others].map(({ text }) => text));
   const numbered = others.map((other, place) => quoteStatement(fence, `text ${place + 1}`, other, MAX_TEXT));
@@ -64,7 +64,10 @@ function promptOf(statement: Statement, others: readonly Statement[]): { instruc
   return { instructions: INSTRUCTIONS, input };
 }
 
-/** @returns null unless the reply names each of the texts once, and nothing else */
+/**
+ * Reads the relations of a reply.
+ * @returns null unless the reply names each of the texts once, and nothing else
+ */
 function readRelations(reply: string, count: number): readonly Relation[] | null {
   const schema = z
     .array(z.strictObject({ text: z.int().min(1).max(count), relation: z.enum(RELATIONS) }))

@@ -1,28 +1,33 @@
-/** Short English statements brought to a plain form, in which two that say the same thing of one matter look alike. */
+/** Brings short English statements into a plain form, in which two statements of one fact become equal. */
 import { sentences } from '../text/sentences.ts';
 
 /** A word of a statement. */
 export interface PlainWord {
   /** The word in lower case. */
   readonly text: string;
-  /** Whether it is written with a capital letter, as names are. */
+  /** Whether the word is written with a capital letter, as names are. */
   readonly isName: boolean;
 }
 
-/** What a sentence states to hold now. */
+/** A statement that a sentence makes about the present. */
 export interface PlainStatement {
-  /** The words without the negation and without words of time such as "now". */
+  /** The words of the sentence, without the negation, "the", and words of time such as "now". */
   readonly words: readonly PlainWord[];
   /** Whether the sentence denies what its words say: "does not", "no longer", "stopped". */
   readonly isDenied: boolean;
 }
 
-/** Longest text that is read, in characters: longer ones tell more than one fact, and hold it in other words. */
+/**
+ * Greatest length of a text that is read, in characters. A longer one tells more than one fact, and not in plain words.
+ */
 const MAX_CHARACTERS = 300;
-/** Most sentences of a text that is read. */
+/** Greatest number of sentences of a text that is read. */
 const MAX_SENTENCES = 3;
 
-/** Words by which a sentence is no statement about now, is only one of several, or depends on something else. */
+/**
+ * Words with which a sentence is not a plain statement about the present: it is unsure, one of several, or depends on
+ * something else.
+ */
 const UNSURE = new Set(
   `if unless when while until before after during because maybe perhaps might could would should will shall can
     wants want wanted plans hopes wishes thinks think thought says say said believes believe feels heard
@@ -34,7 +39,10 @@ const UNSURE = new Set(
 );
 const INDEFINITE = new Set(['a', 'an', 'one', 'no', 'someone', 'somebody', 'people', 'everyone', 'nobody']);
 
-/** Rewrites, in order, that bring different forms to one. The words they put in take part in the rules as verbs. */
+/**
+ * Rewrites, in order, that turn different forms into one. Verbs that they insert, such as `lives-in`, are known to the
+ * rules of conflicts.
+ */
 const REWRITES: readonly (readonly [RegExp, string])[] = [
   [/\b(do|does|is|are|has|have)n't\b/giu, '$1 not'],
   [/\bI'm\b/giu, 'I am'],
@@ -56,10 +64,13 @@ const REWRITES: readonly (readonly [RegExp, string])[] = [
 ];
 
 const SPEAKER = /^(\p{Lu}\p{L}+(?: \p{Lu}\p{L}+)?): (?=\S)/u;
-/** Marks by which a sentence is more than one plain statement. */
+/** Marks with which a sentence is more than one plain statement. */
 const COMPOUND = /[,;()"“”«»?]|: | [-–—] /u;
 
-/** Reads the plain statements of a text; none where it is long, or says what is not plainly so now. */
+/**
+ * Reads the plain statements of a text. There are none in a text of more than 300 characters or 3 sentences; a sentence
+ * that is not plainly about the present is left out.
+ */
 export function plainStatements(text: string): PlainStatement[] {
   if (text.length > MAX_CHARACTERS) return [];
   const list = sentences(text);
@@ -86,7 +97,7 @@ function plainStatement(sentence: string): PlainStatement | null {
   };
 }
 
-/** Puts the name of the speaker, where the text says who speaks, for the words that mean him. */
+/** Replaces the words that mean the speaker with the speaker's name, if the text names the speaker. */
 function withSpeaker(words: readonly PlainWord[], speaker: string | undefined): readonly PlainWord[] {
   if (speaker === undefined) return words;
   const name = speaker.toLowerCase();

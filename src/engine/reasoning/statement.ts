@@ -1,6 +1,6 @@
 import { quote } from '../text/fence.ts';
 
-/** A text that is shown to a language model, with its time. */
+/** A text that is quoted to a language model, with its time. */
 export interface Statement {
   readonly text: string;
   /** Time at which the text was said or its event happened, Unix ms. */
@@ -10,8 +10,8 @@ export interface Statement {
 /**
  * Quotes a statement with its date (UTC), for a prompt.
  * @param fence result of `fenceOf` for all texts of the prompt
- * @param name says in the marker what the text is; not escaped
- * @param maxCharacters length at which the text is cut
+ * @param name name of the text in its markers; it is not escaped
+ * @param maxCharacters length to which the text is cut, in UTF-16 code units
  */
 export function quoteStatement(
   fence: string,

@@ -1,13 +1,15 @@
-/** Numbers, times, dates and codes in a plain statement. */
+/** Finds numbers, times, dates and codes in a plain statement. */
 import type { PlainWord } from './plain-statement.ts';
 
-/** A value that has a kind, so that it can be compared with others of the kind alone. */
+/** A value with a type. It is compared only with values of the same type. */
 export interface TypedValue {
-  /** Kind of the value; a number has its unit for a kind. */
+  /**
+   * Type of the value, such as `weekday`, `duration` or `version`; for a number with a unit, `number of` and the unit.
+   */
   readonly type: string;
-  /** The value, the same for the same value in another writing. */
+  /** The value in a canonical form, so that different spellings of one value are equal. */
   readonly value: string;
-  /** Places of its first word, and of the first word behind it. */
+  /** Index of its first word in the statement; `end` is that of the first word after it. */
   readonly start: number;
   readonly end: number;
 }
@@ -33,7 +35,7 @@ const NUMBER = /^\d+(?:\.\d+)?$/u;
 const CLOCK = /^\d{1,2}[:.]\d{2}$/u;
 const CODE = /^(?=.*\d)[\p{L}\d]+(?:-[\p{L}\d]+)+$|^[^\s@]+@[^\s@]+\.[^\s@]+$/u;
 
-/** Finds the values of a statement, in order. A plain number behind a name is its version. */
+/** Finds the values of a statement, in order, without overlaps. A plain number after a name is read as its version. */
 export function typedValues(words: readonly PlainWord[]): TypedValue[] {
   const values: TypedValue[] = [];
   for (let place = 0; place < words.length;) {

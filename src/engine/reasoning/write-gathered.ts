@@ -6,9 +6,9 @@ import { parseReply } from '../text/parse-reply.ts';
 import { MAX_GATHERED } from './gather-sentences.ts';
 import { quoteStatement, type Statement } from './statement.ts';
 
-/** The part of each memory that the model reads, in characters. */
+/** Number of characters, the first ones, that the model gets of each memory. */
 const MAX_TEXT = 1_500;
-/** Longest answer, in tokens. */
+/** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 1_024;
 
 const INSTRUCTIONS = `You gather memories of one person or task that say nearly the same or follow one topic. You get \
@@ -23,10 +23,11 @@ differ, say both with their dates. Write in the language of the memories, at mos
 Reply with nothing but JSON: {"text": "..."}`;
 
 /**
- * Asks a language model for one text that says what several memories say.
- * @param memories in order of time, a dozen at most
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` where the answer is no such text; whatever
- *   `signal` was aborted with
+ * Asks a language model for one text that says everything that several memories say.
+ * @param memories in order of time, at most a dozen
+ * @returns the text, at most 2,000 (`MAX_GATHERED`) code units
+ * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not such a text; whatever
+ *    `signal` was aborted with
  */
 export async function writeGathered(
   model: LanguageModel,

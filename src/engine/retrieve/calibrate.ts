@@ -4,13 +4,16 @@ import type { WordFormsKnown } from '../text/query-language.ts';
 import { comparability, enoughHeld } from './lenience.ts';
 import { type Formula, rawScoreOf } from './score.ts';
 
-/** How the strength of evidence becomes a confidence that can be compared between queries. */
+/** The constants by which the strength of evidence becomes a confidence that can be compared between queries. */
 interface Calibration {
-  /** The strength that unrelated queries find by chance among `FEW` memories or fewer. */
+  /** Strength that a query unrelated to all memories finds by chance in a scope of at most `FEW` (60) memories. */
   readonly chance: number;
   /** The strength for a query that a memory answers word for word; above `chance` in any scope. */
   readonly full: number;
-  /** Exponent on `Evidence.voiced`: how much less an answer counts that the person asked about did not give himself. */
+  /**
+   * Exponent on `Evidence.voiced`. The higher it is, the less an answer counts that another person gave than the one
+   * asked about.
+   */
   readonly voice: number;
 }
 
@@ -27,16 +30,16 @@ export const CALIBRATIONS = {
 } as const satisfies Readonly<Record<string, Calibration>>;
 
 /**
- * Number of memories for which `Calibration.chance` holds. Among more memories, some text holds more of a query by
- * chance.
+ * Number of memories up to which `Calibration.chance` holds as it stands. Among more memories, some text holds more of
+ * a query by chance, so chance rises (`CHANCE_RISE`).
  */
 const FEW = 60;
-/** Increase of chance with each tenfold number of memories, up to `MANY` memories. */
+/** Amount added to chance for each tenfold growth of the scope between `FEW` and `MANY` memories. */
 const CHANCE_RISE = 0.16;
 const MANY = 10_000;
 /**
- * Factor on chance where the inflection of the question's words is only guessed: there, answers hold fewer of the
- * question's words.
+ * Factor on chance where no stemmer exists for the question's language, so that the inflected forms of its words are
+ * guessed: there, answers hold fewer of the question's words.
  */
 const GUESSED_FORMS = 0.7;
 /**
@@ -45,14 +48,14 @@ const GUESSED_FORMS = 0.7;
  */
 const PAIRS = 0.85;
 /**
- * Factor on chance for a sentence that asks among others that do not. It is measured without a vector, and the others
- * may hold a part of what it is about.
+ * Factor on chance for an asking sentence of a message that also has other sentences. The sentence is measured without
+ * a vector, and the other sentences may hold a part of what it is about.
  */
 const AMONG_OTHERS = 0.7;
 
 /** The circumstances of a question that are known before any memory is read. */
 export interface Circumstances {
-  /** Number of memories that are searched, about. */
+  /** Approximate number of memories in the scope that is searched. */
   readonly scope: number;
   /** How other forms of the question's words are known: the result of `wordFormsOf`. */
   readonly forms: WordFormsKnown;
@@ -61,8 +64,9 @@ export interface Circumstances {
 }
 
 /**
- * The strength of evidence that unrelated queries find by chance in a scope.
- * @param few that strength among `FEW` memories
+ * Returns the strength of evidence that an unrelated query finds by chance under these circumstances. It grows with the
+ * scope, from `FEW` to `MANY` memories.
+ * @param few that strength among `FEW` memories or fewer, before the factors for word forms and neighbouring sentences
  */
 function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: number): number {
   const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
@@ -77,10 +81,10 @@ function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: 
 const RISE = 0.7;
 
 /**
- * The confidence that the query is about these memories at all, 0..1: `CHANCE_SCORE` at chance, 1 at full evidence that
- * the right person gave, 0 without evidence. A memory that holds enough of the query's words gives at least
- * `CHANCE_SCORE`, whatever its strength. Of a message of several sentences, the sentence with the best answer counts.
- * Memories without a vector count by their words.
+ * Returns the confidence that the query is about these memories at all, 0..1. It is `CHANCE_SCORE` (0.3) for evidence
+ * as strong as chance, 1 for full evidence given by the right person, and 0 where `evidence` is empty. A memory that
+ * holds `enoughHeld(scope)` of the query's words makes it at least 0.32, whatever its strength. Each asking sentence of
+ * a message is judged like the whole message, and the highest confidence counts.
  */
 export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circumstances: Circumstances): number {
   const [whole, ...sentences] = evidence;
@@ -102,12 +106,14 @@ function confidenceBy({ strength, wordsStrength, voiced, held }: Evidence, circu
 
 /** Least confidence for a query of which a memory holds all words, however common they are. */
 const HELD_SCORE = 0.5;
-/** Least score of a memory that is let through for the words it holds: above `CHANCE_SCORE` by more than a rounding. */
+/**
+ * Least score of a memory that is returned for the words it holds: above `CHANCE_SCORE` by more than a rounding error.
+ */
 const JUST_ENOUGH = CHANCE_SCORE + 0.02;
 
 /**
- * The confidence by the share of the query's words that a memory holds: in a small scope a part is enough, in a large
- * one only all.
+ * Computes the confidence from the share of the query's words that one memory holds: 0 below `enoughHeld(scope)`,
+ * `JUST_ENOUGH` at it, rising to `HELD_SCORE` for a memory that holds all.
  */
 function confidenceByHeld(held: number, scope: number): number {
   const enough = enoughHeld(scope);
@@ -128,22 +134,22 @@ function confidenceByStrength(
 /** Highest score, in a tiny scope, of a memory that has nothing to do with the query: less than `CHANCE_SCORE`. */
 const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
- * Least share of the best raw score for a memory that fits nothing at all. Fresh memories reach it in `composite` by
- * salience and recency. Where these have faded, or a profile has none, scores would fall faster, and answers would fall
- * under the floor.
+ * Least share of the best raw score that a memory without any similarity and activation has after scaling. Fresh
+ * memories reach it by salience and recency alone in the profile `composite`. Where these have faded, or a profile
+ * reads neither, all shares are raised to it, so that answers do not fall under the floor.
  */
 const MIN_SHARE = 0.23;
 
-/** What the calibration reads of a candidate. */
+/** The fields of a candidate that the calibration reads. */
 type Weighable = Pick<Candidate, 'features' | 'rawScore'> & { readonly row: Pick<Candidate['row'], 'memoryNo'> };
 
 /**
- * Gives every candidate its score, 0..1, and keeps the order. The best candidate gets the confidence; the others get
- * less, by their share of the best raw score. In a small scope the others lose less, except for strangers, memories
- * that have nothing to do with the query: in a tiny scope these get no more than chance, and gradually more up to 50
- * memories. A memory that holds the whole query stays above
- * `CHANCE_SCORE`, whatever stands before it. All scores are 0 where no raw score is above 0.
- * @param scope number of memories that are searched, about; memories of other users do not count
+ * Gives every candidate its score, 0..1, and keeps the order. The best candidate gets the confidence, the others a
+ * lower score by their share of the best raw score. In a scope of fewer than 50 memories, an examined candidate loses
+ * less than that. A stranger (`QueryEvidence.strange`) does not: in a tiny scope it gets at most 0.27, less than
+ * chance, and gradually more up to 50 memories. A memory that holds the whole query gets at least 0.32. All scores are
+ * 0 where no raw score is above 0.
+ * @param scope approximate number of memories that are searched; memories of other users do not count
  */
 export function calibrate<Weighed extends Weighable>(
   candidates: readonly Weighed[],

@@ -4,20 +4,26 @@ import type { Adjustment, EdgeType, Features } from '../types.ts';
 import type { Fused } from './fuse.ts';
 import type { LexicalHit } from './lexical.ts';
 
+/**
+ * Number of best candidates whose texts are read, for the dates in them, their topic and the reranker. The stages share
+ * one reader of texts, so each of these texts is read once.
+ */
+export const READ_CANDIDATES = 24;
+
 /** An item of a ranked list with its rank, counted from 1. */
 export interface Ranked<T> {
   readonly rank: number;
   readonly item: T;
 }
 
-/** Maps the number of each memory of a ranked list, best first, to its entry with its rank. */
+/** Maps the `memoryNo` of each entry of a ranked list, best first, to the entry with its rank, counted from 1. */
 export function byNumber<T extends { readonly memoryNo: number }>(list: readonly T[]): Map<number, Ranked<T>> {
   return new Map(list.map((item, place) => [item.memoryNo, { rank: place + 1, item }]));
 }
 
 /**
- * The strongest activation that came to a memory over links, or from an entity of the query. Arrivals from an entity
- * count as one hop.
+ * The strongest activation that reached a memory over links from direct hits, or from an entity that is related to one
+ * of the query.
  */
 export interface Arrival {
   readonly memoryNo: number;
@@ -43,7 +49,10 @@ export interface Arrival {
   readonly path: readonly number[];
 }
 
-/** What the searching stages found about a memory; null where a stage did not find it. */
+/**
+ * The results of the searching stages for one memory. A field is null where its stage did not find the memory; `fit` is
+ * always computed.
+ */
 export interface Findings {
   readonly lexical: Ranked<LexicalHit> | null;
   readonly dense: Ranked<VectorRank> | null;
@@ -55,8 +64,8 @@ export interface Findings {
 /** How well a memory fits the query by its text alone. */
 export interface Fit {
   /**
-   * Share of the query's words that the memory holds, by rarity: from 0, about 1 for all of them. For an arrival from
-   * an entity it is at least the result of `coverageByRelation`.
+   * Share of the query's words, weighted by rarity, that the memory holds: 0 to about 1, and more where words are
+   * repeated. For an arrival from an entity it is at least the result of `coverageByRelation`.
    */
   readonly coverage: number;
   /**
@@ -66,17 +75,18 @@ export interface Fit {
    */
   readonly cosine: number | null;
   /**
-   * Share of the query's words, by rarity, that the question just before the memory in its session holds: 0..1. It is
-   * left out where no question precedes it.
+   * Share of the query's words, weighted by rarity, that the question just before the memory in its session holds,
+   * 0..1. It is left out where no question precedes the memory.
    */
   readonly answers?: number;
   /**
-   * The fit to the sentences of a message that ask, 0..1: set by `joinParts`, and counts in place of `coverage` and
-   * `cosine`. It is left out where the message is one question.
+   * The fit to the asking sentences of a message, 0..1, set by `joinParts`. It replaces `coverage` and `cosine` in the
+   * score. It is left out where the message is a single question.
    */
   readonly joint?: number;
   /**
-   * Number of the part that the memory fits best, from 1; 0 or left out where the message as a whole counts more.
+   * Number of the asking sentence that the memory fits best, from 1; 0 or left out where the message as a whole fits
+   * better.
    */
   readonly part?: number;
 }
@@ -88,25 +98,34 @@ export interface Candidate extends Findings {
   readonly adjustments: readonly Adjustment[];
   /** Values of the `RerankFeatures` by name; null where the built-in reranker did not read the memory. */
   readonly rerank: Readonly<Record<string, number>> | null;
-  /** The profile's value times the adjustments. It orders the candidates. */
+  /**
+   * Value of the profile's formula times the factors of `adjustments`; no upper bound. The candidates are ordered by
+   * it.
+   */
   readonly rawScore: number;
   /** Calibrated score, 0..1; 0 until the calibrate stage. */
   readonly score: number;
-  /** Id of the superseded memory in whose place this memory stands; left out where it stands for itself. */
+  /**
+   * Id of the superseded memory that was found and that this memory, its successor, replaces; left out where the memory
+   * was found itself.
+   */
   readonly supersedes?: string;
   /**
-   * Number of the memory that `supersedes` names. The findings are about the text of that memory, not about the text of
-   * `row`.
+   * `memoryNo` of the memory that `supersedes` names. The findings are about that memory's text, not about the text of
+   * `row`. Left out together with `supersedes`.
    */
   readonly foundAs?: number;
 }
 
-/** Compares two candidates for a sort by falling raw score; ties by id, which puts the older first. */
+/**
+ * Compares two candidates for a sort by falling raw score. Ties are sorted by id, which puts the older of two UUIDv7
+ * first.
+ */
 export function byRawScore(a: Candidate, b: Candidate): number {
   return b.rawScore - a.rawScore || (a.row.id < b.row.id ? -1 : 1);
 }
 
-/** Multiplies a candidate's raw score by a factor, and records why. */
+/** Returns a copy of a candidate whose raw score is multiplied by the factor, with the adjustment recorded. */
 export function adjust(candidate: Candidate, adjustment: Adjustment): Candidate {
   return {
     ...candidate,

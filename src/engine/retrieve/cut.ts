@@ -3,29 +3,34 @@ import type { Candidate } from './candidate.ts';
 import type { Measured } from './evidence-meter.ts';
 import type { Floored } from './floor.ts';
 
-/** The part of an answer's fit that a memory loses if it holds none of the query's names. */
+/** Share of its fit that a memory loses if it holds none of the query's names. */
 const NAMES_SHARE = 0.5;
-/** Weight of the vector's nearness beside the words that a memory holds. */
+/** Weight of the vector's nearness beside the share of words that a memory holds. */
 const NEAR_WEIGHT = 0.5;
-/** Least fit of a memory that is an answer: it holds more of what the query says beside its names than half. */
+/**
+ * Least fit of a memory that counts as an answer. Without help of the vector, it takes more than half of the query's
+ * words, names left out.
+ */
 const LEAST_FIT = 0.6;
-/** Least ratio of the fits of two neighbours, by falling fit, between which the answer ends. */
+/** Least ratio between two neighbouring fits, in falling order, at which the list of answers may end. */
 const LEAST_GAP = 1.25;
 
 /**
- * How far a memory is an answer by itself, 0..1.5: the share of what the query says beside its names, plus half of the
- * vector's nearness, less where it lacks the query's names. "Where was Ana born?" is not answered by all that is stored
- * about Ana. Salience, age and the ranks play no part.
+ * Computes how far a memory answers the query by itself, 0..1.5: the share of the query's words (names left out) that
+ * it holds, plus half of the vector's nearness. A memory that holds none of the query's names gets half of that sum:
+ * not all that is stored about Ana answers "Where was Ana born?". Salience, age and ranks play no part.
  */
 export function fitOf({ topicHeld, namesHeld, near }: Measured): number {
   return (topicHeld + NEAR_WEIGHT * near) * (1 - NAMES_SHARE + NAMES_SHARE * namesHeld);
 }
 
 /**
- * Keeps the candidates that answer the query together, for `cut: exact`: those of `LEAST_FIT` or more, up to the
- * largest gap between two neighbouring fits, if it is `LEAST_GAP` or more. So the number of hits follows from the
- * texts and not from `k`. A candidate that was not examined is left out.
- * @param measured what was measured of each examined candidate, by memory number
+ * Keeps the candidates that answer the query, for `cut: exact`: those with a fit of at least 0.6 (`LEAST_FIT`) that
+ * come before the largest gap between two neighbouring fits. A gap counts if the higher fit is at least 1.25 times
+ * (`LEAST_GAP`) the lower one; without such a gap, all of these stay. So the number of hits follows from the texts and
+ * not from `k`. The fit of a superseded or contradicted memory is lowered by its penalty. A candidate that was not
+ * examined is left out as `not_exact`.
+ * @param measured the measurements of each examined candidate, by `memoryNo`
  */
 export function cutToAnswer({ kept, cut }: Floored, measured: ReadonlyMap<number, Measured>): Floored {
   const fits = new Map(
@@ -44,15 +49,16 @@ export function cutToAnswer({ kept, cut }: Floored, measured: ReadonlyMap<number
   };
 }
 
-/** The outcome of a memory that each cut leaves out. */
+/** The reason that each cut gives for the memories that it leaves out. */
 const LEFT_OUT: Readonly<Record<Exclude<Cut, 'none'>, Outcome>> = {
   exact: 'not_exact',
   relative: 'below_relative_floor',
 };
 
 /**
- * Says what a cut did to an answer; undefined where there is none, and where it left out nothing.
- * @param cut the outcomes of all candidates that were left out
+ * Reports how many candidates the cut left out. Returns undefined for the mode `none`, and where the cut left out
+ * nothing.
+ * @param cut the outcomes of all candidates that were left out, whichever stage did it
  */
 export function reportCut(mode: Cut, { cut }: Floored): CutReport | undefined {
   if (mode === 'none') return undefined;
@@ -60,7 +66,10 @@ export function reportCut(mode: Cut, { cut }: Floored): CutReport | undefined {
   return leftOut === 0 ? undefined : { mode, leftOut };
 }
 
-/** The number of fits before the largest gap; all where no gap is large enough. */
+/**
+ * Returns the number of fits before the largest gap; the number of all fits where no gap is large enough.
+ * @param falling fits, highest first
+ */
 function endOfAnswer(falling: readonly number[]): number {
   let [end, largest] = [falling.length, LEAST_GAP];
   for (let place = 1; place < falling.length; place += 1) {
@@ -70,7 +79,10 @@ function endOfAnswer(falling: readonly number[]): number {
   return end;
 }
 
-/** The factors by which a memory that is replaced or contradicted counts less, multiplied. */
+/**
+ * Returns the product of the factors by which a memory counts less since it is superseded, archived or contradicted; 1
+ * without any.
+ */
 function validity(adjustments: Candidate['adjustments']): number {
   return adjustments.reduce(
     (product, { by, factor }) => (by === 'status' || by === 'contradicted' ? product * factor : product),

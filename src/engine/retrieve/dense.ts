@@ -12,7 +12,7 @@ export interface QueryVector extends VectorSpace {
   readonly embedding: Float32Array;
 }
 
-/** A hit of the search by vectors, with the number of its model where several models were searched. */
+/** A hit of the search by vectors. `modelNo` names its model, and is left out where only one model was searched. */
 type DenseHit = VectorRank & { readonly modelNo?: number };
 
 /** The result of the search by vectors. */
@@ -27,23 +27,30 @@ export interface DenseResult {
    * sectors gave the hits, and over several models, since an entry does not name its model.
    */
   readonly compared?: readonly VectorRank[];
-  /** How the hits were found, for the trace. */
+  /** How the hits were found, as a text for the trace. */
   readonly note: string;
 }
 
 /**
- * Vectors beyond `limit` for which the index is asked, since it orders by sign bits and knows no filter but the user.
+ * Number of vectors that the index is asked for beyond `limit`. Some are spare, since the index orders by sign bits and
+ * filters by user only.
  */
 const SPARE = 100;
-/** Factor on the number of vectors at the second search of the index, where too few of the first passed the filter. */
+/**
+ * Factor on the number of vectors in the second search of the index. It runs if fewer than `limit` of the first search
+ * passed the filter.
+ */
 const WIDENED = 8;
-/** Most vectors for which the index is asked. */
+/** Greatest number of vectors that one search asks the index for. */
 const MAX_INDEX = 4_096;
-/** Most memories of a wide scope that are listed for an exact scan: the oldest ones. */
+/**
+ * Greatest number of memories of a wide scope that an exact scan compares. Of a larger scope, only the oldest memories
+ * are compared.
+ */
 const MAX_SCAN = 50_000;
 /**
- * If a user has at most this number of vectors for each memory of a narrow scope, all vectors of the user are read.
- * Looking up where a memory's vectors are takes as long as reading one vector, so beyond this the lookup is cheaper.
+ * Greatest number of vectors, for each memory of a narrow scope, that a user may have for all vectors of the user to be
+ * read. Finding a memory's vectors takes as long as reading one vector, so beyond this number finding them is cheaper.
  */
 const LISTED_EACH = 2;
 
@@ -56,14 +63,14 @@ export interface VectorSearch {
    * scope those of its oldest `MAX_SCAN` memories.
    */
   readonly index: VectorIndex | null;
-  /** Most hits; where the plan searches by sectors, most hits of each sector. */
+  /** Greatest number of hits; where the plan searches sector by sector, of each sector. */
   readonly limit: number;
 }
 
 /**
  * Finds the nearest memories of the scope: at most `limit`, or at most `limit` of each sector where the plan searches
- * by sectors. Similarities are exact cosines, but in a wide scope the index chooses the vectors, so it may miss a near
- * one.
+ * by sectors. Similarities are exact cosines. In a wide scope the index chooses the vectors that are compared, so a
+ * near memory may be missed.
  */
 export function searchVectors(store: Store, search: VectorSearch): DenseResult {
   const { plan } = search;
@@ -79,11 +86,11 @@ export function searchVectors(store: Store, search: VectorSearch): DenseResult {
 }
 
 /**
- * Joins the lists of several models by rank alone, since their cosines share no scale: the first hit of each list, then
+ * Joins the hits of several models by rank alone, since their cosines share no scale: the first hit of each list, then
  * the second of each, and so on. A memory that several models found stands at its best rank and keeps the similarity by
- * that model, so that a memory of more sectors does not weigh more.
+ * that model, so that a memory with vectors of several models does not weigh more.
  * @param results one result for each of `vectors`, in their order; may be empty
- * @returns a single result unchanged
+ * @returns the hits of all models; a single result is returned unchanged
  */
 export function joinModels(vectors: readonly QueryVector[], results: readonly DenseResult[]): DenseResult {
   if (results.length === 1) return results[0]!;
@@ -100,7 +107,7 @@ export function joinModels(vectors: readonly QueryVector[], results: readonly De
   return { hits: [...joined.values()], note: [note].flat().join('; ') };
 }
 
-/** Narrows a plan to one sector. */
+/** Narrows a plan to one sector. The memories of a narrow scope are filtered by the sector at once. */
 function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
   const filter = inSector(plan.filter, sector);
   const { scope } = plan;
@@ -136,8 +143,8 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
 }
 
 /**
- * Computes the cosines of memories, nearest first, by the nearest window of each; memories without a vector in this
- * space are left out.
+ * Computes the cosine of each memory's nearest window, nearest memory first. Memories without a vector in this space
+ * are left out.
  */
 export function similaritiesOf(store: Store, query: QueryVector, memoryNos: readonly number[]): readonly VectorRank[] {
   return memoryNos.length === 0 ? [] : rankVectorsOf(store, scanOf(query, memoryNos.length), memoryNos).nearest;

@@ -1,11 +1,14 @@
-/** What changed between two times, as a text for a language model. Memories are quoted as in an answer to a query. */
+/**
+ * Writes what changed between two times as a text for a language model. Memories are quoted as in an answer to a query.
+ */
+
 import { estimateTokens } from '../text/tokens.ts';
 import type { DiffLists, Memory, MemoryDiff } from '../types.ts';
 import { bullet, costOf, excerpt, MAX_RENDERED_CHARACTERS, NOTICE, type Rendered } from './prompt.ts';
 
 const NOTHING_CHANGED = 'Nothing changed.';
 
-/** The headings of the lists, in their order: what is new first, and what only faded last. */
+/** The heading of each list of changes, in the order of the text: new memories first, faded ones last. */
 const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
   added: 'Added',
   changed: 'Changed',
@@ -18,9 +21,11 @@ const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
 };
 
 /**
- * Renders a difference. An entry that does not fit is left out, and each heading has the number of all entries of its
- * list.
- * @param tokenBudget most estimated tokens of the text; the first lines are always there
+ * Renders a difference between two times as Markdown. An entry that exceeds the token budget or
+ * `MAX_RENDERED_CHARACTERS` is left out; each heading still gives the number of all entries of its list. A list whose
+ * heading exceeds them is left out whole.
+ * @param tokenBudget greatest estimated number of tokens of the text; its first lines are always there; no bound if
+ *    left out
  */
 export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered {
   const day = (time: number) => new Date(time).toISOString().replace(/\.000Z$/, 'Z');
@@ -30,9 +35,10 @@ export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered
   let characters = 0;
   const afford = (more: readonly string[]): boolean => {
     const cost = costOf(more);
-    characters += more.join('\n').length;
-    if (cost > left || characters > MAX_RENDERED_CHARACTERS) return false;
+    const length = more.join('\n').length;
+    if (cost > left || characters + length > MAX_RENDERED_CHARACTERS) return false;
     left -= cost;
+    characters += length;
     lines.push(...more);
     return true;
   };
@@ -47,7 +53,7 @@ export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered
   return { text, tokens: estimateTokens(text) };
 }
 
-/** The lines of each entry of a list. */
+/** Returns the lines of each entry of a list: one array for each entry. */
 function entriesOf(diff: MemoryDiff, list: keyof DiffLists): string[][] {
   switch (list) {
     case 'changed':

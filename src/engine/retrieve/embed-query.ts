@@ -3,22 +3,22 @@ import type { CompleteQuery } from './options.ts';
 import { type ReachedSpace, type RetrieveContext, spacesOf } from './retrieve-context.ts';
 import type { Trace } from './trace-stages.ts';
 
-/** Weight of vectors where neither the query nor an embedder names one: words alone decide. */
+/** Weight of vectors where neither the query nor an embedder names one: 0, so that words alone decide. */
 const WORDS_ONLY = 0;
 
-/** The query's vectors, and how much they weigh. */
+/** The query's vectors, and how much they weigh against its words. */
 interface EmbeddedQuery {
-  /** One vector for each model that answered. */
+  /** One vector for each model that answered; empty where none did or none was asked. */
   readonly vectors: readonly QueryVector[];
   /** The weight of vectors against words, 0..1; 0 where `vectors` is empty. */
   readonly vectorWeight: number;
-  /** Whether vectors were due, and a provider failed or could not be asked. */
+  /** Whether vectors were wanted, but a model could not be reached or its provider failed. */
   readonly degraded: boolean;
 }
 
 /**
- * Asks every model of the tenant for the query's vector and meanwhile loads the index of that model. A model that fails
- * costs the hits among its own vectors only. No model is asked where the weight of vectors is 0.
+ * Asks every live model of the tenant for the query's vector and meanwhile loads the index of that model. A model that
+ * fails is left out and sets `degraded`. No model is asked where the weight of vectors is 0.
  * @throws whatever `signal` was aborted with
  */
 export async function embedQuery(

@@ -1,6 +1,5 @@
-/**
- * Memories about entities that are related to the entities of the query.
- */
+/** Finds memories about entities that are related to the entities of the query. */
+
 import { possibleNames } from '../entities/extract.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
@@ -22,14 +21,14 @@ export interface AugmentOptions {
   readonly decayPerHop: number;
 }
 
-/** Most entities of the query that are followed: those with the fewest mentions. */
+/** Greatest number of entities of the query whose relations are followed: those with the fewest mentions. */
 const MAX_NAMED = 8;
-/** Most related entities whose memories are read: the strongest. */
+/** Greatest number of related entities whose memories are read: the strongest. */
 const MAX_RELATED = 8;
-/** Most memories that are returned, and that are read for each related entity. */
+/** Greatest number of memories that are returned, and that are read for each related entity. */
 const MAX_MEMORIES = 20;
 
-/** How closely a relation ties two entities, 0..1. */
+/** How closely each type of relation ties two entities, 0..1. */
 const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   uses: 0.9,
   depends_on: 0.9,
@@ -38,15 +37,18 @@ const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   replaces: 0.8,
   configures: 0.8,
 };
-/** The weight of all other relations: those that say less, and those that an operator has defined. */
+/**
+ * Weight of a relation that `RELATION_WEIGHTS` does not list: one that says less, or one that an operator has defined.
+ */
 const RELATION_WEIGHT = 0.6;
 
 /**
  * Finds memories about entities that are related to entities of the query, over one relation in either direction. Where
  * a memory states that authentication uses JWT, a query for authentication also activates memories about JWT. The
- * memories pass the filter, and so does the memory that states the relation. They compete with the other candidates for
- * places.
- * @returns the strongest arrival of each memory, strongest first; of equal ones the latest memory first
+ * memories pass the filter, and so does the memory that states the relation. At most 8 entities of the query and 8
+ * related entities are followed.
+ * @returns at most 20 memories, each with its strongest arrival, strongest first; of equal ones the latest memory
+ *    first. The list is empty where the query names no known entity or the file has no relations.
  */
 export function augment(store: Store, query: string, { filter, userIds, decayPerHop }: AugmentOptions): Arrival[] {
   if (!hasRelations(store)) return [];
@@ -67,8 +69,10 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
 }
 
 /**
- * Finds the end of the next batch of entities: enough that their mentions may give `room` memories, and all that have
- * the activation of the last one. All entities behind it have less activation, so that their memories come last.
+ * Finds the end of the next batch of entities: enough entities that their mentions may give `room` memories, and all
+ * further ones with the activation of the last. Every entity after the batch has less activation, so its memories come
+ * last.
+ * @returns the index in `related` after the last entity of the batch
  */
 function endOfBatch(related: readonly Reached[], start: number, room: number): number {
   let end = start;
@@ -91,8 +95,8 @@ function arrivalsAt(store: Store, entities: readonly Reached[], filter: Compiled
 }
 
 /**
- * Adds arrivals from entities to `arrivals`, the arrivals over links, and changes that map. Of two at one memory the
- * stronger stays; of two equal ones, that over links.
+ * Adds arrivals from entities to `arrivals`, the map of arrivals over links, which it changes. Of two arrivals at one
+ * memory the stronger stays; of two equal ones, the arrival over links.
  */
 export function addArrivals(arrivals: Map<number, Arrival>, related: readonly Arrival[]): void {
   for (const arrival of related) {
@@ -101,11 +105,11 @@ export function addArrivals(arrivals: Map<number, Arrival>, related: readonly Ar
 }
 
 /**
- * The coverage of the query that a memory gets for an arrival from an entity: its activation as a share of the best
- * coverage by words. The entity that the memory mentions stands for the word of the query that it is related to.
- * Without this, such a memory would be scored as if it had nothing to do with the query, and fall under every floor.
+ * Returns the coverage of the query that a memory gets for an arrival from an entity: its activation as a share of the
+ * best coverage by words. The entity that the memory mentions counts in place of the query's word that it is related
+ * to. Without this, such a memory would be scored as if it had nothing to do with the query.
  * @param best the best coverage by words of any candidate
- * @returns 0 for an arrival over a link, and for undefined
+ * @returns 0 for an arrival over a link and for no arrival
  */
 export function coverageByRelation(arrival: Arrival | undefined, best: number): number {
   return arrival?.via === 'entity' ? arrival.activation * best : 0;
@@ -135,9 +139,9 @@ function strongest(related: readonly RelatedEntity[], decayPerHop: number): Reac
 }
 
 /**
- * The weight of a relation, times the rarity of the entity that it reaches: a rare entity says more about the memories
- * that mention it. Rarity is 1 for an entity that a single memory mentions and falls with the logarithm of the
- * mentions: 0.5 for 100 of 10,000 memories.
+ * Computes the weight of a relation, 0..1: that of its type, times the rarity of the entity that it reaches: a rare
+ * entity says more about the memories that mention it. Rarity is 1 for an entity that a single memory mentions and
+ * falls with the logarithm of the mentions: 0.5 for 100 of 10,000 memories.
  */
 function weightOf({ relation, mentions, memories }: Pick<RelatedEntity, 'relation' | 'mentions' | 'memories'>): number {
   const rarity = 1 - Math.log(Math.max(1, mentions)) / Math.log(Math.max(2, memories) + 1);

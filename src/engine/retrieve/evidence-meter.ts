@@ -9,31 +9,34 @@ import { isCjk } from '../text/words.ts';
 import { createAliasFinder } from './other-names.ts';
 import { type QueryWord, weighWords, wordsOf } from './query-words.ts';
 
-/** How far one memory answers the query, or one asking sentence of it. */
+/** The measurements of one memory: how far it answers the query, or one asking sentence of it. */
 export interface Measured {
   /**
-   * Share of the query's words by weight, plus `NEAR_WEIGHT` times `near`: 0..1.5, and up to 2.5 for a query in a
-   * script without spaces.
+   * Share of the query's words by weight, plus `NEAR_WEIGHT` (0.5) times `near`: 0..1.5, and up to 2.5 for a query in a
+   * script without spaces. In a text of another speaker than the person named in the query, names do not count.
    */
   readonly strength: number;
-  /** The strength with the weight of the query's names left out: how well the text fits, whoever said it. */
+  /** The strength without the weight of the query's names: how well the text fits, whoever said it. */
   readonly topic: number;
   /**
-   * The share of the query's words that the memory holds, by what they tell about the topic: 1 where it holds all, else
-   * at most 0.99. Stop words do not count, nor does another form of a word. For a query in a script without spaces the
-   * share is doubled, up to 0.99.
+   * Share of the query's words that the memory holds, 0..1, weighted by how much each word tells about the topic. It is
+   * 1 where the memory holds all words that tell anything, else at most 0.99. Stop words and other forms of a word do
+   * not count. For a query in a script without spaces the share is doubled, up to 0.99.
    */
   readonly held: number;
   /**
-   * The share of what the query says beside its names that the memory holds, 0..1, by what the words tell about the
-   * topic; another form of a word counts `FORM_SHARE`. It is 1 for a query of names alone.
+   * Share of the query's words, names left out, that the memory holds, 0..1, weighted by how much each tells about the
+   * topic. Another form of a word counts 0.7 (`FORM_SHARE`). It is 1 for a query of names alone.
    */
   readonly topicHeld: number;
-  /** The share of the query's names that the memory holds, 0..1; 1 for a query without names. */
+  /**
+   * Share of the query's names that the memory holds, 0..1; another form of a name counts 0.7. It is 1 for a query
+   * without names.
+   */
   readonly namesHeld: number;
   /**
-   * How much nearer the memory's vector is than those of unrelated texts, 0..1; 0 where it is not known, as for an
-   * asking sentence.
+   * How much nearer the memory's vector is than vectors of unrelated texts, 0..1; 0 where the cosine is not known, and
+   * for an asking sentence.
    */
   readonly near: number;
 }
@@ -41,51 +44,55 @@ export interface Measured {
 interface MeasureOptions {
   /** Whether somebody other than the person named in the query said the text. */
   readonly saidByAnother?: boolean;
-  /** Places, among the query's words, of the words that the index found in the text: a set of `findBeyond`. */
+  /**
+   * Indexes, in the list of the query's words, of words that the word index found in the text: a set of `findBeyond`.
+   */
   readonly beyond?: ReadonlySet<number> | undefined;
 }
 
-/** A query made ready to be looked for in texts. */
+/** A query that is prepared for measuring texts against it. */
 export interface EvidenceMeter {
   /**
-   * Measures a text against the whole query and, after it, against each of its asking sentences.
-   * @param cosine `Fit.cosine` of the memory; null where it is not known
+   * Measures a text against the whole query and against each of its asking sentences.
+   * @param cosine `Fit.cosine` of the memory; null where the query or the memory has no vector
+   * @returns the measurements for the whole query first, then those for each asking sentence in order
    */
   measure(text: OwnText, cosine: number | null, options?: MeasureOptions): readonly Measured[];
   /**
-   * Finds by the index which of the query's first `MAX_LONG_TERMS` words these memories hold anywhere, for texts too
-   * long to be read: sets of places among the query's words, by memory number.
+   * Finds with the word index which of the query's first 12 words (`MAX_LONG_TERMS`) these memories hold anywhere; for
+   * texts too long to be read whole. Returns, by `memoryNo`, a set of indexes in the list of the query's words; it is
+   * empty for a memory that holds none.
    */
   findBeyond(memoryNos: readonly number[]): ReadonlyMap<number, ReadonlySet<number>>;
 }
 
 /**
- * The weight up to which evidence is the plain share of the query's weight. A memory holds a smaller share of a longer
- * query, so beyond this weight the full weight grows by its square root only.
+ * Weight of a query up to which the strength is the plain share of that weight that a memory holds. A longer query is
+ * held to a smaller share by its best answers, so beyond this only the square root of the weight counts.
  */
 const SHORT_QUERY = 4;
-/** The share of a word's weight that another form of the word counts for. */
+/** Share of a word's weight that counts where a memory holds another form of the word. */
 const FORM_SHARE = 0.7;
 /**
  * Weight of the vector's nearness beside the share of words. It is below 1, since texts of one language are alike in
  * much that has no meaning.
  */
 export const NEAR_WEIGHT = 0.5;
-/** Number of words, the first of the query, for which the index is asked where a text is too long to be read. */
+/** Number of the query's words, the first ones, that are looked up in the index for texts too long to be read. */
 const MAX_LONG_TERMS = 12;
 /**
  * Increase of the factor on evidence for a query that is all in scripts without spaces. Every second pair of characters
  * crosses a border between words, so that the best match holds half of the pairs.
  */
 const CJK_GAIN = 1;
-/** The greatest `held` of a memory that does not hold all words. */
+/** Greatest `Measured.held` of a memory that does not hold all words that tell anything. */
 const NEARLY_ALL = 0.99;
 
 /**
- * Makes a query ready to be looked for in texts. How rare its words are in the file plays no part: what other users
+ * Prepares a query for measuring texts against it. How rare its words are in the file plays no part: what other users
  * store must not change an answer, and a name that stands in half of a chat says as much about who is meant as a rare
  * one.
- * @param cosineBase the cosine that unrelated texts have anyway, 0 ≤ … < 1
+ * @param cosineBase cosine of unrelated texts under the query's model, 0 ≤ … < 1
  */
 export function createEvidenceMeter(
   store: Store,
@@ -116,22 +123,26 @@ export function createEvidenceMeter(
   };
 }
 
-/** Finds the places, in the query's words, of the terms of one of its sentences. */
+/**
+ * Returns the indexes, in the list of the query's words, of the words of one of its sentences. Words that are not in
+ * the list are left out.
+ */
 function placesOf({ words, phrases, identifiers }: QueryTerms, { placeOf }: StemFinder): ReadonlySet<number> {
   const places = [...words, ...phrases.flat(), ...identifiers].map(placeOf);
   return new Set(places.filter((place) => place !== NOWHERE));
 }
 
-/** The query's words that a text holds, by their places in the query. */
+/** The query's words that a text holds, by their indexes in the list of the query's words. */
 interface HeldWords {
-  /** Words that stand in the text by their stem, another name, or as a part of a name. */
+  /** Words that the text holds by their stem, by another name, or as a part of a name. */
   readonly exact: ReadonlySet<number>;
-  /** Words that stand in the text in another form only. */
+  /** Words that the text holds only in another form. */
   readonly forms: ReadonlySet<number>;
 }
 
 /**
- * Returns a function that finds the query's words in a text; `beyond` holds places of words that the index found there.
+ * Returns a function that finds the query's words in a memory's text, title and labels. The words at the indexes
+ * `beyond`, which the word index found there, count as found.
  */
 function createWordFinder(
   { words: spelled, placeOf, eachIn }: StemFinder,
@@ -162,32 +173,36 @@ function createWordFinder(
   };
 }
 
-/** The weight of held words that full evidence takes, for a query of this weight. */
+/** Returns the weight of held words that counts as the whole query, for a query of the weight `total`. */
 const scaleOf = (total: number) => (total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total));
 
-/** The factor on the share of held words, 1..2. */
+/**
+ * Returns the factor on the share of held words: 1, and up to 2 the more of the words are in scripts without spaces.
+ */
 function gainOf(own: readonly QueryWord[]): number {
   const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
   return 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
 }
 
-/** The weight of held words that gives a strength of 1 without a vector. */
+/** Returns the total weight of held words that gives a strength of 1 without a vector. */
 export function fullWeightOf(queryWords: readonly QueryWord[]): number {
   return scaleOf(queryWords.reduce((sum, { weight }) => sum + weight, 0)) / gainOf(queryWords);
 }
 
-/** The whole query, or one of its asking sentences, made ready to be measured. */
+/** The whole query, or one of its asking sentences, prepared for measuring. */
 interface View {
   /**
    * Measures a text by the query's words that it holds.
-   * @param near how much nearer the text's vector is than those of unrelated texts, 0..1; 0 where that is not known
+   * @param near how much nearer the text's vector is than vectors of unrelated texts, 0..1; 0 where that is not known
+   * @param saidByAnother whether somebody other than the person named in the query said the text; then names do not
+   *    count in `strength` and `held`
    */
   measure(held: HeldWords, near: number, saidByAnother: boolean): Measured;
 }
 
 /**
- * Makes a query, or one of its sentences, ready to be measured.
- * @param places which of the query's words belong to the view; all where left out
+ * Prepares a query, or one of its sentences, for measuring.
+ * @param places indexes of the query's words that belong to the sentence; all words where left out
  */
 function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<number>): View {
   const own = queryWords.filter((_, place) => places?.has(place) ?? true);
@@ -197,7 +212,7 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const nameCount = own.filter(({ isName }) => isName).length;
   const telling = own.filter(({ worth }) => worth > 0).length;
   const gain = gainOf(own);
-  /** The weight that full evidence takes. */
+  /** Weight of the query's words from which a memory that holds them counts as holding the whole query. */
   const scale = scaleOf(total);
   const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
   return {

@@ -4,67 +4,74 @@ import type { QueryText } from '../text/query-text.ts';
 import type { Candidate } from './candidate.ts';
 import { createEvidenceMeter, type Measured } from './evidence-meter.ts';
 
-/** The evidence that a question is about these memories at all. */
+/** The evidence that a question is about these memories at all, from the best of the examined candidates. */
 export interface Evidence {
   /**
-   * The greatest strength of any memory that was compared by vectors: how much of the question it holds, plus how near
-   * its vector is. It is 0..1.5, and up to 2.5 for a question in a script without spaces. For an asking sentence it is
-   * 0, since only the whole query has a vector.
+   * Greatest `Measured.strength` of any memory that was compared by vectors: how much of the question it holds, plus
+   * half of its vector's nearness. It is 0..1.5, and up to 2.5 for a question in a script without spaces. It is 0 where
+   * no memory was compared by vectors, and for an asking sentence, since only the whole query has a vector.
    */
   readonly strength: number;
   /**
-   * The greatest strength of any memory that was not compared by vectors, since the memory or the question has none:
-   * 0..1, and up to 2 for a question in a script without spaces.
+   * Greatest `Measured.strength` of any memory that was not compared by vectors, since the memory or the question has
+   * none: 0..1, and up to 2 for a question in a script without spaces. It is 0 where there is no such memory.
    */
   readonly wordsStrength: number;
   /**
-   * How well the best text of the person named in the question fits, as a share of the best text of anyone; 1 where the
-   * question names nobody who speaks in these memories.
+   * How well the best text of the person named in the question fits, as a share (0..1) of how well the best text of
+   * anyone fits. It is 1 where the question names nobody who speaks in these memories.
    */
   readonly voiced: number;
   /**
-   * The greatest share of the question's words that one memory holds, 0..1, by what the words tell about the topic; 1
-   * only if the memory holds all words that tell anything.
+   * Greatest share of the question's words that one memory holds, 0..1, weighted by how much each word tells about the
+   * topic. It is 1 only if one memory holds all words that tell anything.
    */
   readonly held: number;
 }
 
-/** The evidence for a query, and what each examined memory has to do with it. */
+/** The evidence for a query, and the measurements of each examined memory. */
 export interface QueryEvidence {
   /**
-   * The evidence for the whole query and, after it, for each of its asking sentences. The list is empty where no
-   * candidate was examined.
+   * The evidence for the whole query and, after it, for each of its asking sentences. It is empty where no candidate
+   * was examined.
    */
   readonly evidence: readonly Evidence[];
   /**
-   * The share of the whole query's words that each examined memory holds, 0..1, by memory number; 1 also where the
+   * Share of the whole query's words that each examined memory holds, 0..1, by `memoryNo`. It is also 1 where the
    * memory holds all words of an asking sentence.
    */
   readonly heldBy: ReadonlyMap<number, number>;
   /**
-   * Numbers of the examined memories that hold none of the words, lie no nearer than chance, and have no arrival of
-   * `MIN_REACHED` or more from an entity or over a link other than a waypoint.
+   * `memoryNo` of each examined memory that has nothing to do with the query: it holds none of its words, lies no
+   * nearer than chance, and has no arrival of at least 0.2 (`MIN_REACHED`) from an entity or over a link other than a
+   * waypoint.
    */
   readonly strange: ReadonlySet<number>;
-  /** How far each examined memory answers the query, or the asking sentence that it answers best, by memory number. */
+  /**
+   * Measurements of each examined memory for the query, or for the asking sentence that it answers best, by `memoryNo`.
+   */
   readonly measuredBy: ReadonlyMap<number, Measured>;
 }
 
-/** Number of candidates that are examined: the first ones. */
+/** Greatest number of candidates that are examined: the first ones. */
 const WITNESSES = 20;
-/** The part of each candidate's text that is read, in characters. */
+/** Number of characters, the first ones, that are read of each candidate's text. */
 const MAX_CHARACTERS = 4_000;
-/** Characters of all texts together after which no further candidate is examined. */
+/** Number of characters read of all texts together, beyond which no further candidate is examined. */
 const MAX_ALL_CHARACTERS = 12_000;
-/** Number of truncated texts, those of the best candidates, for which the index is asked for the query's words. */
+/**
+ * Greatest number of truncated texts for which the index is asked for the query's words: those of the best candidates.
+ */
 const MAX_LONG = 3;
 
 /**
- * Gathers the evidence in the texts of the best candidates. BM25 as a share of its maximum would say too little. It
- * weighs words by their frequency in the file, so that a missing name costs nothing where every memory of a chat holds
- * it; and it counts the words of a memory's neighbours as the memory's own.
+ * Gathers the evidence from the texts of the first 20 candidates, until 12,000 characters of text are read. BM25 as a
+ * share of its maximum would tell too little. It weighs words by their frequency in the file, so that a missing name
+ * costs nothing where every memory of a chat holds it; and it counts the words of a memory's neighbours in the session
+ * as the memory's own.
  * @param candidates best first
- * @param cosineBase the cosine that unrelated texts have anyway, 0 ≤ … < 1; 0 where `fit.cosine` is an excess already
+ * @param cosineBase cosine of unrelated texts under the query's model, 0 ≤ … < 1; 0 where `fit.cosine` is already the
+ *    excess over it
  */
 export function evidenceOf(
   store: Store,
@@ -121,7 +128,7 @@ export function evidenceOf(
   return { evidence, heldBy, strange, measuredBy };
 }
 
-/** The highest values of any memory for a question. */
+/** The highest values of all examined memories for a question. */
 interface Gathered {
   strength: number;
   wordsStrength: number;
@@ -146,15 +153,19 @@ function gather(
   if (maySpeak) most.named = Math.max(most.named, topic);
 }
 
-/** Nearness beyond the base that unrelated texts of one language reach by chance. */
+/**
+ * Nearness (`Measured.near`) from which a memory's vector counts as related. Unrelated texts of one language stay below
+ * it.
+ */
 const NEAR_BY_CHANCE = 0.25;
 /**
- * Least activation of an arrival that counts: a weaker one comes over a link from a memory that is itself hardly a hit.
+ * Least activation by which an arrival shows that a memory has to do with the query. A weaker one comes over a link
+ * from a memory that is itself hardly a hit.
  */
 const MIN_REACHED = 0.2;
 
 /**
- * Value of the reranker's feature `speaker` where the speaker is not known; a lower value means another person than the
- * one named.
+ * Value of the reranker's feature `speaker` where the speaker is not known. A lower value means that another person
+ * speaks than the one named.
  */
 const UNKNOWN_SPEAKER = 0.5;

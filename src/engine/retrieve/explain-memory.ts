@@ -9,12 +9,11 @@ import { degradationOf, recallMemories } from './retrieve.ts';
 
 /**
  * Explains why a memory did or did not come back for a query, and what would change that. The query runs as it is,
- * which shows at which stage the memory fell out. Then it runs with one change after the other until the memory comes
- * back, so that every remedy has been tried. There are at most `MAX_TRIALS` such trials; only the first query may ask a
- * language model. The budget of the context is that of the query and all trials together: where it ends, the
- * explanation tells which fields it has not tried.
- * @throws EngineError `not_found` for the memory, also if it has expired or belongs to none of the users that the
- *   request names
+ * which shows at which stage the memory was left out. Then it runs again with changed requests, at most `MAX_TRIALS`
+ * times, so that every remedy in the answer has been tried. Only the first query may ask a language model. The query
+ * and all trials share the budget of the context; where it is used up, `notTried` names the fields that were not tried.
+ * @throws EngineError `not_found` if no memory has this id, if it has expired, or if the request names users and none
+ *    of them owns it
  */
 export async function explainMemory(
   context: RetrieveContext,

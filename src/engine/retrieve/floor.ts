@@ -2,11 +2,11 @@ import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 
-/** The bounds under which candidates are left out. */
+/** The bounds of a query under which candidates are left out. */
 export interface Floors {
   /** Least calibrated score that stays, 0..1; 0 for no floor. */
   readonly minScore: number;
-  /** Least raw score that stays, as a share of the best raw score, 0..1; 0 for no floor. */
+  /** Least raw score that stays, as a share of the best raw score among the candidates, 0..1; 0 for no floor. */
   readonly relativeFloor: number;
   /** Confidence of the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
@@ -15,22 +15,23 @@ export interface Floors {
 }
 
 /**
- * Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. Over
- * two links the decay of the second does not count, so the way is strong where their weights multiply to 0.8.
+ * Least activation of a strong arrival over one link: 0.8 as the link's weight from the best hit, with the default
+ * decay. Over two links, the decay of the second link is left out, so the arrival is strong if the two weights multiply
+ * to at least 0.8.
  */
 const STRONG_ARRIVAL = 0.4;
-/** Most links of a strong way. */
+/** Greatest number of links of an arrival for which the decay of the later links is left out. */
 const STRONG_HOPS = 2;
 
 /** The candidates that the floors let through, and those that they left out. */
 export interface Floored<Scored = Candidate> {
-  /** The candidates that stay, in the order given. */
+  /** The candidates that stay, in the order in which they were passed. */
   readonly kept: readonly Scored[];
-  /** Reason why each candidate that was left out fell under a floor, by memory number. */
+  /** The floor that each candidate failed which was left out, by `memoryNo`. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
 
-/** What the floors read of a candidate. */
+/** The fields of a candidate that the floors read. */
 type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
   readonly row: Pick<Candidate['row'], 'memoryNo'>;
   readonly fused: object | null;
@@ -38,11 +39,11 @@ type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
 };
 
 /**
- * Leaves out candidates under the floors, so that a query without a relevant memory gets an empty list rather than `k`
- * wrong hits. A memory that only a strong link or a related name brought holds no word of the query and could never
- * reach `minScore`. It stays where the confidence of the query reaches `minScore`, unless it is under the relative
- * floor.
- * @param candidates in the order in which they are to be returned, which a model may have made
+ * Leaves out candidates under `minScore` or the relative floor, so that a query without a relevant memory gets an empty
+ * list rather than `k` wrong hits. A memory that only a strong link or a related name found holds no word of the query
+ * and could never reach `minScore`. It stays if the query's confidence reaches `minScore`, unless it is under the
+ * relative floor.
+ * @param candidates in the order in which they are to be returned, which a language model may have made
  */
 export function applyFloors<Scored extends Judged>(
   candidates: readonly Scored[],
@@ -62,18 +63,19 @@ export function applyFloors<Scored extends Judged>(
 }
 
 /**
- * Whether the floor `minScore` acts on this query. A floor that the caller asks for always does. A default floor acts
- * only where it is known which sentences of a message ask, since the sentences around a question lower every score.
- * @param request the request without defaults
+ * Tells whether the floor `minScore` applies to this query. A floor in the request always applies. A default floor
+ * applies only where it is known which sentences of a message ask, since the sentences around a question lower every
+ * score.
+ * @param request the request before defaults are filled in
  */
 export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: AskingSentences): boolean {
   return minScore !== undefined || asking.areKnown;
 }
 
 /**
- * Reports in the answer what the floor `minScore` did.
+ * Reports in the answer what the floor `minScore` did, or why it did not apply.
  * @param candidates all candidates, those under the floor included
- * @returns undefined where `minScore` is 0, and where the floor acted and no candidate was under it
+ * @returns undefined where `minScore` is 0, and where the floor applied and no candidate was under it
  */
 export function reportFloor(
   candidates: readonly Candidate[],

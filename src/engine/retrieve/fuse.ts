@@ -1,6 +1,6 @@
-/** The numbers of the memories that one search found, with the weight of the search in the fusion. */
+/** The memories that one search found, with the weight of that search in the fusion. */
 export interface RankedList {
-  /** Best first and free of duplicates. */
+  /** Each `memoryNo` once, best first. */
   readonly memoryNos: readonly number[];
   /** Weight of the list, 0..1; a list of weight 0 is ignored. */
   readonly weight: number;
@@ -22,7 +22,7 @@ const RANK_CONSTANT = 60;
  * Merges ranked lists by weighted reciprocal rank fusion, score(d) = Σ weight / (k + rank(d)), with ranks counted from
  * 1. Ranks are used rather than scores, because BM25 and cosine share no scale. Cormack, Clarke and Büttcher,
  * "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009, with their k of 60.
- * @returns candidates by falling score, in (0, Σ weight / (k + 1)]; ties by ascending number
+ * @returns memories by falling score, in (0, Σ weight / (k + 1)]; ties by ascending number
  */
 export function fuseByRank(lists: readonly RankedList[], k = RANK_CONSTANT): Fused[] {
   const scores = new Map<number, number>();
@@ -36,7 +36,10 @@ export function fuseByRank(lists: readonly RankedList[], k = RANK_CONSTANT): Fus
     .sort((a, b) => b.score - a.score || a.memoryNo - b.memoryNo);
 }
 
-/** Returns what a place in a list of weight 1 adds to a fused score. @param rank from 1 */
+/**
+ * Returns what a rank in a list of weight 1 adds to a fused score, with the default k of 60.
+ * @param rank from 1
+ */
 export function rankShare(rank: number): number {
   return 1 / (RANK_CONSTANT + rank);
 }

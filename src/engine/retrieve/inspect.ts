@@ -10,46 +10,51 @@ import { similaritiesOf } from './dense.ts';
 import type { Recall } from './recall.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
-/** The fate of a memory in one run of the stages. */
-export interface Inspection extends Standing {
-  /** The memory as the filter read it: with `asOf.recorded`, as it was recorded at that time. */
+/** What one run of the query's stages did with a memory. */
+export interface Inspection extends ReachedStage {
+  /** The memory as the filter read it: with `asOf.recorded`, its recorded state at that time. */
   readonly memory: Memory;
-  /** Times of the memory's last changes, newest first, Unix ms; at most `CHANGES_READ`. */
+  /** Times of the memory's last changes, newest first, Unix ms; at most 4 (`CHANGES_READ`). */
   readonly changedAt: readonly number[];
   /**
    * Names of the filter's conditions that the memory fails, each once, in the order of the filter; empty where it
-   * passes.
+   * passes all.
    */
   readonly failedFilters: readonly string[];
-  /** Id of the memory that took its place among the candidates; null where none did. */
+  /** Id of the memory that replaced it among the candidates, since it is superseded; null where none did. */
   readonly supersededBy: string | null;
-  /** Terms of the query by where they stand: in the memory, only in the text of its neighbours, or in neither. */
+  /**
+   * Terms of the query by where they are found: in the memory itself, only in the text of its neighbours, or in
+   * neither.
+   */
   readonly terms: MemoryExplanation['terms'];
   /**
    * Cosine of the query's vector and the memory's nearest vector, -1..1, by one model; null where the query or the
-   * memory has no vector.
+   * memory has no vector. With several models, it is by the model that found the memory, else by the first with a
+   * vector of the memory.
    */
   readonly cosine: number | null;
   /**
-   * Ids, by memory number, of the successor of the memory and of the memory one hop before it, where there are such.
+   * Public ids, by `memoryNo`, of up to two other memories: the successor that replaced the memory, and the memory one
+   * hop before it on the links by which it was reached.
    */
   readonly ids: ReadonlyMap<number, string>;
 }
 
-/** How far a memory came through the stages. */
-interface Standing {
+/** The last stage that a memory reached, and its place there. */
+interface ReachedStage {
   readonly outcome: Outcome;
-  /** Rank among all candidates, from 1; null where the memory is not among them. */
+  /** Rank among all candidates, from 1; null where the memory is not a candidate. */
   readonly rank: number | null;
   readonly candidate: Candidate | null;
 }
 
-/** Number of last changes that are read: a remedy may look back to before each of them. */
+/** Number of last changes that are read. A remedy may set the query back to before each of them. */
 const CHANGES_READ = 4;
 
 /**
- * Finds out what the stages did with a memory. Call inside a read.
- * @param recall what the stages found
+ * Finds out what the stages did with a memory. It must be called inside a read of the store.
+ * @param recall the results of the stages
  * @throws EngineError `not_found` for a memory that does not exist or has expired
  */
 export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: string): Inspection {
@@ -59,21 +64,21 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
   const meets = meetsConditions(store, row.memoryNo, conditions);
   const failedFilters = [...new Set(conditions.filter((_, place) => !meets[place]).map(({ name }) => name))];
   const terms = termsOf(recall, (words, columns) => matchingText(store, words, [row.memoryNo], columns).length > 0);
-  const standing = standingOf(recall, row.memoryNo, {
+  const reached = findReachedStage(recall, row.memoryNo, {
     passes: failedFilters.length === 0,
     sharesWords: terms.matched.length + terms.inContext.length > 0,
   });
   // The cosine is by one model: the model that found the memory, else the first that has a vector of it.
   const [nearest] = [
-    ...(vectors.length > 1 ? [standing.candidate?.dense?.item ?? []].flat() : []),
+    ...(vectors.length > 1 ? [reached.candidate?.dense?.item ?? []].flat() : []),
     ...vectors.flatMap((vector) => similaritiesOf(store, vector, [row.memoryNo])),
   ];
-  const others = [replaced.get(row.memoryNo), standing.candidate?.arrival?.from].filter((memoryNo) => memoryNo != null);
+  const others = [replaced.get(row.memoryNo), reached.candidate?.arrival?.from].filter((memoryNo) => memoryNo != null);
   const ids = new Map(readRankingRows(store, others).map(({ memoryNo, id }) => [memoryNo, id]));
   const at = query.asOf?.recorded;
   const memory = at === undefined ? undefined : readMemoriesAsOf(store, [row.memoryNo], { at, now }).get(row.memoryNo);
   return {
-    ...standing,
+    ...reached,
     memory: memory ?? toMemory(row, now),
     changedAt: listChangeTimes(store, row.memoryNo, CHANGES_READ),
     failedFilters,
@@ -85,13 +90,14 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
 }
 
 /**
- * Looks through the stages from the last to the first: a memory that reached a stage has passed all stages before it.
+ * Finds the outcome of a memory. The stages are looked through from the last to the first, since a memory that reached
+ * a stage has passed all stages before it.
  */
-function standingOf(
+function findReachedStage(
   { packing, floored, candidates, replaced }: Recall,
   memoryNo: number,
   { passes, sharesWords }: { readonly passes: boolean; readonly sharesWords: boolean },
-): Standing {
+): ReachedStage {
   const place = candidates.findIndex(({ row }) => row.memoryNo === memoryNo);
   const candidate = candidates[place] ?? null;
   const rank = candidate === null ? null : place + 1;
@@ -105,7 +111,8 @@ function standingOf(
 }
 
 /**
- * Looks for each term of the query in the memory's own columns and, if it is not there, in the text of its neighbours.
+ * Sorts the terms of the query by where they are found: in the memory's own columns, else in the text of its
+ * neighbours, else nowhere.
  */
 function termsOf(
   { plan: { terms } }: Recall,
@@ -124,8 +131,8 @@ function termsOf(
 }
 
 /**
- * Lists the terms that the memory or the text of its neighbours holds, each once, in the order of the query, as they
- * are shown.
+ * Lists the query's terms that the memory or the text of its neighbours holds, each once, in the order of the query,
+ * spelled as in an explanation.
  */
 export function termsHeld({ plan }: Recall, { terms: { matched, inContext } }: Inspection): string[] {
   const held = new Set([...matched, ...inContext]);

@@ -7,19 +7,23 @@ import type {
   RecallHead,
   RetrievalOptions,
 } from '../types.ts';
+import { encodeCandidate } from '../store/kept-candidates.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { VERSION } from '../version.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import { scopeSize } from './plan.ts';
 import type { Recall } from './recall.ts';
 
-/** Most candidates that are kept with a recall beside its hits: the best of those that were cut. */
+/**
+ * Greatest number of candidates that are stored with a recall beside its hits: the best of those that were left out.
+ */
 const MAX_CUT = 3;
 
 /**
- * Collects what is kept of an answer so that it can be looked up and asked again: no text of any memory.
- * @param request the query as it came, without defaults
- * @param model the model whose vectors took part; null for none
+ * Collects the parts of an answer that are stored, so that the recall can be inspected and scored again later. The text
+ * of the question is among them, the texts of memories are not.
+ * @param request the query before defaults are filled in
+ * @param model the model whose vectors took part; stored as null if the recall used no vectors
  */
 export function keepRecall(
   recall: Recall,
@@ -84,7 +88,8 @@ export function keepRecall(
     head: JSON.stringify(head),
     candidates: [...hits, ...cut].map((candidate) => ({
       memoryNo: candidate.memoryNo,
-      data: JSON.stringify(candidate),
+      id: candidate.id,
+      data: encodeCandidate(candidate),
     })),
     supersededNos: [...recall.replaced.keys()],
   };
@@ -129,12 +134,16 @@ function keptHit(
   { path, supersedes, similar }: QueryResult['hits'][number],
   memory: Memory,
 ): NonNullable<KeptCandidate['hit']> {
-  const { state, status, primarySector, sectors, salience, strength, decayLambda, accessCount, lastSeenAt } = memory;
+  const { state, status, primarySector, sectors, sectorConfidence } = memory;
+  const { salience, strength, decayLambda, accessCount, lastSeenAt } = memory;
   return {
     path,
     ...(supersedes === undefined ? {} : { supersedes }),
     ...(similar === undefined ? {} : { similar }),
     version: memory.version,
-    state: { state, status, primarySector, sectors, salience, strength, decayLambda, accessCount, lastSeenAt },
+    state: {
+      ...{ state, status, primarySector, sectors, sectorConfidence },
+      ...{ salience, strength, decayLambda, accessCount, lastSeenAt },
+    },
   };
 }

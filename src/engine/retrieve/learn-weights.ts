@@ -1,7 +1,8 @@
 /**
- * Weights of a profile, the share of vectors, and the floor under the scores, learned from feedback on recalls.
- * Features of kept recalls are scored anew with other weights, so nothing is asked again.
+ * Learns the weights of a profile, the weight of vectors, and the floor under the scores from feedback on recalls. The
+ * kept features of recalls are scored again with other weights, so no query is run again.
  */
+
 import { createRandom } from '../random.ts';
 import type {
   FeedbackMeasure,
@@ -16,52 +17,68 @@ import type {
 import { rawScoreBy, rescore } from './replay.ts';
 import { isFused, withVectorWeight } from './reweigh.ts';
 
-/** Fewest recalls with feedback on a used match and on a useless or wrong one. */
+/**
+ * Fewest recalls to learn from. Only recalls count that have feedback on a match that was used and on one that was
+ * useless or wrong.
+ */
 export const MIN_JUDGED_RECALLS = 40;
-/** Share of the recalls, the later ones, that are held out. */
+/** Share of the recalls, the latest ones, on which weights are tested; they are learned from the others. */
 const HELD_OUT = 0.3;
-/** Least gain of order on the held-out recalls. */
+/** Least gain on the held-out recalls for a proposal, in the share of pairs that are in the right order. */
 const MIN_GAIN = 0.02;
 /**
- * Greatest share of draws of the held-out recalls in which the order may be no better. With 0.05, noise brought a
- * proposal in 4 of 30 trials.
+ * Greatest share of random draws from the held-out recalls in which the new order may be no better than the present
+ * one. With 0.05 instead, noise brought a proposal in 4 of 30 trials.
  */
 const MAX_CHANCE = 0.01;
 const DRAWS = 1_000;
 
-/** Ranges of the weights: a proposal stays within them, whatever the feedback says. */
+/** Ranges within which a proposal stays, whatever the feedback says; none for a profile without weights. */
 const RANGES: Readonly<Partial<Record<Profile, Readonly<Partial<Record<WeightName, readonly [number, number]>>>>>> = {
   composite: { similarity: [0.4, 1], salience: [0, 0.4], recency: [0, 0.4], waypoint: [0, 0.4] },
   activation: { activation: [0.3, 0.9], recency: [0, 0.4], strength: [0, 0.4], confidence: [0, 0.3] },
   retention: { alpha: [0, 1] },
   fusion: {},
 };
-/** Range of the share of vectors: neither words nor vectors are ever switched off. */
+/** Range of the weight of vectors against words: neither is ever switched off. */
 const VECTOR_WEIGHTS = [0.05, 0.8] as const;
 /** Steps by which a weight is changed, the largest first. */
 const STEPS = [0.1, 0.05, 0.02, 0.01];
-/** Difference of raw scores that counts as a clear order. */
+/** Difference of two raw scores from which their order counts as clear. */
 const CLEAR = 0.05;
-/** Cost of a squared change of a weight, against the mean cost of a recall: small samples change little. */
+/**
+ * Cost of the squared change of a weight, relative to the mean cost of a recall. It keeps changes small where few
+ * recalls were judged.
+ */
 const CAUTION = 0.2;
-/** Floors that are tried. */
+/** Values of `minScore` that are tried, if they are above the present one. */
 const FLOORS = [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
-/** Least share of the used matches that a floor must let pass, on the recalls it was learned from and on the others. */
+/**
+ * Least share of the used matches that must stay above a new floor, both on the recalls that it was learned from and on
+ * the held-out ones.
+ */
 const MIN_WANTED = 0.99;
-/** Least share of the useless and wrong matches that a floor must cut beyond the present one, on both. */
+/**
+ * Least share of the useless and wrong matches that a new floor must leave out in addition to those that the present
+ * floor leaves out, on both groups of recalls.
+ */
 const MIN_CUT = 0.05;
 
-/** What was learned; `better` is null where nothing was better on the held-out recalls. */
+/**
+ * The result of learning. `better` holds the proposed options; it is null where nothing was better on the held-out
+ * recalls.
+ */
 export interface LearnedWeights {
   readonly better: LearnedOptions | null;
-  /** Compares what was tried with the present options. */
+  /** Compares the options that were tried with the present ones. */
   readonly report: LearnedReport;
 }
 
 /**
- * Learns from recalls of one profile. The same recalls give the same weights.
- * @param recalls any number, in any order; those without both kinds of feedback, or of another profile, are left out
- * @returns the number of recalls that count, if they are fewer than `MIN_JUDGED_RECALLS`
+ * Learns weights, the weight of vectors and `minScore` from recalls of one profile. Equal recalls give equal results.
+ * @param recalls any number, in any order; recalls of another profile, and those without feedback on both a used and a
+ *    useless or wrong match, are left out
+ * @returns `tooFew`, the number of recalls that count, if they are fewer than 40 (`MIN_JUDGED_RECALLS`)
  */
 export function learnWeights(
   recalls: readonly RecallRecord[],
@@ -106,7 +123,7 @@ export function learnWeights(
   return { better, report: { ...report, after: measure(ofFuture, profile, better) } };
 }
 
-/** A recall with the candidates that feedback calls used, and useless or wrong. */
+/** A recall with its candidates that feedback calls used, and those that it calls useless or wrong. */
 interface Judged {
   readonly recall: RecallRecord;
   readonly used: readonly KeptCandidate[];
@@ -123,10 +140,10 @@ function judge(recall: RecallRecord): Judged {
   };
 }
 
-/** Weights that are tried, and the share of vectors; null for the share that each recall had. */
+/** Weights that are tried, with the weight of vectors; null for the one that each recall had. */
 type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
 
-/** Recalls as a share of vectors would have measured them. */
+/** Returns the recalls as they would have been scored with another weight of vectors; with null, as they were. */
 type Shares = (vectorWeight: number | null) => readonly Judged[];
 
 function createShares(judged: readonly Judged[]): Shares {
@@ -140,8 +157,9 @@ function createShares(judged: readonly Judged[]): Shares {
 }
 
 /**
- * Changes one weight after the other by ever smaller steps, as long as that lowers the cost: how clearly useless and
- * wrong matches stand before used ones, and how far the weights are from the present ones.
+ * Finds weights of lower cost: changes one weight after the other by ever smaller steps, while that lowers the cost.
+ * The cost is how clearly useless and wrong matches stand before used ones, plus `CAUTION` times the squared distance
+ * from the present weights.
  */
 function fitWeights(past: Shares, profile: Profile, present: Point): Point {
   const moves = movesOf(profile, present);
@@ -165,7 +183,10 @@ function fitWeights(past: Shares, profile: Profile, present: Point): Point {
   return best;
 }
 
-/** Lists the ways of changing one weight of a point, within its range. */
+/**
+ * Lists functions that change one weight of a point each, within the weight's range, rounded to 0.01. The weight of
+ * vectors is among them if `present.vectorWeight` is not null.
+ */
 function movesOf(profile: Profile, { vectorWeight: start }: Point): ((point: Point, change: number) => Point)[] {
   const moved = (value: number, [from, to]: readonly [number, number]) =>
     Math.round(Math.min(to, Math.max(from, value)) * 100) / 100;
@@ -197,7 +218,10 @@ function costOf(past: Shares, profile: Profile, { weights, vectorWeight }: Point
   return mean(costs) + CAUTION * changes.reduce((sum, change) => sum + change ** 2, 0);
 }
 
-/** Returns by how much each used match has a higher raw score than each useless or wrong one. */
+/**
+ * Returns, for each pair of a used and a useless or wrong match, how much higher the raw score of the used one is;
+ * negative where it is lower.
+ */
 function pairsOf({ used, bad }: Judged, profile: Profile, weights: Weights): number[] {
   // The profile `fusion` measures by the best fused score, which would make each difference too small to be clear.
   const formula = { profile, weights, bestFused: 1 };
@@ -210,7 +234,11 @@ function orderOf(one: Judged, profile: Profile, weights: Weights): number {
   return mean(pairsOf(one, profile, weights).map((difference) => (difference > 0 ? 1 : difference === 0 ? 0.5 : 0)));
 }
 
-/** Chooses the floor that cuts most useless and wrong matches on the earlier recalls, and holds on the later ones. */
+/**
+ * Chooses the floor above the present one that leaves out the greatest share of the useless and wrong matches of the
+ * earlier recalls; of equal ones the lowest. Returns the present floor where none meets `MIN_WANTED` and `MIN_CUT` on
+ * the earlier recalls, or where the chosen one fails them on the later recalls.
+ */
 function fitFloor([past, future]: readonly [Shares, Shares], point: Point, present: number) {
   const before = passing(past, point, present);
   const found = FLOORS.filter((floor) => floor > present)
@@ -223,7 +251,10 @@ function fitFloor([past, future]: readonly [Shares, Shares], point: Point, prese
   return holds ? found.floor : present;
 }
 
-/** Tells which shares of the used, and of the useless and wrong matches are above a floor. */
+/**
+ * Returns the share of the used matches that a floor lets through (`wanted`), and that share of the useless and wrong
+ * ones (`unwanted`).
+ */
 function passing(shares: Shares, { weights, vectorWeight }: Point, floor: number): Omit<FeedbackMeasure, 'order'> {
   const counts = { used: 0, bad: 0, usedPassing: 0, badPassing: 0 };
   for (const { recall, used, bad } of shares(vectorWeight)) {
@@ -242,7 +273,10 @@ function measure(shares: Shares, profile: Profile, { minScore, ...point }: Learn
   return { order: mean(orders), ...passing(shares, point, minScore) };
 }
 
-/** Draws recalls with replacement, and tells in which share of the draws they are ordered no better than before. */
+/**
+ * Draws as many recalls as there are, with replacement, `DRAWS` (1,000) times. Returns the share of draws in which the
+ * new order is no better than the old one. The draws are the same for the same number of recalls.
+ */
 function chanceOf(before: readonly number[], after: readonly number[]): number {
   const random = createRandom(before.length);
   let noBetter = 0;

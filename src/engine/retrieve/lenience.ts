@@ -7,13 +7,13 @@
 const TINY_SCOPE = 10;
 const SMALL_SCOPE = 50;
 const LARGE_SCOPE = 200;
-/** The result of `enoughHeld` for a scope of each size. */
+/** Values of `enoughHeld` for a tiny, a small and a large scope. */
 const ENOUGH = { tiny: 0.25, small: 0.5, large: 1 };
 
 /**
- * The share of a query's words that a memory must hold to be returned for them alone, 0.25..1: 0.25 up to 10 memories,
- * 0.5 at 50, 1 from 200 on.
- * @param scope number of memories that are searched, about
+ * Returns the share of a query's words that a memory must hold to be returned for these words alone: 0.25 up to 10
+ * memories, 0.5 at 50, 1 from 200 on, and logarithmic between.
+ * @param scope approximate number of memories that are searched
  */
 export function enoughHeld(scope: number): number {
   const { tiny, small, large } = ENOUGH;
@@ -23,15 +23,15 @@ export function enoughHeld(scope: number): number {
 }
 
 /**
- * How far raw scores in a scope can be compared, 0..1: it rises with the number of memories, and is 1 from 50 on. Among
- * few memories the rarity of a word tells too little: of four memories about one topic, two hold its word.
- * @param scope number of memories that are searched, about
+ * Returns how far raw scores can be compared in a scope, 0..1: the number of its memories divided by 50, at most 1.
+ * Among few memories the rarity of a word tells too little: of four memories about one topic, two hold its word.
+ * @param scope approximate number of memories that are searched
  */
 export function comparability(scope: number): number {
   return Math.min(1, scope / SMALL_SCOPE);
 }
 
-/** The place of a scope between two sizes on a logarithmic scale: 0 up to `least`, 1 from `most` on. */
+/** Returns the position of a scope between two sizes on a logarithmic scale: 0 up to `least`, 1 from `most` on. */
 function placeBetween(least: number, most: number, scope: number): number {
   return Math.min(1, Math.max(0, Math.log(scope / least) / Math.log(most / least)));
 }

@@ -16,23 +16,23 @@ export interface LexicalHit {
   readonly memoryNo: number;
   /**
    * BM25 as FTS5 computes it, with its sign turned: higher is better, without an upper bound. Where the texts of a
-   * narrow scope are read instead of the index, it is estimated from the share of the query's words that the text
+   * narrow scope are read instead of the index, it is an estimate from the share of the query's words that the text
    * holds.
    */
   readonly bm25: number;
   /**
-   * The share of the query that stands in the memory, each term by its rarity: about 1 for a memory of usual length
-   * that has all of them once, more where terms are repeated. Terms that no memory has count as missed; terms that are
-   * too common to take part do not count. Unlike BM25, coverage can be compared between queries.
+   * Share of the query that the memory holds, each term weighted by its rarity: about 1 for a memory of usual length
+   * that has each term once, more where terms are repeated. A term that no memory has counts as missed; a term that is
+   * too common to take part does not count. Unlike BM25, coverage can be compared between queries.
    */
   readonly coverage: number;
 }
 
 /** The result of the search by words. */
 export interface LexicalResult {
-  /** Best first; ties by ascending number. */
+  /** Hits, best first; of equal ones the lower `memoryNo` first. */
   readonly hits: readonly LexicalHit[];
-  /** How the hits were found, for the trace. */
+  /** How the hits were found and which terms took no part, as a text for the trace. */
   readonly note: string;
 }
 
@@ -51,48 +51,56 @@ const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
 };
 
 /**
- * Bytes of the word index that a query in a wide scope reads for its rarest words. A memory that holds a word takes
- * some six to fifteen bytes. All memories that any of these words finds are scored.
+ * Number of bytes of the word index that a query in a wide scope reads in its first attempt, for its rarest words; at
+ * least one word is read. A memory that holds a word takes 6 to 15 bytes. All memories that hold any of these words are
+ * scored.
  */
 const WIDE_BYTES = 1_000_000;
 /**
- * Factors on `WIDE_BYTES`. Where too few of the memories found pass the filter, which knows no words, the next factor
- * applies, until enough pass or every word has taken part.
+ * Factors on `WIDE_BYTES` in successive attempts. The index itself knows no filter. Where too few of the memories that
+ * it found pass the filter, the next factor applies, until enough pass or every word has taken part.
  */
 const WIDENINGS = [1, 8, Infinity];
-/** Bytes of the word index that a query in a narrow scope may read in any case. */
+/** Number of bytes of the word index that a query in a narrow scope may always read. */
 const NARROW_BYTES = 150_000;
 /**
- * Bytes of the word index that cost as much as reading the text of one memory, which is the other way to search a
- * narrow scope.
+ * Number of bytes of the word index whose reading costs as much as reading the text of one memory. Reading texts is the
+ * other way to search a narrow scope.
  */
 const BYTES_PER_TEXT = 1_500;
-/** The part of each text that is read where texts are read, in characters. */
+/** Number of characters, the first ones, that are read of each text where texts are read instead of the index. */
 const TEXT_CHARACTERS = 1_000;
 /**
- * Memories that are ranked for each wanted hit and each unit of dilution (memories of the file for each memory of the
- * scope).
+ * Number of memories that are ranked for each wanted hit and each unit of dilution (the memories of the file divided by
+ * those of the scope).
  */
 const SPARE = 2;
-/** Factor on the number of ranked memories where too few of them pass the filter. */
+/** Factor on the number of ranked memories in the next attempt, where too few of them pass the filter. */
 const MORE = 8;
-/** Most memories that are ranked in the first try, before it is known how many of them pass the filter. */
+/**
+ * Greatest number of memories that are ranked in the first attempt, before it is known how many of them pass the
+ * filter.
+ */
 const MAX_FIRST = 2_000;
 
 /** The bounds and weights of a search by words. */
 export interface TextSearchOptions {
-  /** Number of hits below which more common words of the query take part, too; only in a wide scope. */
+  /**
+   * Number of hits below which more common words of the query take part as well. It is ignored in a narrow scope, where
+   * all words take part.
+   */
   readonly wanted: number;
-  /** Most hits. */
+  /** Greatest number of hits that are returned. */
   readonly limit: number;
-  /** Weights by column; a column that is left out keeps its weight of `TEXT_WEIGHTS`. */
+  /** Weight of a match by the column of its word; a column that is left out keeps its weight in `TEXT_WEIGHTS`. */
   readonly columnWeights?: RetrievalOptions['columnWeights'];
 }
 
 /**
  * Ranks the memories of the scope by BM25 (Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3",
- * 1994). A memory is a candidate if it holds any of the terms; in a wide scope the most common terms may take no part.
- * @returns at most `options.limit` hits
+ * 1994). A memory is a candidate if it holds any of the terms; in a wide scope the most common terms are left out if
+ * the rarer ones find enough.
+ * @returns at most `options.limit` hits; none where no memory has a term
  */
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
@@ -121,8 +129,8 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
 }
 
 /**
- * Adds to the words of a question in a language with stems the terms of these stems. A memory that holds another form
- * of a word is found by the stem, and one that holds the word itself scores by both.
+ * Adds the stem of each word to the query's terms, if the question is in a language with a stemmer. A memory that holds
+ * another form of a word is found by the stem; one that holds the word itself scores by both.
  */
 function withStems({ terms, query }: QueryPlan): readonly Term[] {
   const { language } = query.terms;
@@ -133,14 +141,17 @@ function withStems({ terms, query }: QueryPlan): readonly Term[] {
   });
 }
 
-/** Whether a form is at least as common as its word, so that it does not outweigh the word that is asked for. */
+/**
+ * Tells whether a form is at least as common as its word. A rarer form is not searched, since it would outweigh the
+ * word of the question.
+ */
 function saysNoMore(index: WordSearch, form: string, word: string): boolean {
   return index.frequencyOf(form) >= index.frequencyOf(word);
 }
 
-/** A term of the query with the cost of its postings. */
+/** A term of the query with the cost of reading its postings. */
 interface Located extends Term {
-  /** Most bytes of the word index that are read for the term's postings; 0 if no memory has the term. */
+  /** Greatest number of bytes of the word index that are read for the term's postings; 0 if no memory has the term. */
   readonly bytes: number;
 }
 
@@ -152,7 +163,10 @@ interface Ranking {
   readonly note: string;
 }
 
-/** Searches a wide scope: more and more common words take part until enough memories pass the filter. */
+/**
+ * Searches a wide scope with the rarest words first. More common words are added until `wanted` memories pass the
+ * filter, every word has taken part, or the query's work budget is used up.
+ */
 function rankWide(
   store: Store,
   index: WordSearch,
@@ -172,8 +186,8 @@ function rankWide(
 }
 
 /**
- * Searches a narrow scope: all words score all memories of the scope. Where the postings of common words cost more than
- * the few texts, the texts are read instead.
+ * Searches a narrow scope: all words take part, and all memories of the scope are scored. Where reading the postings of
+ * common words costs more than reading the texts of the scope, the texts are read instead.
  */
 function rankNarrow(
   index: WordSearch,
@@ -201,9 +215,10 @@ function weightsOf(columnWeights: TextSearchOptions['columnWeights']): number[] 
 }
 
 /**
- * Lists the best memories that pass the filter. The smaller the share of the file that the scope is, the more memories
- * are ranked at first; where too few of them pass, more and more are.
- * @param best ranks the best memories, at most as many as it is told
+ * Lists the best memories that pass the filter, at most `limit`. The smaller the share of the file that the scope is,
+ * the more memories are ranked at first. While too few of them pass, 8 times (`MORE`) as many are ranked. It returns
+ * fewer where no more memories match, or where the query's work budget is used up.
+ * @param best ranks memories and returns the best ones, at most the given number
  */
 function bestPassing(
   store: Store,
@@ -222,7 +237,8 @@ function bestPassing(
 }
 
 /**
- * Ranks memories by their texts: coverage of the query's words, scaled to BM25.
+ * Ranks memories by the first 1,000 characters of their texts and their labels: coverage of the query's words, scaled
+ * to BM25. Memories that hold none of the words are left out.
  * @param most the BM25 of a memory that has every word
  */
 function rankByTexts(
@@ -238,7 +254,10 @@ function rankByTexts(
     .slice(0, limit);
 }
 
-/** Selects the rarest terms whose postings fit the budget, at least one. */
+/**
+ * Returns the rarest terms whose postings together fit the budget (bytes); at least one.
+ * @param byRarity terms, the rarest first
+ */
 function rarest(byRarity: readonly Located[], budget: number): readonly Located[] {
   let sum = 0;
   const beyond = byRarity.findIndex(({ bytes }, place) => (sum += bytes) > budget && place > 0);
@@ -246,21 +265,25 @@ function rarest(byRarity: readonly Located[], budget: number): readonly Located[
 }
 
 /**
- * The BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document frequencies. A
- * word counts once with its forms.
- * @param terms those that a memory has rarest first
+ * Returns the BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document
+ * frequencies. A word counts once together with its forms. The sum is equal to the last digit whatever the order of
+ * `terms`.
  */
 function mostBm25(index: WordSearch, terms: readonly Located[]): number {
-  return countedOnce(terms).reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.rows), 0);
+  const ordered = terms
+    .map((term) => ({ ...term, frequency: index.frequencyOf(term.words) }))
+    .sort((a, b) => a.frequency - b.frequency || (a.words < b.words ? -1 : 1));
+  return countedOnce(ordered).reduce((sum, { frequency }) => sum + rarityOf(frequency, index.rows), 0);
 }
 
 /**
- * Leaves one term of each word and its irregular forms: the word where a memory has it, else the rarest form that a
- * memory has, else the word.
+ * Keeps one term for each word and its irregular forms: the word if a memory has it, else the rarest form that a memory
+ * has, else the word.
+ * @param terms the rarest first
  */
-function countedOnce(terms: readonly Located[]): readonly Located[] {
+function countedOnce<T extends Located>(terms: readonly T[]): readonly T[] {
   const known = terms.filter(({ bytes }) => bytes > 0);
-  const standsFor = new Map<string, Located>();
+  const standsFor = new Map<string, T>();
   for (const term of known)
     if (term.formOf !== undefined && !standsFor.has(term.formOf)) standsFor.set(term.formOf, term);
   if (standsFor.size === 0) return terms.filter(({ formOf }) => formOf === undefined);

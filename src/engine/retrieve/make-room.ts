@@ -12,13 +12,14 @@ export interface Lists {
   readonly dense: readonly DenseResult[];
 }
 
-/** Share of a list above which superseded memories crowd it, so that the searches run once more without them. */
+/** Share of a list that superseded memories may fill. Above it, the searches run once more without them. */
 const CROWDED = 0.5;
 
 /**
- * Decides whether superseded memories crowd out the others. A fact that is told anew every day has hundreds of
- * superseded versions that fit a query alike. All of them lead to one memory, and they would fill the lists alone.
- * @returns the plan of a second search, without superseded memories; undefined where the lists have room
+ * Decides whether superseded memories crowd out the others. A fact that changes every day has hundreds of superseded
+ * versions that fit a query alike. All of them lead to one memory, and they would fill the lists alone.
+ * @returns the plan of a second search without superseded memories, if these are more than half of any list; else
+ *    undefined, and also where the filter lets none of them through
  */
 export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
   if (plan.filter === plan.liveFilter) return undefined;
@@ -38,8 +39,8 @@ export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: L
 }
 
 /**
- * Merges the lists of two searches of one query: each memory once, best first; ties by ascending number. All else, such
- * as the notes, is that of `first`.
+ * Merges the results of two searches for one query: each memory once, best first; of equal ones the lower `memoryNo`
+ * first. All fields other than the hits, such as the notes, are taken from `first`.
  */
 export function mergeLists(first: Lists, second: Lists): Lists {
   const byWords = (a: LexicalHit, b: LexicalHit) => b.bm25 - a.bm25;

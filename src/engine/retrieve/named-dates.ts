@@ -1,21 +1,19 @@
 import { areSameDate, datesIn, fitOfDate, type NamedDate } from '../text/dates.ts';
-import { adjust, byRawScore, type Candidate } from './candidate.ts';
+import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 
-/** Increase of the factor on the raw score for a memory of the day or month that the question names. */
+/** Greatest amount added to the factor of 1 on the raw score, for a memory of a date that the question names. */
 const DATE_WEIGHT = 0.8;
-/** Number of candidates in whose texts the dates are looked for: the first ones. */
-const MAX_READ = 24;
-/** The part of each of these texts that is read, in characters. */
+/** Number of characters, the first ones, of a candidate's text that are searched for dates. */
 const MAX_CHARACTERS = 1_000;
 
 /**
- * Lifts candidates whose event lies at a date that the question names, by a factor of 1 to 1 + `DATE_WEIGHT`. A
- * candidate whose text names the date is lifted as much, since the date may be a property of what is looked for, such
- * as a birthday. A question without a date changes nothing.
+ * Raises the raw score of candidates whose event time lies at or near a date that the question names, by a factor of 1
+ * to 1.8. One of the first 24 candidates whose text names the date gets the full factor, since the date may be a
+ * property of what is asked for, such as a birthday. A question without a date changes nothing.
  * @param candidates best first
  * @param now time of the question, Unix ms
- * @returns best first, by raw score
+ * @returns all candidates, sorted anew by raw score if the question names a date
  */
 export function applyDates(
   candidates: readonly Candidate[],
@@ -24,7 +22,7 @@ export function applyDates(
 ): Candidate[] {
   const dates = datesIn(text, now);
   if (dates.length === 0) return [...candidates];
-  const first = candidates.slice(0, MAX_READ).map(({ row }) => row.memoryNo);
+  const first = candidates.slice(0, READ_CANDIDATES).map(({ row }) => row.memoryNo);
   const texts = readTexts(first, MAX_CHARACTERS);
   return candidates
     .map((candidate) => {

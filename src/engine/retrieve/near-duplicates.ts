@@ -2,32 +2,38 @@ import { words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
 /**
- * Share of their distinct words that two texts have in common, from which they count as near-duplicates (Jaccard). The
- * words in which they differ must be numbers, times or numbered names: one other word, such as "not", may turn a text
- * into its contrary.
+ * Least share of their distinct words that two near-duplicates have in common (Jaccard index). In addition, every word
+ * in which they differ must hold a digit, as numbers and times do: one other word, such as "not", may turn a text into
+ * its contrary.
  */
 const NEAR = 0.8;
-/** Fewest distinct words of a near-duplicate. Of a shorter text one word may be all that matters. */
+/** Fewest distinct words of a near-duplicate. In a shorter text, a single word may make the difference. */
 const MIN_WORDS = 8;
-/** Most characters of a text that is compared; what stands behind them could say anything. */
+/**
+ * Greatest number of characters, title included, of a text that is compared. Longer texts are never near-duplicates.
+ */
 const MAX_CHARACTERS = 2_000;
 const HAS_DIGIT = /\p{N}/u;
 
-/** A hit's words, and the ids of the memories that it stands for. */
+/** A hit with which later memories are compared: its distinct words, and the ids of its near-duplicates. */
 interface Known {
   readonly words: ReadonlySet<string>;
   readonly similar: string[];
 }
 
 /**
- * Keeps the words of the hits, to recognise memories that say nearly the same. Only memories of one user that one key
- * wrote are compared: otherwise whoever may write could have the memories of others left out, by a better match of
- * nearly the same words. Memories whose writer is not known, as without keys, are not compared.
- * @param collapses whether there are any near-duplicates to recognise; with false nothing is compared
+ * Creates a recogniser of near-duplicates: it keeps the words of each hit and compares later memories with them. Only
+ * memories of one user that one API key wrote are compared: otherwise whoever may write could have the memories of
+ * others left out, by a better match of nearly the same words. Memories whose writer is not known, as in an engine
+ * without keys, are not compared.
+ * @param collapses whether near-duplicates are recognised; with false, nothing is compared
  */
 export function createNearDuplicates(collapses: boolean) {
   const known = new Map<string, Known[]>();
-  /** The text that was looked at last; a memory is looked at before it becomes a hit. */
+  /**
+   * The memory that was examined last, with its words. It is kept since a memory is examined just before it becomes a
+   * hit.
+   */
   let last: { readonly memory: Memory; readonly words: ReadonlySet<string> } | undefined;
   const wordsOf = (memory: Memory) => {
     if (last?.memory !== memory) {
@@ -37,7 +43,10 @@ export function createNearDuplicates(collapses: boolean) {
     return last.words;
   };
   return {
-    /** Whether a hit says nearly what this memory says; the best such hit notes its id. */
+    /**
+     * Tells whether an earlier hit says nearly what this memory says. If so, the memory's id is added to the list of
+     * the first such hit.
+     */
     isRepeated(memory: Memory): boolean {
       const others = collapses && hasKnownWriter(memory) ? known.get(sourceOf(memory)) : undefined;
       if (others === undefined) return false;
@@ -46,7 +55,10 @@ export function createNearDuplicates(collapses: boolean) {
       alike?.similar.push(memory.id);
       return alike !== undefined;
     },
-    /** Notes a hit. @returns the ids of the memories that it stands for, to which later ones are added */
+    /**
+     * Adds a memory as a hit, with which later memories are compared.
+     * @returns the ids of the hit's near-duplicates: empty at first, it grows with later calls of `isRepeated`
+     */
     take(memory: Memory): readonly string[] {
       const similar: string[] = [];
       if (!collapses || !hasKnownWriter(memory)) return similar;
@@ -59,7 +71,10 @@ export function createNearDuplicates(collapses: boolean) {
   };
 }
 
-/** Whether a key wrote the memory. Without keys there is nobody whose flood would have to be bounded. */
+/**
+ * Tells whether a known API key wrote the memory. Without keys, there is nobody whose flood of memories would have to
+ * be bounded.
+ */
 function hasKnownWriter({ writtenBy }: Memory): boolean {
   return writtenBy !== null && writtenBy !== 'anonymous';
 }

@@ -5,8 +5,8 @@ import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
 
 /**
- * Retrieval options that apply where the request, the tenant and the settings leave them out. An option that is missing
- * here is chosen by the stage that reads it. The values were measured: `npm run eval` prints the table.
+ * Retrieval options that apply where neither the request nor the tenant nor the settings name them. An option that is
+ * missing here gets its default in the stage that reads it. The values were measured: `npm run eval` prints the table.
  */
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
@@ -19,6 +19,7 @@ export const DEFAULT_OPTIONS = {
   entityGraph: true,
   rerank: 'builtin',
   kRerank: 20,
+  // 0 applies only without settings; `OM_MIN_SCORE` is the default of queries.
   minScore: 0,
   relativeFloor: 0,
   cut: 'none',
@@ -27,21 +28,22 @@ export const DEFAULT_OPTIONS = {
   writerShare: 0.75,
 } as const satisfies RetrievalOptions;
 
-/** The relative floor of `cut: relative` where nothing else sets one. */
+/** Relative floor of `cut: relative` where the request, the tenant and the settings name none. */
 const RELATIVE_CUT = 0.5;
 
-/** A query with a value for every option of `DEFAULT_OPTIONS`. */
+/** A query with a value for every option that has a default in `DEFAULT_OPTIONS`. */
 export type CompleteQuery = MemoryQuery & {
   readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
 } & { readonly penalties: Required<Penalties> };
 
 /**
- * Completes a query with defaults. An option is taken from the request, else from the first of `defaults` that sets it,
- * else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights` are merged name
- * by name.
+ * Fills in the options that a query leaves out. An option is taken from the request, else from the first of `defaults`
+ * that names it, else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights`
+ * are merged name by name. `cut: relative` sets a relative floor of 0.5 where nothing names one; `includeEpisodes:
+ * false` sets `topK.episodes` to 0 where the request names none.
  * @param defaults options in order of precedence
  * @throws EngineError `invalid` for a weight of the request that the profile does not read; weights of defaults are not
- *   checked
+ *    checked
  */
 export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOptions[]): CompleteQuery {
   const layers: RetrievalOptions[] = [DEFAULT_OPTIONS, ...defaults.toReversed(), query].map(withoutUndefined);
@@ -66,9 +68,9 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
 }
 
 /**
- * Checks that the reranker that a request asks for can run: only `llm` may be missing.
+ * Checks that the reranker of a request can run: `llm` needs a language model.
  * @param languageModel null where none is configured
- * @throws EngineError `invalid` for `llm` without a language model
+ * @throws EngineError `invalid` for `rerank: 'llm'` without a language model
  */
 export function requireReranker({ rerank }: RetrievalOptions, languageModel: LanguageModel | null): void {
   if (rerank !== 'llm' || languageModel !== null) return;

@@ -4,16 +4,16 @@ import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem
 import { isAscii, words } from '../text/words.ts';
 
 /**
- * Finds the words of a query in a text by their other names. The places that it gives are indexes in the query's words.
- * Its `eachIn` never calls `visitForm`.
+ * Finds the words of a query in a text by their other names. It gives the index of each word in the list of the query's
+ * words. Its `eachIn` never calls `visitForm`.
  */
 export type AliasFinder = Omit<StemFinder, 'words'>;
 
-/** Words of a query for which another name is looked up: the first ones. */
+/** Number of the query's words, the first ones, for which another name is looked up. */
 const MAX_OTHER_NAMES = 12;
 
 /**
- * Looks up the other names of a query's words, of the first `MAX_OTHER_NAMES` only.
+ * Creates a finder for the other names of a query's first 12 words (`MAX_OTHER_NAMES`).
  * @param spelled the query's words, normalised
  * @returns undefined where none of these words has another name
  */
@@ -29,13 +29,13 @@ export function createAliasFinder(spelled: readonly string[]): AliasFinder | und
       const name = placeOf(word);
       return name === NOWHERE ? NOWHERE : placeOfName[name]!;
     },
-    eachIn: (text, visit) => eachIn(text, (name, position) => visit(placeOfName[name]!, position)),
+    eachIn: (text, visit) => eachIn(text, (name) => visit(placeOfName[name]!)),
   };
 }
 
 /**
- * The other spelling of a word, or the name under which a well-known thing is counted: `color` for `colour`,
- * `postgresql` for `postgres`; undefined where there is none.
+ * Returns the other spelling of a word, or the name under which a well-known thing is matched: `color` for `colour`,
+ * `postgresql` for `postgres`. Returns undefined where the word has neither.
  */
 export function otherNameOf(word: string): string | undefined {
   let cached = otherNames.get(word);
@@ -46,7 +46,9 @@ export function otherNameOf(word: string): string | undefined {
   return cached.name;
 }
 
-/** A cache, since one lookup takes 4 µs and many queries use the same words. */
+/**
+ * Cache of other names by word; it is emptied at 5,000 words. A lookup takes 4 µs, and many queries use the same words.
+ */
 const otherNames = new Map<string, { readonly name: string | undefined }>();
 const MAX_CACHED_NAMES = 5_000;
 

@@ -1,7 +1,7 @@
 import { documentsOf, type Origin } from '../store/derivations.ts';
-import { withinBytes } from '../store/memories.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Store } from '../store/open-store.ts';
+import { textWeights, withinBytes } from '../store/text-sizes.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome, Provenance } from '../types.ts';
 import type { Candidate } from './candidate.ts';
@@ -9,55 +9,53 @@ import { createNearDuplicates } from './near-duplicates.ts';
 import type { CompleteQuery } from './options.ts';
 import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 
-/** A hit: a candidate with its memory. */
+/** A hit of a query: a candidate with its memory. */
 export interface Packed {
   readonly candidate: Candidate;
   readonly memory: Memory;
-  /** Ids of the near-duplicates that the hit stands for, best first. */
+  /** Ids of the near-duplicates that the hit replaces, best first; empty where it has none. */
   readonly similar: readonly string[];
 }
 
 /** The hits of a query, and the candidates that were left out. */
 export interface Packing {
-  /** The hits, best first, at most `k`. */
+  /** The hits, best first; at most `k`. */
   readonly packed: readonly Packed[];
-  /** Reason why each candidate that is no hit was left out, by memory number. */
+  /** Reason why each candidate that is not a hit was left out, by `memoryNo`. */
   readonly cut: ReadonlyMap<number, Outcome>;
-  /** Whether candidates were left out because the texts of the hits have `MAX_HIT_BYTES`. */
+  /** Whether candidates were left out because the hits together count for `MAX_HIT_BYTES` (6 MiB). */
   readonly isFull: boolean;
-  /** The token budget that the best match needs, if it does not fit the query's; null otherwise. */
+  /** Token budget that the best match would need; null unless that match exceeds the query's budget. */
   readonly bestNeeds: number | null;
 }
 
 /**
- * The greatest `k` for which `perDocument` applies. A caller who wants more hits wants all there are, from one
- * document, too.
+ * Greatest `k` for which `perDocument` applies. A caller who wants more hits wants all of them, even from one document.
  */
 const DIVERSE_K = 10;
-/** Most bytes of text that the hits of a query have together; a single text may have 256 KiB. */
+/** Greatest number of bytes that the texts, values and metadata of all hits count for. A text has up to 256 KiB. */
 const MAX_HIT_BYTES = 6 * 1024 * 1024;
-/** Least `k` with which the texts of the hits may exceed `MAX_HIT_BYTES`. */
+/** Greatest `k` with which the texts alone cannot exceed `MAX_HIT_BYTES`. */
 const MANY_HITS = MAX_HIT_BYTES / (256 * 1024);
 /**
- * Memories that may fail to fit the budget before the search for a shorter one ends. A text may have 256 KiB, so only
- * few texts that do not fit are read.
+ * Number of memories that may exceed the token budget before no shorter one is looked for. A text may have 256 KiB, so
+ * only few texts that do not fit are read.
  */
 const TRIED_FURTHER = 30;
 /**
- * Characters of a token, more than natural text has. Of a text longer than the budget by this measure, the beginning is
- * estimated first.
+ * Number of characters for each token of the budget, more than natural text has. Of a text that is longer than the
+ * whole budget by this measure, the beginning is estimated first.
  */
 const CHARACTERS_PER_TOKEN = 6;
 
 /**
- * Selects the best `k` candidates that fit the bounds of the query: hits of one document, hits of a kind, the token
- * budget. Of memories that say nearly the same, the best stands for all. A candidate that does not fit is skipped; a
- * shorter one behind it may fit. The root of a document repeats the
- * words of its chunks. So it gives way to a chunk that fits, and stands for the document where no chunk does; with
- * `perDocument` 0 both may be hits.
- * @param ranked best first
- * @param read reads memories by number; called for at most `k` at a time, so that long texts are read only where they
- *   are wanted
+ * Selects the best `k` candidates within the bounds of the query: hits of one document, hits of a kind, the token
+ * budget, and 6 MiB in all. Of memories that say nearly the same, only the best is selected. A candidate that does not
+ * fit is skipped; a shorter one after it may fit. The root of a document repeats the words of its chunks. So a chunk
+ * that fits replaces the root, which stays a hit only where no chunk is one; with `perDocument` 0 both may be hits.
+ * @param ranked candidates, best first
+ * @param read reads memories by `memoryNo`; a memory that it leaves out was erased. It is called for at most `k`
+ *    memories at a time, so that long texts are read only where they are wanted
  */
 export function pack(
   store: Store,
@@ -112,7 +110,7 @@ export function pack(
     }
     const root = origin && roots.repeatedBy(origin);
     if (root !== undefined) budget.giveBack(root.hit.memory);
-    if (!texts.take(memory) || !budget.take(memory)) {
+    if (!texts.take(memoryNo, memory) || !budget.take(memory)) {
       if (root !== undefined) budget.take(root.hit.memory);
       cut.set(memoryNo, 'over_budget');
       continue;
@@ -130,38 +128,54 @@ export function pack(
   return { packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() };
 }
 
-/** Bounds the bytes that the texts of all hits have together. */
+/**
+ * Creates the bound on the bytes that all hits count for together: `MAX_HIT_BYTES` (6 MiB). With a `k` of at most 24,
+ * the texts alone cannot exceed it, so only memories with a value are counted.
+ */
 function createTexts(store: Store, k: number) {
-  let left = k > MANY_HITS ? MAX_HIT_BYTES : Infinity;
+  const isMany = k > MANY_HITS;
+  let left = MAX_HIT_BYTES;
+  let taken = 0;
   return {
-    /** The first of these memories, as many as may fit. */
-    readable: (memoryNos: readonly number[]) => (left === Infinity ? memoryNos : withinBytes(store, memoryNos, left)),
-    /** Takes the room of a text; false if it does not fit, and then no other does. */
-    take({ content }: Memory): boolean {
-      if (left !== Infinity) left -= Buffer.byteLength(content);
+    /** Returns the leading part of `memoryNos` whose texts fit into the bytes that are left. */
+    readable: (memoryNos: readonly number[]) => (isMany ? withinBytes(store, memoryNos, left) : memoryNos),
+    /**
+     * Subtracts the bytes that a memory counts for. Returns false if too few are left; from then on, no memory fits.
+     * The first memory fits in any case.
+     */
+    take(memoryNo: number, { content, value, metadata }: Memory): boolean {
+      // Few texts without values fit together; most memories have little metadata, or none.
+      const isWeighed = value !== null || (isMany && Object.keys(metadata).length > 0);
+      if (!isMany && !isWeighed) return left >= 0;
+      left -= (isWeighed ? textWeights(store, [memoryNo]).get(memoryNo) : undefined) ?? Buffer.byteLength(content);
+      if (taken === 0) left = Math.max(0, left);
+      if (left >= 0) taken += 1;
       return left >= 0;
     },
     isFull: () => left < 0,
   };
 }
 
-/** The root of a document that is a hit, with its place among the candidates, from 0. */
+/** The root of a document that is a hit, with its index in the list of candidates. */
 interface PackedRoot {
   readonly hit: Packed;
   readonly place: number;
 }
 
 /**
- * Keeps track of the documents whose root is a hit, and of the documents that need no root, since one of their chunks
- * is a hit.
+ * Creates a record of the documents whose root is a hit, and of those that need no root, since one of their chunks is a
+ * hit.
  */
 function createRoots() {
   const rootOf = new Map<string, PackedRoot>();
   const withChunk = new Set<string>();
   return {
-    /** Whether a memory is the root of a document, and a chunk of that document is a hit. */
+    /** Tells whether a memory is the root of a document that already has a chunk among the hits. */
     isRepeated: ({ chunk, documentId }: Provenance): boolean => chunk === null && withChunk.has(documentId),
-    /** The root among the hits that this chunk of its document replaces; undefined where there is none. */
+    /**
+     * Finds the root among the hits that this chunk of the same document replaces. Returns undefined if the memory is
+     * no chunk or its root is no hit.
+     */
     repeatedBy: ({ chunk, documentId }: Provenance): PackedRoot | undefined =>
       chunk === null ? undefined : rootOf.get(documentId),
     take({ chunk, documentId }: Provenance, root: PackedRoot): void {
@@ -174,22 +188,22 @@ function createRoots() {
   };
 }
 
-/**
- * The number of hits that there may still be of each document and of each kind. A place is an index in the list of
- * candidates.
- */
+/** Counts how many further hits each document and each kind may have. A place is an index in the list of candidates. */
 interface Quotas {
-  /** The reason to leave out the candidate at this place; null while there is room for it. */
+  /**
+   * Returns the reason to leave out the candidate at this place; null if its document and its kind may have another
+   * hit.
+   */
   refusal(place: number): 'document_limit' | 'kind_limit' | null;
   /** Counts the candidate at this place as a hit. */
   take(place: number): void;
-  /** Frees the room of a hit that was taken. */
+  /** Undoes `take` for a hit that is removed again. */
   giveBack(place: number): void;
 }
 
 /**
- * Least number of candidates whose origins are read by one statement. Mostly the first `k` are all that is needed, and
- * each memory costs 3 µs.
+ * Least number of candidates whose origins are read by one statement. The first `k` are usually enough, and each memory
+ * costs 3 µs.
  */
 const ORIGINS_AT_ONCE = 10;
 
@@ -231,26 +245,31 @@ function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, 
 }
 
 /**
- * The kind of a candidate. Knowledge is derived from another memory; an episode is a memory from which others are
- * derived. A memory that is both counts as knowledge.
+ * Returns the kind of a candidate. Knowledge is derived from another memory; an episode is a memory from which others
+ * are derived. A memory that is both counts as knowledge, one that is neither as `other`.
  */
 function kindOf({ row }: Candidate, { root, isSource }: Origin): 'knowledge' | 'episodes' | 'other' {
   if (root !== row.memoryNo) return 'knowledge';
   return isSource ? 'episodes' : 'other';
 }
 
-/** The room for the texts of the hits. */
+/**
+ * The room that is left for the texts of the hits, in tokens or, for an answer as text without a token budget, in
+ * characters.
+ */
 interface Budget {
   /**
-   * Takes the room of a memory.
-   * @returns false, and takes nothing, where the memory does not fit
+   * Subtracts what a memory takes.
+   * @returns false, with nothing subtracted, where the memory does not fit
    */
   take(memory: Memory): boolean;
-  /** Frees the room of a memory that was taken. */
+  /** Undoes `take` for a memory. */
   giveBack(memory: Memory): void;
-  /** Whether no further memory is worth a try. */
+  /** Whether no further memory needs to be tried: nothing is left, or too many memories did not fit. */
   isSpent(): boolean;
-  /** The token budget that a memory needs which did not fit before any other was taken; null if there is none. */
+  /**
+   * Returns the token budget that the first memory would need, if it did not fit while no other was taken; else null.
+   */
   bestNeeds(): number | null;
 }
 
@@ -283,7 +302,10 @@ function budgetOf({ tokenBudget, format = 'json' }: CompleteQuery): Budget {
   };
 }
 
-/** The budget for an answer as text where the query has no token budget. */
+/**
+ * Creates the bound on an answer as text where the query has no token budget: `MAX_RENDERED_CHARACTERS` of titles and
+ * texts.
+ */
 function textBudget(): Budget {
   let left = MAX_RENDERED_CHARACTERS;
   let triesLeft = TRIED_FURTHER;
@@ -303,7 +325,10 @@ function textBudget(): Budget {
   };
 }
 
-/** Whether the beginning of a long text shows that the text cannot fit: an estimate only grows with the text. */
+/**
+ * Tells whether the beginning of a long text already shows that the text does not fit, since an estimate only grows
+ * with the text. False says nothing: the text must then be estimated whole.
+ */
 function isClearlyOver(content: string, tokens: number): boolean {
   const enough = Math.ceil(CHARACTERS_PER_TOKEN * (tokens + 1));
   return content.length > enough && estimateTokens(content.slice(0, enough)) > tokens;

@@ -8,56 +8,59 @@ import type { LexicalResult } from './lexical.ts';
 import { matcherFor, type QueryPlan, termsOf } from './plan.ts';
 import { relevance } from './score.ts';
 
-/** A sentence of a message that asks or may ask, searched as if it were a query of its own. */
+/** A sentence of a message that asks or may ask, with the results of a search for it alone. */
 export interface SearchedPart {
-  /** The plan of the whole message with the text and the terms of this sentence. */
+  /** The plan of the whole message, with the text, terms and matcher of this sentence. */
   readonly plan: QueryPlan;
   readonly lexical: LexicalResult;
-  /** Whether a mark or a word tells that the sentence asks, or nothing tells which of the message's sentences ask. */
+  /**
+   * Whether the sentence counts as asking: a mark or a word tells so, or nothing tells which of the message's sentences
+   * ask. False for a sentence that only may ask (`AskingSentences.mayAsk`).
+   */
   readonly asks: boolean;
 }
 
-/** A part with its weight among the parts, above 0 and at most 1. */
+/** An asking sentence with its weight among the asking sentences of the message, above 0 and at most 1. */
 interface Part extends SearchedPart {
   readonly weight: number;
 }
 
-/** The parts of a message, weighed against the message as a whole. */
+/** The asking sentences of a message, each with its weight, and the weight of the message as a whole. */
 export interface Parts {
-  /** At most `MAX_PARTS`; empty where the message is one question. */
+  /** At most 4 sentences (`MAX_PARTS`), the heaviest first; empty where the message counts as a single question. */
   readonly parts: readonly Part[];
-  /** Weight of the message as a whole, 0..1; the parts have the rest. It is 1 where there are no parts. */
+  /** Weight of the message as a whole, 0..1; `parts` share the rest. It is 1 where there are no parts. */
   readonly whole: number;
 }
 
-/** The parts of a message that is one question. */
+/** The parts of a message that counts as a single question: none. */
 export const NO_PARTS: Parts = { parts: [], whole: 1 };
 
-/** Most parts that candidates are compared with. */
+/** Greatest number of asking sentences that candidates are compared with; those of less weight are ignored. */
 const MAX_PARTS = 4;
-/** Number of best memories of a part whose agreement with the rest of the message is measured. */
+/** Number of the best memories of an asking sentence whose agreement with the rest of the message is measured. */
 const WITNESSES = 3;
-/** Agreement up to which the other sentences are noise, which has no weight. */
-const NOISE = 0.08;
-/** Agreement from which all sentences are about one thing: the message is one question. */
+/** Agreement (`agreementOf`) up to which the message as a whole gets no weight: its other sentences are noise. */
+const NOISE = 0.16;
+/** Agreement from which all sentences are about one thing, so that the message as a whole gets all the weight. */
 const ONE_QUESTION = 0.2;
 
 /**
- * How much a sentence without a question word counts beside those with one, where no mark tells which ask. It is one of
- * the parts only where it counts for more than they do all the same.
+ * Factor on the BM25 of a sentence without a question word, where no mark tells which sentences ask. The sentence
+ * becomes a part only if its best memory then exceeds those of the sentences with a question word.
  */
 const UNASKED = 0.5;
 
 /**
- * Least weight of the whole message where a single sentence stands beside the one that asks: it more often says what
- * the question is about than four sentences do.
+ * Least weight of the whole message where exactly one other sentence accompanies the one that asks: a single one says
+ * what the question is about more often than several do.
  */
 const LEAST_OF_TWO = 0.5;
 
 /**
  * Makes a plan for each sentence of a message that may be searched by itself. It differs from the message's plan in
- * text and terms only.
- * @returns an empty list for a message that is one question
+ * text, terms and matcher only. A sentence without terms is left out.
+ * @returns an empty list for a message whose sentences cannot be searched alone (`AskingSentences.standAlone`)
  */
 export function plansOfParts(store: Store, plan: QueryPlan): Omit<SearchedPart, 'lexical'>[] {
   const { asking, askingTerms, mayAskTerms } = plan.query;
@@ -82,11 +85,12 @@ const NOTHING_ASKED: QueryPlan['query']['asking'] = {
 };
 
 /**
- * Weighs the parts against the whole message by their agreement: the share of the other sentences' words, by rarity,
- * that the best memories of a part hold. Sentences about one thing find each other's memories, and foreign sentences do
- * not. Where no question mark tells which sentences ask, a part counts by how much this file has to say about it, and
- * one with a question word counts twice.
+ * Weighs the asking sentences against the whole message by their agreement: the share of the other sentences' words, by
+ * rarity, that the best memories of an asking sentence hold. Sentences about one thing find each other's memories;
+ * unrelated sentences do not. Where no question mark tells which sentences ask, a sentence counts by the BM25 of its
+ * best memory, and one without a question word by half of it.
  * @param whole the hits of the whole message
+ * @returns `NO_PARTS` where no sentence found a memory
  */
 export function weighParts(
   whole: LexicalResult,
@@ -107,14 +111,14 @@ export function weighParts(
   return { parts, whole: Math.min(1, Math.max(least, (agreement - NOISE) / (ONE_QUESTION - NOISE))) };
 }
 
-/** The BM25 of a part's best memory, 0 without hits; of a sentence that may not ask, a share of it. */
+/** Returns the BM25 of the best memory of a sentence; 0 without hits; half of it for a sentence that only may ask. */
 function bestOf({ lexical, asks }: SearchedPart): number {
   return (lexical.hits[0]?.bm25 ?? 0) * (asks ? 1 : UNASKED);
 }
 
 /**
- * The query with the parts that only their weight shows to ask among its asking sentences, and their words before those
- * of the other sentences, which a limit cuts.
+ * Returns the query with further asking sentences: those that only their weight shows to be asking. Their words come
+ * before those of the other sentences, since limits cut off the last words.
  */
 export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryText {
   const found = parts.filter(({ asks }) => !asks).map(({ plan }) => plan.query.terms);
@@ -124,7 +128,8 @@ export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryTex
 }
 
 /**
- * The greatest share of the rest of a message that one of a part's best memories holds; 1 where the rest has no words.
+ * Returns the greatest share of the rest of a message, 0..1, that one of the 3 best memories of an asking sentence
+ * holds; 1 where the rest has no words.
  */
 function agreementOf(whole: LexicalResult, part: LexicalResult): number {
   const rest = mostOf(whole) - mostOf(part);
@@ -134,17 +139,21 @@ function agreementOf(whole: LexicalResult, part: LexicalResult): number {
   return Math.max(0, ...held) / rest;
 }
 
-/** The BM25 of a memory that holds every word; 0 without hits. */
+/** Returns the BM25 of a memory that holds every word; 0 without hits. */
 function mostOf({ hits }: LexicalResult): number {
   const [best] = hits;
   return best === undefined || best.coverage <= 0 ? 0 : best.bm25 / best.coverage;
 }
 
-/** Least share of the parts' lists in the fusion, so that what only a part found becomes a candidate. */
+/**
+ * Least share of the weight for the lists of the asking sentences, and for that of the whole message, so that a memory
+ * that only one of them found still becomes a candidate.
+ */
 const LEAST_SHARE = 0.01;
 
 /**
- * The lists by words for the fusion: that of the whole message, and those of its parts.
+ * Makes the lists of word hits for the fusion: one for the whole message, then one for each asking sentence. There is
+ * only the first where the whole message has all the weight.
  * @param weight weight of all these lists together
  */
 export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight: number): RankedList[] {
@@ -158,9 +167,10 @@ export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight:
 }
 
 /**
- * Sets `Fit.joint`: the fit to the part that a memory fits best, and to the whole message, by their weights. Each is
- * a share of the best memory's, so that every part brings its best memories to the front.
- * @returns the findings unchanged where the whole message has all weight
+ * Sets `Fit.joint` of each memory: its fit to the asking sentence that it fits best and to the whole message, added by
+ * their weights. Each fit is a share of the best memory's fit, so that every sentence brings its best memories to the
+ * front. `Fit.part` names that sentence, from 1; it is 0 where the whole message has more than half of the weight.
+ * @returns the findings unchanged where the whole message has all the weight
  */
 export function joinParts(
   findings: ReadonlyMap<number, Findings>,
@@ -191,8 +201,9 @@ export function joinParts(
 }
 
 /**
- * Returns a function that gives `Fit.answers` of a memory, as an object to be spread into its fit.
- * @param questions the questions that memories follow, by memory number
+ * Returns a function that computes `Fit.answers` for a memory. It returns an object that is spread into the memory's
+ * fit: empty where no question precedes the memory.
+ * @param questions the question that precedes each memory in its session, by `memoryNo`
  */
 export function matchQuestions(
   { matcher }: Pick<QueryPlan, 'matcher'>,
@@ -204,12 +215,15 @@ export function matchQuestions(
   };
 }
 
-/** The text of a message that asks: all of it, or the parts alone where these have more weight. */
+/**
+ * Returns the text of a message that asks: the whole message, or only its asking sentences where the whole has half of
+ * the weight or less.
+ */
 export function askedText({ query }: Pick<QueryPlan, 'query'>, { parts, whole }: Parts): string {
   return whole > 0.5 ? query.text : parts.map(({ plan }) => plan.query.text).join(' ');
 }
 
-/** The relevance of each memory as a share of the greatest, by memory number. */
+/** Returns the relevance of each memory as a share of the greatest relevance, 0..1, by `memoryNo`. */
 function sharesOf(
   findings: ReadonlyMap<number, Findings>,
   vectorWeight: number,
@@ -223,7 +237,7 @@ function sharesOf(
   return new Map(relevances.map(([memoryNo, value]) => [memoryNo, value / best]));
 }
 
-/** Describes the parts on one line, for the trace. */
+/** Describes the asking sentences and the weights on one line, for the trace. */
 export function describeParts({ parts, whole }: Parts): string {
   const weights = parts.map(({ plan, weight }) => `${weight.toFixed(2)} “${plan.query.text.slice(0, 80)}”`);
   return whole === 1

@@ -13,75 +13,72 @@ import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.t
 import { memoryCount, raritiesOf } from './term-frequencies.ts';
 import { createQueryMatcher, type QueryMatcher } from './text-match.ts';
 
-/** A term to look for in texts: a word, an identifier or a phrase. */
+/** A term of a query that is searched for in texts: a word, an identifier, a phrase, or an irregular form of a word. */
 export interface Term {
-  /** The term as a person would write it, for explanations; a word and an identifier may be shown alike. */
+  /** The term as a person would write it, for explanations. A word and an identifier may have equal `text`. */
   readonly text: string;
   /** The term as the word index looks for it; the words of a phrase are joined by blanks. */
   readonly words: string;
-  /** `words` of the term that this one is an irregular form of and is shown as; left out for any other term. */
+  /** `words` of the term whose irregular form this term is; left out for any other term. `text` is that of the word. */
   readonly formOf?: string;
 }
 
 /**
- * The memories among which to search. In a `narrow` scope every memory that passes the filter is known by its number
- * and is compared: the answer is exact. In a `wide` scope rare words and the vector index find the candidates.
+ * The memories that are searched. In a `narrow` scope every memory that passes the filter is listed and compared, so
+ * the answer is exact. In a `wide` scope rare words and the vector index choose the candidates.
  */
 type Scope =
   | {
       readonly kind: 'narrow';
-      /** Numbers of all memories that pass the filter. */
+      /** `memoryNo` of every memory that passes the filter. */
       readonly memoryNos: readonly number[];
-      /** The one user who owns all of these memories; undefined if there may be several. */
+      /** The one user who owns all of `memoryNos`; undefined if the query names no user or several. */
       readonly userNo: number | undefined;
     }
   | {
       readonly kind: 'wide';
       /**
-       * The one user asked about; undefined for several users, for all, or for a user who owns all memories of the
-       * file.
+       * The one user of the query; undefined for several users, for all users, and for a user who owns all memories of
+       * the file.
        */
       readonly userNo: number | undefined;
       /**
-       * Memories of the file for each memory of the users asked about, at least 1; other conditions of the filter do
-       * not count. Searches that do not know the filter reach further by this factor.
+       * Number of memories of the file divided by that of the query's users, at least 1; other conditions of the filter
+       * do not count. A search that ignores the filter ranks this factor more memories.
        */
       readonly dilution: number;
     };
 
-/** What all stages of a query share. */
+/** The plan of a query, which all of its stages read. */
 export interface QueryPlan {
-  /** The text of the query, taken apart. */
+  /** The text of the query, split into words, phrases, identifiers and sentences. */
   readonly query: QueryText;
-  /**
-   * The phrases, words and identifiers of the query, each once, as they are looked for and as explanations show them;
-   * each word is followed by its irregular forms.
-   */
+  /** The phrases, words and identifiers of the query, each once; each word is followed by its irregular forms. */
   readonly terms: readonly Term[];
-  /** Conditions that a candidate must meet. */
+  /** Conditions that a candidate must meet. Unless the query names statuses, they let superseded memories through. */
   readonly filter: CompiledFilter;
   /**
-   * Conditions that a returned memory must meet: a superseded memory leads to the live end of its chain. This is the
-   * same object as `filter` where superseded memories stand for themselves.
+   * Conditions that a returned memory must meet: a superseded memory is replaced by the live end of its chain. This is
+   * the same object as `filter` where superseded memories are returned themselves, as with `deepRecall` or `asOf`.
    */
   readonly liveFilter: CompiledFilter;
   readonly scope: Scope;
   /** Number of memories in the file. */
   readonly memories: number;
-  /** Sectors that are searched by vectors one by one; null for all at once. */
+  /** Sectors that the search by vectors goes through one by one; null where it searches all at once. */
   readonly denseSectors: readonly Sector[] | null;
   /**
-   * Returns the query made ready to be compared with texts: one matcher for all calls. The first call weighs the words
-   * by the file, so it must come inside the read that made the plan.
+   * Returns the matcher that compares texts with the query: the same one for all calls. The first call looks up how
+   * rare the words are in the file, so it must be made inside the read that made the plan.
    */
   matcher(): QueryMatcher;
-  /** Reads texts by memory number. Call it inside the read that made the plan only. */
+  /** Reads texts by `memoryNo`. It may be called only inside the read that made the plan. */
   readonly texts: TextReader;
-  /** Reads ranking rows by memory number. Call it inside the read that made the plan only. */
+  /** Reads ranking rows by `memoryNo`. It may be called only inside the read that made the plan. */
   readonly rows: RowReader;
 }
 
-/** Least number of memories up to which a scope counts as narrow, however small its file is. */
+/** Number of memories up to which every scope counts as narrow, however small its file is. */
 const MIN_NARROW = 400;
 /**
  * Greatest number of memories in a narrow scope. An exact scan misses nothing, but costs 1.4 µs for each vector of the
@@ -89,20 +86,20 @@ const MIN_NARROW = 400;
  */
 export const NARROW_SCOPE = 2_000;
 /**
- * Share of the file's memories up to which a scope counts as narrow, but never less than `MIN_NARROW` memories nor more
- * than `NARROW_SCOPE`.
+ * Share of the file's memories up to which a scope counts as narrow, within the bounds `MIN_NARROW` (400) and
+ * `NARROW_SCOPE` (2,000).
  */
 const NARROW_SHARE = 1 / 16;
 
 /**
- * Share of the work budget that is spent on listing a scope. Where that does not reach its end, the scope is searched
- * as a wide one: what words and vectors find best is looked at first.
+ * Share of the query's work budget that may be spent on listing a scope. If the list is not complete by then, the scope
+ * is searched as a wide one, where words and vectors find the best memories first.
  */
 const LISTING_SHARE = 0.5;
 
 /**
- * Plans a query: takes its text apart, compiles its filter, and decides between an exact scan of the scope and the
- * indexes. Call inside a read; the plan is for that snapshot.
+ * Plans a query: splits its text, compiles its filter, and decides between an exact scan of the scope and a search with
+ * the indexes. It must be called inside a read; the plan is valid for that snapshot.
  * @param now time of the query, Unix ms
  */
 export function planQuery(store: Store, query: MemoryQuery, now: number): QueryPlan {
@@ -118,7 +115,7 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   return { query: text, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts, rows };
 }
 
-/** Returns a function that makes the matcher of a query's terms when it is first called. */
+/** Returns a function that creates the matcher of a query's terms at its first call and returns it from then on. */
 export function matcherFor(store: Store, terms: QueryText['terms']): () => QueryMatcher {
   let kept: QueryMatcher | undefined;
   return () => (kept ??= createQueryMatcher(terms, (words) => raritiesOf(store, words)));
@@ -149,28 +146,31 @@ export function describePlan({ scope, terms, denseSectors }: QueryPlan): string 
 }
 
 /**
- * The number of memories that are searched: exact for a narrow scope; for a wide one, all memories of the users asked
- * about.
+ * Returns the number of memories that are searched: the exact number for a narrow scope; for a wide one, all memories
+ * of the query's users, whatever the rest of the filter says.
  */
 export function scopeSize({ scope, memories }: QueryPlan): number {
   return scope.kind === 'narrow' ? scope.memoryNos.length : memories / scope.dilution;
 }
 
 /**
- * Least confidence of a classification by which the vector search is limited to sectors. Below it all sectors are
- * searched, since a wrong guess would hide the answer.
+ * Least confidence of a classification that limits the search by vectors to sectors. Below it all sectors are searched,
+ * since a wrong guess would hide the answer.
  */
 const SURE_OF_SECTOR = 0.5;
 
-/** Finds the sectors that a question asks about. Patterns tell, since weights were learned from statements only. */
+/**
+ * Finds the sectors that a question asks about; null where the classification is not sure enough. It uses patterns
+ * alone, since the weights of the classifier were learned from statements.
+ */
 function candidateSectors(query: string): readonly Sector[] | null {
   const { primary, additional, confidence } = classify(query, 'patterns');
   return confidence < SURE_OF_SECTOR ? null : [primary, ...additional];
 }
 
 /**
- * Lists the terms of a text: its phrases, words and identifiers, each once, as they are looked for and as explanations
- * show them; each word is followed by its irregular forms.
+ * Lists the terms of a text: its phrases, words and identifiers, each once; each word is followed by its irregular
+ * forms that the text itself does not have.
  */
 export function termsOf({
   text: query,

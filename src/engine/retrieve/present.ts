@@ -9,8 +9,10 @@ import type { Recall } from './recall.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 /**
- * Makes the answer that a caller sees: the hits with what stands around them and, where asked for, the answer as text.
- * @param read reads memories by number, as they are or as they were recorded at the time that the query looks back to
+ * Makes the answer for the caller: the hits with the memories around them and, for any format but `json`, the answer as
+ * text.
+ * @param read reads memories by `memoryNo`, in their present state or in the recorded state that the query looks back
+ *    to
  */
 export function present(
   store: Store,
@@ -30,10 +32,10 @@ export function present(
   };
 }
 
-/** Most ids of near-duplicates that are listed with a hit. */
+/** Greatest number of near-duplicates whose ids are listed with a hit; `count` still counts all. */
 const MAX_SIMILAR_IDS = 20;
 
-/** Makes the hits, each with the path that led to it. */
+/** Makes the hits, each with the path of links that led to it. */
 function presentHits(store: Store, recall: Recall): Hit[] {
   const { packing, plan, query } = recall;
   const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
@@ -53,8 +55,9 @@ function presentHits(store: Store, recall: Recall): Hit[] {
 }
 
 /**
- * Lists the ids from the direct hit to this memory. It lists only the id of this memory where another memory of the
- * path was erased, as may happen while a language model is awaited.
+ * Lists the ids of the memories from the direct hit to this memory. It lists only this memory's id for a direct hit,
+ * for an arrival from an entity, and where another memory of the path was erased meanwhile, as may happen while a
+ * language model answers.
  */
 function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, string>): string[] {
   if (fused !== null || arrival === null) return [row.id];
@@ -74,7 +77,7 @@ function idsOf(store: Store, { packing }: Recall): Map<number, string> {
 
 /**
  * Explains how a hit got its score: what each stage found about it.
- * @param ids ids of the memories on its path, by number
+ * @param ids ids of the memories on its path, by `memoryNo`
  * @param terms terms of the query that the hit holds
  */
 export function explainHit(
@@ -104,7 +107,10 @@ export function explainHit(
   };
 }
 
-/** Lists the terms of the query that each memory or its context holds, in the order of the query. */
+/**
+ * Lists, by `memoryNo`, the terms of the query that each memory or the text of its neighbours holds, in the order of
+ * the query.
+ */
 function matchedTerms(store: Store, { terms }: QueryPlan, memoryNos: readonly number[]): Map<number, string[]> {
   const matched = new Map<number, string[]>(memoryNos.map((memoryNo) => [memoryNo, []]));
   for (const { text, words } of terms) {

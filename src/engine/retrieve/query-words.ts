@@ -3,27 +3,27 @@ import type { QueryTerms } from '../text/index-text.ts';
 import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
-/** A word of the query as evidence: how much it counts when a memory holds it. */
+/** A word of the query, with how much it counts as evidence when a memory holds it. */
 export interface QueryWord {
-  /** The word, normalised. */
+  /** The word in its normalised form. */
   readonly word: string;
-  /** The word's share in the strength of evidence: its informativeness, times `NAME_WEIGHT` for a name. */
+  /** Weight of the word in the strength of evidence: its informativeness, doubled (`NAME_WEIGHT`) for a name. */
   readonly weight: number;
-  /** Whether the query writes the word with a capital at least once where no sentence begins. */
+  /** Whether the query writes the word with a capital at a place where no sentence begins. */
   readonly isName: boolean;
   /**
-   * How much the word tells about the topic, 0..1: its informativeness, but 0 for stop words and for question words and
-   * pronouns of Chinese.
+   * How much the word tells about the topic, 0..1: its informativeness, but 0 for stop words and for Chinese question
+   * words and pronouns.
    */
   readonly worth: number;
 }
 
-/** Factor on the weight of a name: a question turns on who is asked about. */
+/** Factor on the weight of a name: whom a question asks about matters most. */
 const NAME_WEIGHT = 2;
 
 /**
- * Lists the words of a query: its single words, the words of its phrases without stop words, its identifiers. A word
- * may be listed twice.
+ * Lists the words of a query: its single words, the words of its phrases without stop words, and its identifiers. A
+ * word may be listed more than once.
  */
 export function wordsOf({ words: single, phrases, identifiers }: QueryTerms): string[] {
   return [...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word)), ...identifiers];
@@ -43,8 +43,8 @@ export function weighWords(query: string, spelled: readonly string[]): QueryWord
 }
 
 /**
- * The `worth` of each word. Where the query is a single word with a capital that would count 0, the word is meant
- * itself and counts 1: `May`.
+ * Computes `QueryWord.worth` of each word. If the query is a single capitalised word that would count 0, such as `May`,
+ * that word counts 1.
  */
 function worthOf(query: string, spelled: readonly string[]): number[] {
   const topical = spelled.some(isCjk) ? new Set(words(query.replace(CJK_GRAMMAR, ' '))) : undefined;
@@ -55,11 +55,11 @@ function worthOf(query: string, spelled: readonly string[]): number[] {
   return isName && worth[0] === 0 ? [1] : worth;
 }
 
-/** Matches question words and pronouns of Chinese, which have no spaces around them. */
+/** Matches Chinese question words and pronouns. Chinese writes no spaces around them. */
 const CJK_GRAMMAR =
   /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
 
-/** The words written with a capital where no sentence begins, normalised. */
+/** Returns the words that a query writes with a capital where no sentence begins, normalised. */
 function namesIn(query: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { 0: word, index } of query.matchAll(CAPITALISED)) {

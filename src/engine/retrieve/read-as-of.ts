@@ -5,8 +5,8 @@ import type { Memory, MemoryQuery } from '../types.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
 /**
- * Returns a function that reads memories by number: as they were recorded at the time `asOf.recorded`, or as they are
- * where that is not set. Memories that have been erased are left out.
+ * Returns a function that reads memories by `memoryNo`: in their recorded state at the time `asOf.recorded`, or in
+ * their present state where that is not set. Memories that have been erased are left out.
  * @param now time for which salience and strength are computed, Unix ms
  */
 export function createMemoryReader(
@@ -21,9 +21,9 @@ export function createMemoryReader(
 }
 
 /**
- * Reads what ranking needs of distinct memories, in no order. With `asOf.recorded`, a status counts as it was
- * recorded at that time. With any `asOf`, a superseded memory counts as active: it still passes the filter, so it had
- * not given way yet.
+ * Reads what ranking needs of distinct memories, in no order. With `asOf.recorded`, the status is the one recorded at
+ * that time. With any `asOf`, a superseded memory gets the status `active`: since it passes the filter, it still held
+ * at that time.
  */
 export function readRankingRowsAsOf(
   store: Store,

@@ -11,7 +11,7 @@ import type { Packing } from './pack.ts';
 import type { QueryPlan } from './plan.ts';
 import type { Scoring } from './score.ts';
 
-/** The results of all stages of a query. The hits are made of them, and explanations, too. */
+/** The results of all stages of a query. Hits and explanations are made from them. */
 export interface Recall {
   readonly query: CompleteQuery;
   readonly plan: QueryPlan;
@@ -19,39 +19,39 @@ export interface Recall {
   readonly vectors: readonly QueryVector[];
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
-  /** The memories of both lists, best first. */
+  /** The memories that the searches by words and by vectors found, best first. */
   readonly fused: readonly Fused[];
-  /** The arrivals over links and from entities, by memory number. */
+  /** The arrivals over links and from entities, by `memoryNo`. */
   readonly arrivals: ReadonlyMap<number, Arrival>;
   readonly scoring: Scoring;
   /**
-   * All candidates that the resolve stage left, in their final order, with calibrated scores; those under the floors
+   * All candidates after the resolve stage, in their final order, with calibrated scores. Candidates under the floors
    * are among them.
    */
   readonly candidates: readonly Candidate[];
   /**
-   * Number of the live end that took the place of each superseded memory, by the number of the superseded memory; null
+   * `memoryNo` of the live end that replaced each superseded memory, by the `memoryNo` of the superseded memory; null
    * where no live end passes the filter.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
   /** The confidence that the query is about these memories at all, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
-  /** What the examined candidates have to do with the question: the basis of the calibrated scores. */
+  /** What the texts of the examined candidates have to do with the question. The calibrated scores depend on it. */
   readonly evidence: Pick<QueryEvidence, 'heldBy' | 'strange'>;
-  /** What was measured of each examined candidate, by memory number. */
+  /** Measurements of each examined candidate, by `memoryNo`. */
   readonly measured: ReadonlyMap<number, Measured>;
   readonly floored: Floored;
   /**
-   * What the answer says about the floor; undefined where there is none, and where it acted and no candidate was under
-   * it.
+   * Report on the floor `minScore` in the answer; undefined where there is no floor, and where it applied and no
+   * candidate was under it.
    */
   readonly floor: FloorReport | undefined;
-  /** What the answer says about its cut; undefined where there is none, and where it left out nothing. */
+  /** Report on the cut in the answer; undefined for `cut: none`, and where the cut left out nothing. */
   readonly cut: CutReport | undefined;
   readonly packing: Packing;
-  /** Whether vectors were due and could not take part. */
+  /** Whether vectors were wanted but a model could not take part. */
   readonly degraded: boolean;
-  /** Why the stages ended before they had looked at all that they should; null where they did not. */
+  /** Why the stages ended before they had searched everything that they should; null where they did not. */
   readonly end: WorkEnd | null;
   /** Time of the query, Unix ms. */
   readonly now: number;

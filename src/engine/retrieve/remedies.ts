@@ -13,28 +13,28 @@ import {
 } from './remedy-trials.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
-/** The changes of a request that would bring a memory back. */
+/** Changes of a request that together bring a memory back. */
 export interface Remedies {
   /**
-   * A sentence for each change. Where no change helps, sentences for the conditions of the filter that stand in the
-   * way, then the reasons. Empty where the memory came back without a change.
+   * One sentence for each change. Where no change helps: sentences for the conditions of the filter that the memory
+   * fails, then the reasons why nothing helps. Empty where the memory is returned without a change.
    */
   readonly remedies: readonly string[];
   /**
-   * The fields of the request that the changes set, with their values; null where no change helps, `{}` where none is
-   * needed.
+   * The fields of the request that the changes set, by name, with their new values; null where no change helps, `{}`
+   * where none is needed.
    */
   readonly changes: { readonly [field: string]: Json } | null;
-  /** Fields of the request whose changes were not tried, because the work budget had ended; each once. */
+  /** Fields of the request whose changes were not tried because the work budget was used up; each once. */
   readonly notTried: readonly string[];
 }
 
-/** Most changes that are made one after the other. */
+/** Greatest number of changes that are made to a request one after the other. */
 const MAX_CHANGES = 8;
 
 /**
- * Removes one obstacle after the other, from the filter to the last place, until the memory comes back. Where no single
- * change helps, it makes all possible changes at once and takes back those that are not needed.
+ * Removes one obstacle after the other, from the filter to `k`, until the memory comes back. Where no single change
+ * helps, or after 8 changes, all possible changes are made at once, and those that are not needed are taken back.
  */
 export async function findRemedies(context: RetrieveContext, explained: Explained): Promise<Remedies> {
   const { attempt, attemptLast, notTried } = createTrials(context, explained);
@@ -66,8 +66,9 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
 }
 
 /**
- * Finds a change that removes the obstacle of the current trial; undefined where there is none.
- * @param asked the unchanged request with its defaults, whose values the sentence of a remedy names
+ * Finds a change that removes the obstacle of the current trial; undefined where none is found or the memory is
+ * returned.
+ * @param asked the original request with its defaults; a remedy's sentence names its values
  */
 async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt): Promise<Remedy | undefined> {
   const { request, recall, inspection } = current;
@@ -121,7 +122,7 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
   }
 }
 
-/** The remedies that switch a bound off, by the outcome. */
+/** The change that switches off an option, by the outcome that the option causes. */
 const SWITCHES = {
   not_exact: {
     says: 'it answers too little of the question by itself: set cut to none',
@@ -145,14 +146,17 @@ const SWITCHES = {
   },
 } as const;
 
-/** Rounds a floor down to four decimals, so that it can be written in a sentence and the memory stays over it. */
+/** Rounds a floor down to four decimals, so that it is short in a sentence and the memory stays above it. */
 function roundedDown(value: number): number {
   return Math.max(0, Math.floor(value * 10_000) / 10_000);
 }
 
 // ── Where nothing helps ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Says why no change helps. */
+/**
+ * Returns sentences that say why no change helps. There are none for a candidate that a bound other than `k` leaves
+ * out, nor for a memory that fails a condition other than one on time.
+ */
 function reasons({ request, recall, inspection }: Trial, { recall: asked }: Explained): string[] {
   const { terms, cosine, memory } = inspection;
   const said: string[] = [];

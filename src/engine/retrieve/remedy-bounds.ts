@@ -1,7 +1,8 @@
 /**
- * Remedies for a memory that passes the filter and falls out by a bound: wider lists, a higher `k`, a larger budget, or
- * all bounds at once.
+ * Finds remedies for a memory that passes the filter but is left out by a bound: wider lists, a higher `k`, a larger
+ * budget, or all bounds at once.
  */
+
 import { estimateTokens } from '../text/tokens.ts';
 import { type MemoryQuery, QUERY_LIMITS } from '../types.ts';
 import type { CompleteQuery } from './options.ts';
@@ -13,9 +14,9 @@ const { k: MAX_K, candidates: MAX_CANDIDATES, hops: MAX_HOPS, tokenBudget: MAX_T
 // ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for a `k` that brings the memory back and tries small ones first, not every one. Where none does, it returns
- * the greatest `k` if the memory then falls out by another bound, which another change may lift. It returns undefined
- * where a higher `k` does not help.
+ * Looks for a `k` that brings the memory back. It tries small values, not every one, and then the greatest. Returns the
+ * greatest `k` where only that helps, or where the memory is then left out by another bound instead of `k`, which a
+ * later change may lift. Returns undefined where a higher `k` does not help or no trial is left.
  */
 export async function raiseK({ request, inspection }: Trial, attempt: Attempt): Promise<Remedy | undefined> {
   if (request.k >= MAX_K) return undefined;
@@ -44,15 +45,15 @@ function withK(request: MemoryQuery, k: number): Remedy {
   return { says: `raise k to ${k}`, lifts: 'bound', sets: { k }, request: { ...request, k } };
 }
 
-/** The memory's place among the hits, from 1; 0 if it is not among them. */
+/** Returns the memory's position among the hits, from 1; 0 if it is not among them. */
 function placeOf({ recall, inspection }: Trial): number {
   return recall.packing.packed.findIndex(({ memory }) => memory.id === inspection.memory.id) + 1;
 }
 
 /**
  * Looks for a token budget with room for the memory and all hits before it; the greatest budget where no smaller one
- * was found. It returns undefined if no trial is left.
- * @param asked the unchanged request with its defaults, whose budget the sentence names
+ * helps. Returns undefined if no trial is left.
+ * @param asked the original request with its defaults; the sentence names its budget
  */
 export async function widenBudget(
   { request }: Trial,
@@ -85,8 +86,8 @@ export async function widenBudget(
 // ── Candidates ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the first change that makes the memory a candidate at all: longer lists, then words or vectors where they
- * took no part, then more hops. It returns undefined where none does.
+ * Looks for the first change that makes the memory a candidate: longer lists, then words or vectors where one of them
+ * had no weight, then more hops. Returns undefined where none does.
  */
 export async function lookFurther(
   { request, recall: { query } }: Trial,
@@ -144,8 +145,9 @@ export async function lookFurther(
 // ── Everything at once ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the changes that bring the memory back together: all bounds but `max_hops` at their widest, without those
- * that are not needed. It returns undefined where the memory fails the filter, and where it stays out even so.
+ * Looks for the changes that together bring the memory back: every bound but `max_hops` at its widest, without the
+ * changes that are not needed. Returns undefined where the memory fails the filter, where it is still left out, and
+ * where no trial is left.
  */
 export async function widenAll(current: Trial, attempt: Attempt): Promise<Change[] | undefined> {
   if (current.inspection.outcome === 'filtered') return undefined;
@@ -169,7 +171,7 @@ interface Widening extends Change {
   readonly change: Partial<MemoryQuery>;
 }
 
-/** Lists every bound that can be wider, except `max_hops`; the bounds that are needed least often come first. */
+/** Lists every bound that can be widened, except `max_hops`. The bounds that are needed least often come first. */
 function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
   const widenings: (Widening | false)[] = [
     (request.vectorWeight === 0 || request.vectorWeight === 1) && {

@@ -1,11 +1,10 @@
-/**
- * Remedies for a memory that fails a condition of the filter.
- */
+/** Finds remedies for a memory that fails a condition of the filter. */
+
 import type { AsOf, Memory, MemoryFilter, MemoryQuery } from '../types.ts';
 import type { Inspection } from './inspect.ts';
 import type { Attempt, Remedy } from './remedy-trials.ts';
 
-/** Conditions that are lifted by leaving out one field of the filter. */
+/** The field of a request's filter that lifts a condition when it is left out, by the name of the condition. */
 const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
   'filters.sessions': 'sessionIds',
   'filters.types': 'types',
@@ -19,8 +18,8 @@ const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
 };
 
 /**
- * Lifts the first condition of the filter that the memory fails. The next trial shows whether it fails another one. The
- * result is undefined where no change of the request lifts that condition.
+ * Makes the change that lifts the first condition of the filter that the memory fails. The next trial shows whether the
+ * memory fails another one. Returns undefined where no change of the request lifts that condition.
  */
 export async function passFilter(
   request: MemoryQuery,
@@ -93,9 +92,9 @@ function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined
 }
 
 /**
- * Looks back to the first time at which the memory held and its event had happened, as recorded at the time that the
- * request names. Where that does not help, it tries what was recorded at other times: today, and before each of the
- * memory's last changes. The result is undefined where no time helps.
+ * Looks for a time (`as_of`) at which the memory held and its event had happened. It tries the first such time by the
+ * recorded state that the request names; then by other recorded states: the present one, and those before each of the
+ * memory's last changes. Returns undefined where no time helps.
  */
 async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: Attempt): Promise<Remedy | undefined> {
   const holds = async (asOf: AsOf | undefined) => {
@@ -120,12 +119,12 @@ async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: A
   return undefined;
 }
 
-/** Names of the filter's conditions on time, as `Inspection.failedFilters` holds them. */
+/** Names of the filter's conditions on time, as `Inspection.failedFilters` spells them. */
 export const TIME_CONDITIONS: ReadonlySet<string> = new Set(['validity', 'as_of.valid', 'as_of.recorded']);
 
 /**
- * The first time at which the memory held and its event had happened, Unix ms; null where there is none, since the
- * memory ended before its event or at that moment.
+ * Returns the first time, Unix ms, at which the memory held and its event had happened. Returns null where it never
+ * held after its event, since its validity ended by then.
  */
 export function firstHeld({ validFrom, validTo, eventTime }: Memory): number | null {
   const first = Math.max(validFrom ?? -Infinity, eventTime);

@@ -1,6 +1,7 @@
 /**
- * Trials of changed requests: each runs the stages once more and inspects what they did with the memory.
+ * Tries changed requests: each trial runs the stages of the query once more and inspects what they did with the memory.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Json, MemoryQuery } from '../types.ts';
 import { inspect, type Inspection } from './inspect.ts';
@@ -8,31 +9,31 @@ import type { Recall } from './recall.ts';
 import type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 import { recallMemories } from './retrieve.ts';
 
-/** Most queries that one explanation runs to find changes of the request that bring the memory back. */
+/** Greatest number of queries that one explanation runs to find changes of the request that bring the memory back. */
 export const MAX_TRIALS = 32;
-/** Number of these queries that are kept for changing everything at once. */
+/** Number of the `MAX_TRIALS` queries that are reserved for changing all bounds at once. */
 const TRIALS_KEPT = 6;
 
-/** A request that has run, and the memory whose outcome is explained. */
+/** A request that has been run, with the inspection of the memory whose outcome is explained. */
 export interface Explained {
   readonly request: MemoryQuery;
-  /** The results of the stages for the unchanged request. */
+  /** The results of the stages for the original request. */
   readonly recall: Recall;
-  /** The inspection of the memory after these stages. */
+  /** What these stages did with the memory. */
   readonly inspection: Inspection;
   readonly signal: AbortSignal | undefined;
 }
 
 /** A change of the request that may bring the memory back. */
 export interface Change {
-  /** The change as a sentence for a person. */
+  /** The change as an English sentence. */
   readonly says: string;
   /**
-   * The kind of obstacle that the change lifts: a condition that the memory fails, or a bound. A condition is worth
-   * naming even where something else keeps the memory out as well.
+   * The kind of obstacle that the change lifts: a condition of the filter, or a bound such as `k`. A condition is named
+   * in the answer even where something else leaves the memory out as well.
    */
   readonly lifts: 'condition' | 'bound';
-  /** The change for a program: the request's fields with their new values; null removes a field. */
+  /** The change for a program: fields of the request with their new values; null removes a field. */
   readonly sets: { readonly [field: string]: Json };
 }
 
@@ -41,20 +42,24 @@ export interface Remedy extends Change {
   readonly request: MemoryQuery;
 }
 
-/** A request, what the stages found for it, and what they did with the memory. */
+/** A request that was tried, the results of its stages, and what these did with the memory. */
 export interface Trial {
   readonly request: MemoryQuery;
   readonly recall: Recall;
   readonly inspection: Inspection;
 }
 
-/** Runs a changed request and inspects the memory; undefined once the allowed trials or the work budget are used up. */
+/**
+ * Runs a changed request and inspects the memory. Returns undefined once the allowed trials or the work budget are used
+ * up.
+ */
 export type Attempt = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
 /**
- * Creates the functions that run trials and count them.
- * @returns `attempt` keeps `TRIALS_KEPT` trials in reserve; `attemptLast` may use these, too. `notTried` holds the
- *   fields, by their names in the HTTP API, of the changes that were not tried because the work budget had ended
+ * Creates the functions that run trials and count them, at most `MAX_TRIALS` (32).
+ * @returns `attempt` runs a trial while more than 6 (`TRIALS_KEPT`) are left; `attemptLast` may use these, too.
+ *    `notTried` collects the fields, by their names in the HTTP API, of changes that were not tried because the work
+ *    budget was used up
  */
 export function createTrials(
   context: RetrieveContext,
@@ -122,7 +127,7 @@ function changedFields(asked: MemoryQuery, changed: MemoryQuery): string[] {
     .map((name) => (name === 'filter' ? 'filters' : name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`)));
 }
 
-/** Whether the memory was found and scored in a trial, even if a later stage left it out. */
+/** Tells whether the memory was found and scored in a trial, even if a later stage left it out. */
 export function isCandidate({ inspection }: Trial): boolean {
   return (
     inspection.outcome !== 'no_match' && inspection.outcome !== 'not_a_candidate' && inspection.outcome !== 'filtered'

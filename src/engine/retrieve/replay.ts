@@ -15,26 +15,32 @@ import { applyFloors } from './floor.ts';
 import { completeQuery } from './options.ts';
 import { type Formula, rawScoreOf, weightsOf } from './score.ts';
 
-/** Fields of a query that can be changed without the memories of then: they act on what was kept. */
+/**
+ * Fields of a query that can be changed for a kept recall, since the stored candidates suffice to apply them. Any other
+ * field needs the memories in their state at that time.
+ */
 const CHANGEABLE = ['profile', 'weights', 'minScore', 'relativeFloor', 'k'] as const satisfies (keyof MemoryQuery)[];
-/** Reasons of a cut that other weights or floors may lift. */
+/** Outcomes that other weights, floors or another `k` may change. */
 const LIFTABLE: readonly Outcome[] = ['returned', 'beyond_k', 'below_min_score', 'below_relative_floor'];
-/** Smallest difference of a number that is told: recency alone moves a score by less than this in half an hour. */
+/**
+ * Smallest difference between two numbers that a comparison mentions. Recency alone moves a score by less in half an
+ * hour.
+ */
 const LEAST_TOLD = 0.001;
 
-/** A kept recall scored again: its hits, best first, and the formula by which they were scored. */
+/** The result of scoring a kept recall again: its hits, best first, and the formula by which they were scored. */
 export interface Rescored {
   readonly hits: readonly KeptCandidate[];
   readonly formula: Formula;
 }
 
 /**
- * Scores a kept recall again by the formula, the statistics and the floors of then, or by changed ones, over the
- * candidates that were kept. Without changes the hits keep their order, and have equal scores if nothing was erased.
- * Where the memory is gone by which all others were measured, or a language model had put them in order, the scores of
- * then are taken as they are.
- * @throws EngineError `invalid` for a change that needs the memories of then, or for a weight that the profile does
- *   not read
+ * Scores a kept recall again, over its stored candidates only, with the formula and floors of the recall or with
+ * changed ones. Without changes, the hits are those of the recall in their order, with equal scores if nothing was
+ * erased. Without changes the stored scores are kept if the best candidate, which the others were compared with, was
+ * erased, or if a language model had ordered the candidates.
+ * @throws EngineError `invalid` for a change of a field other than `profile`, `weights`, `minScore`, `relativeFloor`
+ *    and `k`, or for a weight that the profile does not read
  */
 export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): Rescored {
   const changed = Object.keys(changes).filter((name) => changes[name as keyof MemoryQuery] !== undefined);
@@ -77,7 +83,7 @@ function formulaOf({ scoring }: KeptRecall, { profile = scoring.profile, weights
   return { profile, weights: weightsOf(profile, given), bestFused: scoring.bestFused };
 }
 
-/** Computes raw and calibrated scores from features, as the stages do. */
+/** Computes raw and calibrated scores of stored candidates from their features, as the stages of a query do. */
 function scoredBy(
   { confidence, scope }: KeptRecall,
   candidates: readonly KeptCandidate[],
@@ -100,21 +106,25 @@ function scoredBy(
   }));
 }
 
-/** Computes the raw score of a kept candidate by a formula, with the factors of then. */
+/**
+ * Computes the raw score of a stored candidate: the formula over its features, times the factors that the candidate had
+ * in its recall.
+ */
 export function rawScoreBy({ features, adjustments }: KeptCandidate, formula: Formula): number {
   return adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(features, formula));
 }
 
-/** One of two answers that are compared. */
+/** One of two answers that are compared, with the recall that it belongs to. */
 export interface Compared extends Rescored {
   readonly recall: KeptRecall;
-  /** Numbers of superseded memories that matched and gave way. */
+  /** `memoryNo` of each superseded memory that matched and was replaced by its successor; none where left out. */
   readonly supersededNos?: readonly number[];
 }
 
 /**
- * Compares two answers to a question.
- * @param createdAt times at which hits of the second answer were stored, by id
+ * Compares two answers to a question: hits whose rank or score changed, hits that are gone, and new hits, each with the
+ * reason. A score that changed by less than 0.001 counts as unchanged.
+ * @param createdAt times at which hits of the second answer were stored, Unix ms, by id
  */
 export function compareAnswers(
   before: Compared,
@@ -153,7 +163,10 @@ export function compareAnswers(
   return { moved, gone, new: added };
 }
 
-/** Names the numbers that differ between a hit of one answer and the same hit of another. */
+/**
+ * Lists the numbers and names that differ between a hit of one answer and the same hit of another. Where none differs,
+ * the only entry is `others`: other hits made the difference.
+ */
 function causesOf(
   before: readonly [Compared, KeptCandidate],
   after: readonly [Compared, KeptCandidate],
@@ -167,7 +180,7 @@ function causesOf(
   return causes.length > 0 ? causes : [{ what: 'others', from: null, to: null }];
 }
 
-/** What the score of a hit rests on, by name. */
+/** Returns the values from which the score of a hit is computed, by name. */
 function factsOf({ formula, recall }: Compared, candidate: KeptCandidate): Map<string, number | string | null> {
   const { features, adjustments, hit } = candidate;
   const isRead = (name: string) =>

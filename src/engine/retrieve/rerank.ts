@@ -2,40 +2,39 @@ import { DAY_MS } from '../dynamics.ts';
 import { listedLabelsOf, type OwnText } from '../store/own-texts.ts';
 import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
-import { adjust, byRawScore, type Candidate } from './candidate.ts';
+import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 import type { QueryMatcher, TextMatch } from './text-match.ts';
 
 /**
- * The features of the reranker, each 0..1. A feature that does not apply to a query or a text has the neutral value of
- * `WEIGHTS`.
+ * The features of the built-in reranker, each 0..1. A feature that does not apply to a query or a text has its neutral
+ * value in `WEIGHTS`, which changes no score.
  */
 export interface RerankFeatures extends TextMatch {
   /**
-   * 1 where the text begins with the name of a speaker whom the query names, 0 with another speaker's, 0.5 where that
-   * is not known.
+   * 1 where the text begins with the name of a speaker whom the query names, 0 where it begins with another speaker's,
+   * 0.5 where no speaker is named or recognised.
    */
   readonly speaker: number;
-  /** The share of the text that is not a question; 1 for an empty text. */
+  /** Share of the text, in characters, that is not a question; 1 for an empty text. */
   readonly statement: number;
   /** 1 where the query asks for a time and the text has an expression of time, else 0. */
   readonly dated: number;
   /**
-   * How near in time the event of the text is to the newest of the reranked candidates, where the query asks for the
-   * latest: 1 for the newest; else 0.5.
+   * How near in time the text's event is to the newest event of the reranked candidates, if the query asks for the
+   * latest: 1 for the newest, falling by the day. It is 0.5 for any other query.
    */
   readonly recency: number;
 }
 
 /**
  * The weight of each feature in the factor on the raw score, and the neutral value at which it changes nothing. The
- * values were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or tells, brings
- * most, since the word index cannot see it. Coverage and proximity weigh little, since BM25 covers them already: higher
- * weights made abstracts worse, as long questions are not about the order of their words.
+ * values were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or tells, help
+ * most, since the word index does not know them. Coverage counts only for a message that asks in several sentences, and
+ * little: BM25 covers it already, but it cannot compare the best memories of two sentences.
  */
 const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; readonly neutral: number }>> = {
   coverage: { weight: 0.03, neutral: 0 },
-  proximity: { weight: 0.05, neutral: 0 },
   phrases: { weight: 0.1, neutral: 0 },
   identifiers: { weight: 0.05, neutral: 0 },
   fields: { weight: 0.05, neutral: 0 },
@@ -48,31 +47,34 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
 const MIN_FACTOR = 0.8;
 const MAX_FACTOR = 1.25;
 /**
- * Length of a query, in distinct words, up to which coverage and proximity count in full; beyond it they count less.
+ * Number of distinct words in an asking sentence up to which coverage counts in full. For a longer one it counts less,
+ * in inverse proportion.
  */
 const SHORT_QUERY = 3;
 
-/** Number of candidates that are reranked: the first ones. */
-const MAX_RERANKED = 24;
-/** Most characters that are read of each candidate's text, and of all these texts together. */
+/**
+ * Greatest number of characters that are read of each candidate's text; `MAX_ALL_CHARACTERS` bounds all these texts
+ * together.
+ */
 const MAX_CHARACTERS = 4_000;
 const MAX_ALL_CHARACTERS = 24_000;
-/** Rate at which the feature `recency` falls, per day of age. */
+/** Rate at which the feature `recency` falls, per day between the event and the newest event. */
 const RECENCY_LAMBDA = 0.05;
 
 /**
- * The built-in reranker. It reads the texts of the first candidates and multiplies each raw score by a bounded factor,
- * so that a clearly better match stays before a worse one.
+ * Reranks candidates by their texts: reads the first 24 and multiplies each raw score by a factor of 0.8 to 1.25, so
+ * that a clearly better match stays before a worse one.
  * @param candidates best first
- * @param parts plans of the message's parts: a candidate is compared with the one of its `Fit.part`
- * @returns best first; the candidates that were read have their features
+ * @param parts plans of the message's asking sentences: a candidate is compared with the sentence that `Fit.part`
+ *    names, or with the whole message
+ * @returns all candidates, best first; those that were read have their features in `rerank`
  */
 export function rerank(
   candidates: readonly Candidate[],
   plan: ComparedPlan,
   parts: readonly ComparedPlan[] = [],
 ): Candidate[] {
-  const first = candidates.slice(0, MAX_RERANKED);
+  const first = candidates.slice(0, READ_CANDIDATES);
   const features = measure(first, [plan, ...parts]);
   return [
     ...first.map((candidate, place) => moved(candidate, features[place]!)),
@@ -80,7 +82,7 @@ export function rerank(
   ].sort(byRawScore);
 }
 
-/** What candidates are compared with. */
+/** The fields of a plan by which candidates are compared with the query. */
 type ComparedPlan = Pick<QueryPlan, 'query' | 'matcher' | 'texts'>;
 
 function moved(candidate: Candidate, { features, factor }: Measured): Candidate {
@@ -103,37 +105,50 @@ function measure(candidates: readonly Candidate[], plans: readonly ComparedPlan[
   const questions = new Map<number, Question>();
   return candidates.map((candidate, place) => {
     const part = candidate.fit.part ?? 0;
-    const question = questions.get(part) ?? questionOf(plans[part]!, candidates, texts);
+    const isOneOfSeveral = part > 0 && plans.length > 2;
+    const question = questions.get(part) ?? questionOf(plans[part]!, { candidates, texts, isOneOfSeveral });
     questions.set(part, question);
     return measureOne(candidate, texts[place]!, { question, place, isCut: texts[place]!.content.length >= characters });
   });
 }
 
-/** A question made ready to be compared with the texts of the candidates. */
+/** A question that is prepared for comparing the candidates' texts with it. */
 interface Question {
   readonly matcher: QueryMatcher;
-  /** The feature `speaker` of each text. */
+  /** The feature `speaker` of each text, in the order of the candidates. */
   readonly speakers: readonly number[];
   readonly asksWhen: boolean;
-  /** Time of the newest candidate's event, Unix ms; null where the question does not ask for the latest. */
+  /** Time of the newest event among the candidates, Unix ms; null where the question does not ask for the latest. */
   readonly newest: number | null;
-  /** Factors on the weights of features. */
+  /** Factors on the weights of features, 0..1; 1 for a feature that is left out. */
   readonly scale: Partial<Record<keyof RerankFeatures, number>>;
 }
 
+/**
+ * Prepares a question for the comparison with texts.
+ * @param isOneOfSeveral whether the message has other asking sentences. Each of them has a best memory with the highest
+ *    fit, and coverage tells which of these memories holds more of its own sentence.
+ */
 function questionOf(
   { query: { text: query }, matcher: matcherOf }: ComparedPlan,
-  candidates: readonly Candidate[],
-  texts: readonly TextParts[],
+  {
+    candidates,
+    texts,
+    isOneOfSeveral,
+  }: {
+    readonly candidates: readonly Candidate[];
+    readonly texts: readonly TextParts[];
+    readonly isOneOfSeveral: boolean;
+  },
 ): Question {
   const matcher = matcherOf();
-  const short = Math.min(1, SHORT_QUERY / matcher.size);
+  const short = isOneOfSeveral ? Math.min(1, SHORT_QUERY / matcher.size) : 0;
   return {
     matcher,
     speakers: speakersOf(texts, query),
     asksWhen: ASKS_WHEN.test(query),
     newest: ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null,
-    scale: { coverage: short, proximity: short },
+    scale: { coverage: short },
   };
 }
 
@@ -157,8 +172,8 @@ function measureOne(
 }
 
 /**
- * The coverage that the index found, at most 1, for a text of which only the beginning is read. For a memory that
- * stands in for a superseded one it is 0, since the index found the text of the superseded memory.
+ * Returns the coverage that the word index found, at most 1, for a text whose beginning alone is read. It is 0 for a
+ * memory that replaces a superseded one, since the index found the text of that one.
  */
 function coverageByIndex({ fit, foundAs }: Candidate): number {
   return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
@@ -173,23 +188,23 @@ function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFe
   return Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, factor));
 }
 
-/** A memory's text, taken apart. */
+/** The parts of a memory's text that the reranker reads. */
 interface TextParts {
   readonly content: string;
   readonly title: string;
-  /** Entities and tags, as JSON. */
+  /** Entities, tags and files as text; '' where there are none. */
   readonly labels: string;
   /**
-   * The name before the colon that begins a line of a chat: `Caroline` in `Caroline: I have been there.`; '' if the
-   * text does not begin so.
+   * Name before the colon that begins a line of a chat: `Caroline` in `Caroline: I have been there.`; '' if the text
+   * does not begin with such a name of at most 40 characters.
    */
   readonly head: string;
-  /** The text behind the head and its colon; the whole text where there is no head. */
+  /** The text after `head` and its colon; the whole text where there is no head. */
   readonly said: string;
 }
 
 const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]', files: '[]' };
-/** Matches the beginning of a line of a chat, up to its colon. */
+/** Matches the beginning of a line of a chat up to its colon. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
 
 function partsOf(own: OwnText): TextParts {
@@ -205,8 +220,9 @@ function partsOf(own: OwnText): TextParts {
 }
 
 /**
- * The feature `speaker` of each text. A head that begins several texts is a speaker; other heads may be headings. A
- * question about a person is answered more often by what the person says than by what is said to the person.
+ * Computes the feature `speaker` of each text. A head that begins several texts is a speaker; other heads may be
+ * headings. A question about a person is answered more often by what the person says than by what is said to the
+ * person. All values are 0.5 where the query names no speaker.
  */
 function speakersOf(texts: readonly TextParts[], query: string): number[] {
   const { neutral } = WEIGHTS.speaker;
@@ -226,7 +242,8 @@ function speakersOf(texts: readonly TextParts[], query: string): number[] {
 }
 
 /**
- * The share of a text that its questions take. A question reaches from the end of the sentence before it to its mark.
+ * Returns the share of a text's characters that belong to its questions. A question reaches from the end of the
+ * sentence before it to its question mark.
  */
 function questionShare(text: string): number {
   let [asked, start] = [0, 0];
@@ -238,7 +255,7 @@ function questionShare(text: string): number {
   return asked / Math.max(1, text.length);
 }
 
-/** Matches the end of a sentence. The mark in `host.org/page?name=value` is none. */
+/** Matches the end of a sentence. The mark in `host.org/page?name=value` does not end one. */
 const SENTENCE_END = /[.!?](?=[\s"')\]]|$|\P{ASCII})|[。！？\n]/gu;
 const ASKS_WHEN =
   /^\W*when\b|\b(?:what|which) (?:date|day|week|month|year|time)\b|\bhow long\b|什么时候|什麼時候|何时|几点|哪天|哪一天|哪年|几月|几号|日期|时间/iu;

@@ -7,47 +7,46 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { readRankingRows, type RankingRow } from '../store/ranking-rows.ts';
 import { adjust, byRawScore, type Candidate, type Findings } from './candidate.ts';
 
-/** Settings of the resolve stage. */
+/** The settings of the resolve stage. */
 export interface ResolveOptions {
-  /**
-   * Filter that a memory must pass to stand for a superseded one; a superseded memory that passes it stands for itself.
-   */
+  /** Filter that a memory must pass to replace a superseded one. A superseded memory that passes it is kept. */
   readonly filter: CompiledFilter;
   /**
-   * Whether superseded memories stay as they are, whatever the filter: with deep recall, in a look back in time, and
-   * with statuses that the caller named.
+   * Whether superseded memories are kept, whatever the filter: with deep recall, with `asOf`, and with statuses that
+   * the caller named.
    */
   readonly keepSuperseded: boolean;
-  /** Time up to which contradictions must be recorded to count, inclusive, Unix ms; all count where it is left out. */
+  /** Only contradictions recorded by this time count (inclusive, Unix ms); all count where it is left out. */
   readonly recordedBy?: number | undefined;
   /** Factor on the raw score of the weaker of two candidates that contradict each other, 0..1. */
   readonly contradicted: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
-  /** Scores a live end by the findings about the superseded memory. */
+  /** Scores a live end, with the findings about the superseded memory that it replaces. */
   readonly score: (row: RankingRow, findings: Findings) => Candidate;
 }
 
 /** The result of the resolve stage. */
 export interface Resolved {
-  /** The candidates that stay and the live ends that stand in for others, by falling raw score. */
+  /** The candidates that are kept, and the live ends that replace superseded ones, by falling raw score. */
   readonly resolved: Candidate[];
   /**
-   * Number of the live end that took the place of each superseded memory, by the number of the superseded memory; null
-   * where no live end passes the filter. A superseded memory that stands for itself has no entry.
+   * `memoryNo` of the live end that replaced each superseded memory, by the `memoryNo` of the superseded memory; null
+   * where no live end passes the filter. A superseded memory that is kept has no entry.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
 }
 
 /**
- * The least factor on the raw score of the weaker of two candidates where only the form of their texts proposes that
- * they contradict each other: of two that fit alike the better founded comes first, and a wrong proposal buries none.
+ * Least factor on the raw score of the weaker of two candidates whose contradiction is only proposed, by the form of
+ * their texts. Of two that fit alike the better founded comes first, and a wrong proposal hides neither.
  */
 const PROPOSED_FACTOR = 0.9;
 
 /**
- * Replaces superseded memories by the live ends of their chains, then demotes the weaker of two candidates that
- * contradict each other. A superseded memory is left out where neither it nor a successor passes the filter.
+ * Replaces superseded memories by the live ends of their chains, then lowers the raw score of the weaker of two
+ * candidates that contradict each other. A superseded memory is left out where neither it nor a successor passes the
+ * filter.
  * @param candidates in any order
  */
 export function resolve(store: Store, candidates: readonly Candidate[], options: ResolveOptions): Resolved {
@@ -66,10 +65,11 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
 }
 
 /**
- * Finds the memory that stands for each superseded one: the memory itself if it passes the filter, which it does while
- * its successor does not hold yet; else the live end of its chain, if that holds and passes; else the nearest successor
- * that passes, of two the one stored later. A memory for which none passes is left out.
- * @returns the number of the memory that stands for each, by memory number
+ * Finds the memory that replaces each superseded one. It is the superseded memory itself if that passes the filter,
+ * which it does while its successor does not hold yet; else the live end of its chain, if that holds and passes; else
+ * the nearest successor that passes, of two equally near the one stored later. A memory without any of these has no
+ * entry.
+ * @returns `memoryNo` of the replacement, by the `memoryNo` of the superseded memory
  */
 function liveEnds(
   store: Store,
@@ -102,7 +102,11 @@ function nearestEnds(store: Store, superseded: readonly number[], filter: Compil
   return new Map(ends.filter((end): end is [number, number] => end[1] !== undefined));
 }
 
-/** Finds the nearest wanted memory by breadth-first search. Each memory is visited once, so that a circle ends. */
+/**
+ * Finds the nearest wanted memory by breadth-first search along successors; of equally near ones the one with the
+ * higher `memoryNo`. Each memory is visited once, so that the search ends even in a cycle. Returns undefined if none is
+ * reached.
+ */
 function nearest(
   start: number,
   successors: ReadonlyMap<number, readonly number[]>,
@@ -117,8 +121,8 @@ function nearest(
 }
 
 /**
- * Puts live ends in the place of superseded candidates. A live end gets the findings of the best candidate that leads
- * to it, unless it scores higher by its own.
+ * Replaces superseded candidates by their live ends. A live end gets the findings of the best candidate that leads to
+ * it, unless its own findings give it a higher raw score.
  */
 function putInPlace(
   store: Store,
@@ -144,7 +148,7 @@ function putInPlace(
   return [...standing.values()];
 }
 
-/** Marks a stand-in with the superseded memory in whose place it stands. */
+/** Marks a candidate that replaces a superseded memory with that memory. A memory that replaces itself is unchanged. */
 function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
   if (older.memoryNo === standIn.row.memoryNo) return standIn;
   return {
@@ -155,8 +159,9 @@ function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
 }
 
 /**
- * Demotes the weaker of two candidates that contradict each other. A memory whose status is `contradicted` has lost
- * score by its status already, so its links are passed over. A demoted candidate still counts against others.
+ * Lowers the raw score of the weaker of two candidates that contradict each other. A pair with a memory of status
+ * `contradicted` is skipped, since the status has lowered its score already. A candidate whose score is lowered still
+ * counts against others. The strongest opponent of each decides the factor.
  */
 function demoteContradicted(
   store: Store,
@@ -185,21 +190,24 @@ function demoteContradicted(
   });
 }
 
-/** The candidate that contradicts a weaker one. */
+/** A candidate that contradicts a weaker one, and who or what recorded the contradiction. */
 interface Opponent {
   readonly candidate: Candidate;
   readonly by: Contradiction['by'];
 }
 
-/** Whether an opponent weighs more than another: a mere proposal gives way, then the better standing counts. */
+/**
+ * Tells whether an opponent weighs more than another: one that is more than proposed by form comes first, then the one
+ * with the better standing.
+ */
 function isStronger(one: Opponent, other: Opponent): boolean {
   const [proposed, otherProposed] = [one.by === 'form', other.by === 'form'];
   return proposed === otherProposed ? byStanding(other.candidate, one.candidate) < 0 : otherProposed;
 }
 
 /**
- * Compares two candidates for a sort: the weaker first; of equal ones the older, since the newer was said in knowledge
- * of it.
+ * Compares two candidates for a sort: the weaker first, by strength times confidence times recency; of equal ones the
+ * older first, since the newer was said in knowledge of it.
  */
 function byStanding(a: Candidate, b: Candidate): number {
   return standingOf(a) - standingOf(b) || (a.row.id < b.row.id ? -1 : 1);

@@ -8,84 +8,99 @@ import type { CompleteQuery } from './options.ts';
 import type { Recall } from './recall.ts';
 import type { Trace } from './trace-stages.ts';
 
-/** A vector space of the file: the model that made its vectors, and how to ask that model. */
+/** A vector space of the file: the model that made its vectors, and how to embed a query with that model. */
 export interface QuerySpace {
-  /** Embedder of the space; null where the settings do not say how to ask its model, or there is no model. */
+  /** Embedder of the space; null where the settings do not say how to reach its model, or where there is no model. */
   readonly embedder: Embedder | null;
   /** Number of the model in the file; null where the file has no vectors. */
   readonly modelNo: number | null;
   /**
-   * Index of the vectors; null where there is none. Read this field again after each wait, as the file may be reopened.
+   * Index of the vectors; null where there is none. The field must be read again after each wait, as the file may have
+   * been reopened meanwhile.
    */
   readonly index: VectorIndex | null;
-  /** Embeds a query in this space; null when the provider failed. */
+  /**
+   * Embeds a query in this space. The result is null if the provider failed.
+   * @throws whatever `signal` was aborted with
+   */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
 }
 
-/** What retrieval needs of a tenant. */
+/** What retrieval needs of a tenant: its file, its models and its settings. */
 export interface RetrieveContext extends QuerySpace {
   /**
-   * A reader's connection. Read this field again after each wait, since the file may have been closed and opened anew
-   * meanwhile.
+   * A read connection to the tenant's file. The field must be read again after each wait, as the file may have been
+   * reopened meanwhile.
    */
   readonly store: Store;
   /**
-   * The embedder of the tenant's main vector space; null where the tenant has no vectors, or their model cannot be
-   * asked.
+   * Embedder of the tenant's main vector space; null where the tenant has no vectors, or their model cannot be reached.
    */
   readonly embedder: Embedder | null;
-  /** The number of the main vector space's model in this file; null while the file has no vectors. */
+  /** Number, in this file, of the main vector space's model; null while the file has no vectors. */
   readonly modelNo: number | null;
   /**
-   * True where the settings do not say how to ask the model of one of the file's vector spaces. That space has no
-   * embedder, and answers are degraded.
+   * Whether the settings do not say how to reach the model of one of the file's vector spaces; false where left out.
+   * Such a space has no embedder, and answers are degraded.
    */
   readonly isModelUnreachable?: boolean;
-  /** Index of the main vector space; null where there is none. Read this field again after each wait. */
+  /**
+   * Index of the main vector space; null where there is none. The field must be read again after each wait, as the file
+   * may have been reopened meanwhile.
+   */
   readonly index: VectorIndex | null;
-  /** Embeds a query. The call is cached and limited in time. The result is null when the provider failed. */
+  /**
+   * Embeds a query in the main vector space. Results are cached and the call has a time limit. The result is null if
+   * the provider failed.
+   */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
   /**
-   * The vector spaces besides the main one, where sectors have models of their own. Each is asked and searched by
-   * itself.
+   * The vector spaces besides the main one, where sectors have models of their own; none where left out. Each is
+   * searched by itself.
    */
   readonly furtherSpaces?: readonly QuerySpace[];
-  /** Whether several models are asked for the query's vectors one after the other; at the same time where left out. */
+  /**
+   * Whether several models are asked one after the other for the query's vectors. They are asked at the same time where
+   * it is false or left out.
+   */
   readonly asksOneByOne?: boolean;
-  /** The language model that reranks, limited in time; null where none is configured. */
+  /** The language model that reranks candidates; its calls have a time limit. Null where none is configured. */
   readonly languageModel: LanguageModel | null;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Default options in order of precedence: the tenant's own first, then those of the settings. */
+  /** Default retrieval options in order of precedence: the tenant's own first, then those of the settings. */
   readonly defaults: readonly RetrievalOptions[];
-  /** The work that all queries of this context may cause together; without bounds where left out. */
+  /** Budget of work that all queries of this context share; unbounded where left out. */
   readonly budget?: WorkBudget;
-  /** Makes the id of an answer. */
+  /** Returns a new id for an answer (`recallId`). */
   newId(): string;
-  /** Tracing in which each stage becomes a span; null or left out where nothing is traced. */
+  /** Tracing that records each stage as a span; null or left out where the request is not traced. */
   readonly tracing?: Tracing | null;
-  /** Called by `retrieve`, not by `recallMemories`, with what the stages found and the answer that was made of it. */
+  /**
+   * Callback that `retrieve` calls with the results of all stages and the answer made from them. `recallMemories` does
+   * not call it.
+   */
   readonly onRecall?: (recall: Recall, answer: QueryResult) => void;
   /**
-   * Reads memories by number; unknown numbers are left out.
+   * Reads memories by `memoryNo`; an unknown number has no entry.
    * @param now time for which salience and strength are computed, Unix ms
    */
   readMemories(store: Store, memoryNos: readonly number[], now: number): ReadonlyMap<number, Memory>;
 }
 
-/** A query under way: what its stages are given. */
+/** A query that is being answered, as the stages get it. */
 export interface RunningQuery {
   readonly context: RetrieveContext;
-  /** The query as it came, without defaults. */
+  /** The query before defaults are filled in. */
   readonly request: MemoryQuery;
-  /** The query with all defaults. */
+  /** The query with all defaults filled in. */
   readonly query: CompleteQuery;
   /** The query's vectors, one for each model that answered; empty where words alone decide. */
   readonly vectors: readonly QueryVector[];
-  /** The weight of vectors against words, 0..1: 1 for vectors only; 0 where `vectors` is empty. */
+  /** Weight of vectors against words, 0..1: 1 for vectors alone; 0 where `vectors` is empty. */
   readonly vectorWeight: number;
   readonly trace: Trace;
-  /** The time of the query, Unix ms. */
+  /** Time of the query, Unix ms. */
   readonly now: number;
 }
 
@@ -97,8 +112,8 @@ export interface ReachedSpace {
 }
 
 /**
- * Lists the tenant's vector spaces whose model can be asked, the main one first. The list is empty where words alone
- * decide.
+ * Lists the tenant's vector spaces whose model can be reached, the main one first. It is empty where only words can be
+ * searched.
  */
 export function spacesOf(context: RetrieveContext): ReachedSpace[] {
   return [context, ...(context.furtherSpaces ?? [])].flatMap((space) => {

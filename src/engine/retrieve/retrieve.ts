@@ -2,6 +2,7 @@
  * The path of a query, stage by stage: `rankCandidates` goes from the text of the query to calibrated candidates,
  * `finish` from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
  */
+
 import { readCosineBase } from '../store/calibrations.ts';
 import { readLatentSpace } from '../store/latent-spaces.ts';
 import { runWithin } from '../store/work-budget.ts';
@@ -45,12 +46,13 @@ export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 
 /**
  * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, resolve, rerank,
- * calibrate, floor, pack. Only the query's vector is awaited, and a language model where one reranks. The rest runs on
- * one snapshot without a break, so that equal data at an equal `now` gives an equal answer.
- * @returns at most `k` hits by falling raw score; `degraded` when vectors were due and a provider failed or could not
- *   be asked
- * @throws EngineError `invalid` for a filter that means nothing, a weight that the profile does not read, or the
- *   reranker `llm` without a language model; whatever `signal` was aborted with
+ * calibrate, floor, pack. Only the query's vectors are awaited, and a language model where one reranks. The rest runs
+ * on one snapshot without a break, so that equal data at an equal `now` gives an equal answer.
+ * @returns at most `k` hits, best first: by falling raw score, unless `writerShare` puts a hit of another writer before
+ *    a better one. `degraded` is true if vectors were wanted but a model failed or could not be reached, and if the
+ *    work budget was used up
+ * @throws EngineError `invalid` for a filter that is not valid, a weight that the profile does not read, or the
+ *    reranker `llm` without a language model; whatever `signal` was aborted with
  */
 export async function retrieve(
   context: RetrieveContext,
@@ -76,15 +78,17 @@ function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall):
   };
 }
 
-/** Says whether the stages lacked vectors or ended early. */
+/**
+ * Tells whether vectors were missing or the stages ended early, with the reasons: `vectors`, or why the stages ended.
+ */
 export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'degraded' | 'degradedReasons'> {
   const degradedReasons = [...(degraded ? (['vectors'] as const) : []), ...(end === null ? [] : [end])];
   return { degraded: degradedReasons.length > 0, degradedReasons };
 }
 
 /**
- * Runs all stages and returns what each of them found, where `retrieve` returns the answer made of it. It throws as
- * `retrieve` does, and does not call `onRecall`.
+ * Runs all stages of a query and returns the result of each. It throws as `retrieve` does, but does not call
+ * `onRecall`.
  */
 export async function recallMemories(
   context: RetrieveContext,
@@ -95,8 +99,8 @@ export async function recallMemories(
 }
 
 /**
- * Runs all stages and returns what `conclude` makes of their results.
- * @param conclude runs on the snapshot that the last stage read, so that what it reads is what the stages found
+ * Runs all stages of a query and returns what `conclude` makes of their results.
+ * @param conclude is called inside the read of the last stage, so that it reads the same snapshot as that stage
  */
 async function recallAnd<T>(
   context: RetrieveContext,
@@ -116,7 +120,10 @@ async function recallAnd<T>(
     loadWords(context.store),
   ]);
   const now = context.clock.now();
-  /** Runs stages on one snapshot of the store, which may have been closed and opened anew during a wait. */
+  /**
+   * Runs stages on one snapshot of the store, within the work budget. It reads `context.store` anew, since the file may
+   * have been reopened during a wait.
+   */
   const read = <Result>(work: () => Result): Result => {
     const { store, budget } = context;
     return store.read(() => (budget === undefined ? work() : runWithin(budget, work)));
@@ -238,13 +245,16 @@ function circumstancesOf({ asked, asking }: QueryText, scope: number): Circumsta
   return { scope, forms: wordFormsOf(asked), amongOthers: asking.others > 0 };
 }
 
-/** Says in the trace how many candidates gained by the question before them; nothing where none did. */
+/**
+ * Returns a note for the trace on the number of candidates that follow a question with words of the query; no note for
+ * none.
+ */
 function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
   const answers = candidates.filter(({ fit }) => (fit.answers ?? 0) > 0).length;
   return answers === 0 ? {} : { note: `${answers} follow a question with words of the query` };
 }
 
-/** Reorders candidates by their texts, sessions and dates, as far as the query asks for it. */
+/** Reorders candidates by their texts, sessions, dates and topic. With `rerank: none`, only sessions count. */
 function reorder(
   { context: { store }, query, now }: RunningQuery,
   candidates: readonly Candidate[],
@@ -261,7 +271,10 @@ function reorder(
   });
 }
 
-/** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */
+/**
+ * Runs the last stages: leaves out candidates under the floors or by a cut, and selects the hits within the bounds of
+ * the query.
+ */
 function finish(
   { context, request, query, vectors, trace, now }: RunningQuery,
   ranked: RankedCandidates,

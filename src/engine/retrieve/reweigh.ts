@@ -3,24 +3,24 @@ import type { Fit } from './candidate.ts';
 import { rankShare } from './fuse.ts';
 import { relevance } from './score.ts';
 
-/** Tells whether both words and vectors decided about a recall, so that their shares can be changed afterwards. */
+/** Tells whether both words and vectors had a weight in a recall, so that another weight can be computed afterwards. */
 export function isFused({ scoring }: Pick<RecallRecord, 'scoring'>): boolean {
   return scoring.vectorWeight > 0 && scoring.vectorWeight < 1;
 }
 
 /**
- * Measures the kept candidates of a recall as another share of the vectors would have: similarity anew from the kept
- * fit, and the fused score from the kept ranks. The best of all candidates, by which they are measured, may not be
- * among those that were kept; it is taken to change as the best of these does. Which candidates there are does not
- * change, and a recall that words or vectors alone decided stays as it is.
- * @param vectorWeight share of the vectors, more than 0 and less than 1
+ * Computes the stored candidates of a recall as another weight of vectors would have made them: similarity from the
+ * stored fit, and the fused score from the stored ranks. Both are relative to the best of all candidates, which may not
+ * be stored; its value is assumed to change by the same factor as the best stored value. No candidate is added or
+ * removed. A recall in which words or vectors had no weight is returned unchanged.
+ * @param vectorWeight weight of vectors against words, more than 0 and less than 1
  */
 export function withVectorWeight(recall: RecallRecord, vectorWeight: number): RecallRecord {
   const { scoring, candidates, options } = recall;
   if (!isFused(recall) || vectorWeight === scoring.vectorWeight || candidates.length === 0) return recall;
   const relevanceAt = ({ fit }: KeptCandidate, weight: number) => relevance(fit as unknown as Fit, weight);
   const fusedAt = (candidate: KeptCandidate, weight: number) => fusedBy(candidate, scoring.vectorWeight, weight);
-  /** Change of the best value of any candidate. */
+  /** Returns the factor by which the best value of the stored candidates changes. */
   const changeOf = (valueAt: (candidate: KeptCandidate, weight: number) => number) => {
     const [before, after] = [scoring.vectorWeight, vectorWeight].map((weight) =>
       Math.max(Number.MIN_VALUE, ...candidates.map((candidate) => valueAt(candidate, weight))),
@@ -41,7 +41,10 @@ export function withVectorWeight(recall: RecallRecord, vectorWeight: number): Re
   };
 }
 
-/** Computes a fused score by another share of the vectors: what is not from their list is from the lists of words. */
+/**
+ * Computes a fused score with another weight of vectors. The part of the score that is not from the list of vectors is
+ * from the lists of words. It is 0 for a memory that no list had.
+ */
 function fusedBy({ fused, dense }: KeptCandidate, from: number, to: number): number {
   if (fused === null) return 0;
   const near = dense === null ? 0 : rankShare(dense.rank);

@@ -10,12 +10,15 @@ import type { Recall } from './recall.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
-/** The plan and the results of the searching stages: both lists, their fusion, and the arrivals. */
+/**
+ * What scoring reads: the plan, the results of both searches, their fusion, the arrivals, and the message's asking
+ * sentences.
+ */
 type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & { readonly parts: Parts };
 
 /**
- * Scores every memory that a searching stage found.
- * @returns the candidates by falling raw score, and what their scores were computed with
+ * Scores every memory that a search found or an arrival reached.
+ * @returns the candidates by falling raw score, and the values that they share in scoring
  */
 export function scoreCandidates(
   { context: { store }, query, vectors, vectorWeight, now }: RunningQuery,
@@ -43,10 +46,12 @@ export function scoreCandidates(
   return { scored, scoring };
 }
 
-/** Most memories whose place in their session is looked at: the best ones of both lists. */
+/** Greatest number of memories whose preceding question is read: the best ones of the fused list. */
 const MAX_ANSWERS = 30;
 
-/** The questions that the best memories follow in their sessions, by memory number. */
+/**
+ * Reads the questions that the best memories follow in their sessions, by the `memoryNo` of the memory that follows.
+ */
 function questionsBefore(store: Store, { plan, fused }: SearchResults): ReadonlyMap<number, string> {
   // A query of stop words only would lift every answer.
   if (plan.terms.length === 0) return new Map();
@@ -58,7 +63,7 @@ function questionsBefore(store: Store, { plan, fused }: SearchResults): Readonly
 
 type Gathered = SearchResults & { readonly questions: ReadonlyMap<number, string> };
 
-/** Gathers what each stage found about each memory, by its number. */
+/** Gathers the findings of each stage about each memory, by `memoryNo`. */
 function gatherFindings(
   store: Store,
   vectors: readonly QueryVector[],
@@ -91,9 +96,10 @@ function gatherFindings(
 }
 
 /**
- * The cosine of each memory by one model: the model that found the memory, else the first that has a vector of it.
- * Cosines of different models cannot be compared. So where there are several models, each cosine is replaced by its
- * excess over the cosine that unrelated texts have in that model, as a share of the greatest possible excess.
+ * Computes the cosine of each memory by one model: the model that found the memory, else the first with a vector of it.
+ * Cosines of different models cannot be compared. So with several models, each cosine is replaced by its excess over
+ * the cosine of unrelated texts in that model, as a share of the greatest possible excess. A memory without a vector
+ * has no entry.
  */
 function cosinesOf(
   store: Store,

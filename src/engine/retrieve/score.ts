@@ -4,9 +4,9 @@ import type { Adjustment, Features, Penalties, Profile, Similarity, Weights } fr
 import type { Candidate, Findings, Fit } from './candidate.ts';
 
 /**
- * The weights that each profile reads, with their defaults. OpenMemory gives similarity 0.6 and salience 0.2. Salience
- * starts at 0.4 to 0.8 by the number of a text's sectors, so the weights of OpenMemory took .005 of nDCG@10 from the
- * abstracts and .009 of recall@1 from the chats.
+ * The weights that each profile reads, with their default values. OpenMemory gives similarity 0.6 and salience 0.2.
+ * Salience starts at 0.4 to 0.8, by the number of sectors that a text has, which says little about a query: these
+ * weights cost .005 of nDCG@10 on the abstracts and .009 of recall@1 on the chats.
  */
 export const PROFILE_WEIGHTS = {
   composite: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 },
@@ -15,44 +15,44 @@ export const PROFILE_WEIGHTS = {
   fusion: {},
 } as const satisfies Record<Profile, Weights>;
 
-/** Rate at which recency falls, per day since a memory was last seen. */
+/** Rate at which recency falls, per day since a memory was last recalled or changed. */
 const RECENCY_LAMBDA = 0.05;
-/** Least retention, so that a memory can still be recalled after years. */
+/** Least value of the feature `retention`, so that a memory can still be recalled after years. */
 const RETENTION_FLOOR = 0.02;
 
-/** The values that turn findings into scores. All candidates of a query share them. */
+/** The values that all candidates of a query share in scoring. */
 export interface Scoring {
   readonly profile: Profile;
-  /** The weights of the profile, none left out. */
+  /** The weights of the profile, all of them given. */
   readonly weights: Weights;
-  /** The weight of vectors against words, 0..1. */
+  /** Weight of vectors against words, 0..1. */
   readonly vectorWeight: number;
-  /** What the feature `similarity` is. */
+  /** Whether the feature `similarity` is `relative` to the best candidate or `absolute`. */
   readonly similarity: Similarity;
-  /** The factors on the raw score by status. */
+  /** Factors on the raw score by the status of a memory. */
   readonly penalties: Required<Penalties>;
-  /** The best relevance of any candidate, above 0. */
+  /** Best relevance of any candidate, above 0. */
   readonly bestRelevance: number;
-  /** The best fused score of any candidate, above 0; 1 where neither words nor vectors found a memory. */
+  /** Best fused score of any candidate, above 0; 1 where neither words nor vectors found a memory. */
   readonly bestFused: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
 }
 
-/** What the formula of a profile reads beside the features. */
+/** The values that the formula of a profile reads beside the features. */
 export type Formula = Pick<Scoring, 'profile' | 'weights' | 'bestFused'>;
 
 /**
- * Weight of the words that the question before a memory holds, beside the memory's own. An answer need not repeat the
- * words of its question: “Three times a week.”
+ * Weight of the query's words in the question before a memory, compared with those in the memory itself. An answer need
+ * not repeat the words of its question: “Three times a week.”
  */
 const ANSWER_WEIGHT = 0.5;
 
 /**
- * The relevance of a memory by words and vectors: the mean of both, weighed as in rank fusion, or the joint fit where
- * there is one. A memory without a cosine counts by its coverage alone, and a cosine below 0 counts as 0. A convex
- * combination keeps the distance between two memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion
- * Functions for Hybrid Retrieval", TOIS 2023).
+ * Computes the relevance of a memory by words and vectors: coverage and cosine, averaged with `vectorWeight`. Coverage
+ * is raised by half of `Fit.answers`. `Fit.joint` is returned where it is set. A memory without a cosine counts by its
+ * coverage alone, and a cosine below 0 counts as 0. A convex combination keeps the distance between two memories, which
+ * ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023).
  */
 export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorWeight: number): number {
   if (joint !== undefined) return joint;
@@ -61,8 +61,8 @@ export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorW
 }
 
 /**
- * Makes a candidate of a memory: its features, and its raw score with the factor of its status. The calibrated `score`
- * is still 0.
+ * Makes a candidate of a memory, with its features and its raw score, which includes the factor of its status. Its
+ * calibrated `score` is 0 until `calibrate` sets it.
  */
 export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Scoring): Candidate {
   const features = featuresOf(row, findings, scoring);
@@ -122,7 +122,10 @@ function weightedSum(features: Features, weights: Weights): number {
   return Object.entries(weights).reduce((sum, [name, weight]) => sum + weight * features[name as keyof Features], 0);
 }
 
-/** Completes the given weights with the defaults of a profile. Weights of other profiles are ignored. */
+/**
+ * Returns the weights of a profile: the given ones, and defaults for those left out. Given weights that the profile
+ * does not read are dropped.
+ */
 export function weightsOf(profile: Profile, given: Weights = {}): Weights {
   const defaults: Weights = PROFILE_WEIGHTS[profile];
   return Object.fromEntries(

@@ -7,17 +7,18 @@ import type { QueryPlan } from './plan.ts';
 import { type RunningQuery, spacesOf } from './retrieve-context.ts';
 
 /**
- * Word hits beyond `k` where the query sets no `kSparse`, since scoring reorders and may lift what one list ranked
- * lower. Words are cheap to rank further down.
+ * Number of word hits beyond `k` where the query does not set `kSparse`. Scoring may raise a low one, and further hits
+ * by words are cheap.
  */
 const LEXICAL_SPARE = 20;
-/** Least limit on vector hits where the query sets no `kDense`, since scoring reorders them. */
+/** Fewest vector hits that are asked for where the query does not set `kDense`, since scoring reorders them. */
 const MIN_DENSE = 20;
 
 /**
- * Searches by the words of each part of a message and weighs the parts against the whole. Vectors are compared once for
- * all parts. Where question marks tell the parts, these share the number of hits, as each candidate costs.
- * @param whole the hits of the whole message
+ * Searches by the words of each asking sentence of a message, and weighs these sentences against the whole. If question
+ * marks tell which sentences ask, these share the number of hits, since each candidate costs time; each still gets `k`.
+ * Returns `NO_PARTS` where the message has no such sentences or vectors have all the weight.
+ * @param whole the word hits of the whole message
  */
 export function searchParts(
   { context: { store }, query, vectorWeight, trace }: RunningQuery,
@@ -38,7 +39,7 @@ export function searchParts(
 }
 
 /**
- * Searches by words and by vectors, each to a ranked list. Where superseded memories crowd a list, both searches run
+ * Searches by words and by vectors, each for a ranked list. Where superseded memories crowd a list, both searches run
  * once more without them, and the lists are merged.
  */
 export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
@@ -53,7 +54,7 @@ function textSearchOf({ k, kSparse, columnWeights }: CompleteQuery): TextSearchO
 }
 
 /**
- * Runs both searches once.
+ * Runs both searches once. The search by words is off where vectors have all the weight.
  * @param among suffix of the stages' names in the trace
  */
 function searchOnce(

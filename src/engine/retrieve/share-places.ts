@@ -1,12 +1,12 @@
 import type { Candidate } from './candidate.ts';
 
 /**
- * Reorders candidates so that, of the first n, one key wrote at most the given share, rounded up, for each n up to
- * `k`, as long as another key has a candidate left. The candidates of each key keep their order. A key that floods the
- * memory with good matches therefore cannot push out what others wrote. Where one key wrote all candidates, or nobody
- * knows who wrote them, nothing changes.
+ * Reorders candidates so that one API key wrote at most the given share of the first n, rounded up, for each n up to
+ * `k`. The share is exceeded only where no other key has a candidate left. The candidates of each key keep their order.
+ * So a key that stores many good matches cannot push out what others wrote. Nothing changes where one key wrote all
+ * candidates, or where it is not known who wrote them.
  * @param ranked best first
- * @param share  0 to 1; 1 changes nothing
+ * @param share 0..1; 1 changes nothing
  */
 export function sharePlaces(ranked: readonly Candidate[], k: number, share: number): readonly Candidate[] {
   const queues = [...Map.groupBy(ranked.entries(), ([, { row }]) => row.writerNo).values()];
@@ -24,7 +24,10 @@ export function sharePlaces(ranked: readonly Candidate[], k: number, share: numb
   return [...shared, ...ranked.filter((candidate) => !taken.has(candidate))];
 }
 
-/** Finds the queue whose next candidate ranks best, among the queues of which fewer than `most` were taken. */
+/**
+ * Finds the queue whose next candidate ranks best, among the queues from which fewer than `most` were taken.
+ * @returns the index of the queue; undefined if there is none
+ */
 function firstOf(
   queues: readonly (readonly [place: number, Candidate][])[],
   heads: readonly number[],

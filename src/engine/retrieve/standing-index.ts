@@ -2,6 +2,7 @@
  * An inverted index of standing queries: from the words of a memory to the few queries that it may answer. It holds the
  * queries, not the memories, so that a memory is read once, whatever the number of queries.
  */
+
 import { labelsOf, type OwnText } from '../store/own-texts.ts';
 import type { ComparedQuery } from '../store/standing.ts';
 import { identifiersOf, searchableWords } from '../text/index-text.ts';
@@ -15,18 +16,19 @@ import { otherNameOf } from './other-names.ts';
 import { fullWeightOf } from './evidence-meter.ts';
 import { weighWords, wordsOf } from './query-words.ts';
 
-/** A standing query, taken apart. */
+/** A standing query whose text is split into words and terms. */
 export interface PreparedQuery extends ComparedQuery {
   readonly text: QueryText;
-  /** How other forms of its words are known: the result of `wordFormsOf`. */
+  /** How the inflected forms of its words are recognised: the result of `wordFormsOf`. */
   readonly forms: WordFormsKnown;
 }
 
 export interface StandingIndex {
-  /** The queries by their numbers. */
+  /** The queries by their number (`queryNo`). */
   readonly queries: ReadonlyMap<number, PreparedQuery>;
   /**
-   * Lists the queries that a memory may answer: those of its user or of all users, of whose words it holds enough.
+   * Lists the queries that a memory may answer: those of its user or of all users whose words it holds to a sufficient
+   * weight. The memory must hold one of a query's telling words.
    * @param userId owner of the memory
    * @param leastStrength returns the strength of evidence that an answer to a query must have, 0..1
    */
@@ -34,21 +36,21 @@ export interface StandingIndex {
 }
 
 /**
- * Least weight of a word that finds candidates. Commoner words only add to the share of what the other words found,
- * unless a query has no other word.
+ * Least weight of a word that makes its query a candidate. A commoner word only adds to the weight of the others,
+ * unless its query has no heavier word.
  */
 const FINDING_WEIGHT = 0.6;
-/** Letters by which words are compared whose endings are not known here. */
+/** Number of leading letters by which words are compared in languages without a stemmer. */
 const BEGINNING = 4;
 
 interface Posting {
   readonly slot: number;
   readonly weight: number;
-  /** Whether the word alone makes the query a candidate. */
+  /** Whether the word alone makes its query a candidate. */
   readonly finds: boolean;
 }
 
-/** Makes the index of these queries. A query takes some 20 µs and a kilobyte. */
+/** Creates the index of these queries. A query takes some 20 µs and a kilobyte. */
 export function createStandingIndex(rows: readonly ComparedQuery[]): StandingIndex {
   const queries = rows.map((row) => {
     const text = readQueryText(row.query);
@@ -93,8 +95,8 @@ export function createStandingIndex(rows: readonly ComparedQuery[]): StandingInd
 }
 
 /**
- * The keys under which a word of a query is found: its stem, its other names and forms, and its beginning where stems
- * fail.
+ * Returns the keys under which a word of a query is indexed: the stems of the word, of its other name and of its forms,
+ * and its first letters in a language without a stemmer.
  */
 function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<string> {
   const other = otherNameOf(word);
@@ -104,7 +106,7 @@ function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<
   return keys;
 }
 
-/** The keys of all words of a text, each once. */
+/** Returns the keys of all words of a text, each once. */
 function keysOfText(own: OwnText, languages: ReadonlySet<StemmedLanguage>): Set<string> {
   const labels = labelsOf(own);
   const text = labels === '' ? own.content : `${own.content} ${labels}`;

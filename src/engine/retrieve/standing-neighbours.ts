@@ -1,44 +1,51 @@
 /**
- * Finds the standing queries whose vectors are near that of a memory, by their sign bits. The queries stand by their
- * users, so that a memory is compared with those that may be its own only.
+ * Finds the standing queries whose vectors are near the vector of a memory, by their sign bits. The queries are grouped
+ * by user, so that a memory is compared only with those of its own user and those of all users.
  */
+
 import type { PreparedQuery } from './standing-index.ts';
 
-/** A standing query with the sign bits of its vector. */
+/** A standing query with the sign bits of its vector, for the index. */
 export interface PlacedQuery {
   readonly query: PreparedQuery;
-  /** One sign bit for each dimension, as `signBits` orders them. */
+  /** Sign bits of the query's vector, one for each dimension, as `signBits` orders them. */
   readonly code: Uint8Array;
 }
 
-/** A query, and how near it is. */
+/** A standing query with its distance from a memory. */
 interface Neighbour {
   readonly query: PreparedQuery;
-  /** Number of sign bits that differ. */
+  /** Number of sign bits in which query and memory differ. */
   readonly distance: number;
 }
 
 export interface StandingNeighbours {
   /**
-   * Lists the queries of a user, and of all users, that are near a memory: the nearest `MAX_NEIGHBOURS`.
-   * @param codes sign bits of the memory's vectors; a long memory has several
-   * @param reachOf returns the most bits in which a query may differ; below 0 if no vector is near enough for it
+   * Lists the queries of a user, and of all users, that are near a memory: at most 32 (`MAX_NEIGHBOURS`), nearest
+   * first.
+   * @param codes sign bits of the memory's vectors, one code for each window of its text; the nearest counts
+   * @param reachOf returns the greatest number of bits in which a query may differ from the memory; below 0 if no
+   *    vector is near enough for the query. Queries with equal `minScore` and `forms` must have an equal reach, since
+   *    one of them is asked for all
    */
   near(codes: readonly Uint8Array[], userId: string, reachOf: (query: PreparedQuery) => number): PreparedQuery[];
 }
 
-/** Most queries that a memory is compared with for its vector alone. Each takes some 0.05 ms. */
+/**
+ * Greatest number of queries that a memory is compared with because of its vector alone. Each comparison takes some
+ * 0.05 ms.
+ */
 const MAX_NEIGHBOURS = 32;
 const WORD_BITS = 32;
 
-/** Queries of one user, or of all, that have the same reach. */
+/** The queries of one user, or of all users, that have an equal reach. */
 interface Group {
   readonly queries: readonly PreparedQuery[];
-  /** The codes of the queries, one after the other. */
+  /** The codes of the queries, concatenated. */
   readonly codes: Uint32Array;
 }
 
-/** Makes the index. A query of 768 dimensions takes some 100 bytes. */
+/** Creates the index. A query of 768 dimensions takes some 100 bytes. */
 export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensions: number): StandingNeighbours {
   // Words are counted in pairs.
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
@@ -74,7 +81,10 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
   };
 }
 
-/** Joins codes as whole numbers of 32 bits, the last ones of each filled up with zeros. */
+/**
+ * Concatenates codes as whole 32-bit numbers. The last number of each code is padded with zero bits.
+ * @param wordCount number of 32-bit numbers of each code
+ */
 function joined(codes: readonly Uint8Array[], wordCount: number): Uint32Array {
   const bytes = new Uint8Array(4 * wordCount * codes.length);
   for (const [place, code] of codes.entries()) bytes.set(code, 4 * wordCount * place);
@@ -97,12 +107,15 @@ function collect(
   }
 }
 
-/** Words whose bits are counted in four bytes: 16 bits of a pair go into each of them. */
+/**
+ * Greatest number of 32-bit numbers whose bits are counted in the four bytes of one number: 15 pairs, each of which
+ * adds at most 16 to a byte.
+ */
 const COUNTED_WORDS = 30;
 
 /**
- * Counts the bits in which a code differs from the one at `start` of `codes`. The bits of many words are added up side
- * by side in the bytes of one number, which takes half of the time of counting each word for itself.
+ * Returns the number of bits in which a code differs from the one at `start` of `codes`. The counts of several numbers
+ * are added up in the four bytes of one number, which takes half the time of counting each by itself.
  */
 function distanceOf(code: Uint32Array, codes: Uint32Array, start: number): number {
   let distance = 0;
@@ -124,12 +137,13 @@ function distanceOf(code: Uint32Array, codes: Uint32Array, start: number): numbe
   return distance;
 }
 
-/** Standard deviations by which the distance of two codes may exceed what their cosine lets expect. */
+/** Number of standard deviations by which the differing bits may exceed their expected number. */
 const DEVIATIONS = 3;
 
 /**
- * Most sign bits in which the codes of two vectors differ whose cosine is at least this, but for one pair in some 700:
- * each bit differs with the probability angle / π (Goemans and Williamson, JACM 1995).
+ * Returns the greatest number of sign bits in which the codes of two vectors of at least this cosine are expected to
+ * differ. One pair in some 700 differs in more. Each bit differs with the probability angle / π (Goemans and
+ * Williamson, JACM 1995).
  */
 export function bitsWithin(cosine: number, dimensions: number): number {
   const share = Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI;

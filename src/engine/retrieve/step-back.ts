@@ -5,13 +5,14 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
 /**
- * Ranks gathered memories and their sources beside each other. A gathered memory stands for its sources: it comes no
- * higher than the best of them, however many words they have together, and is left out where none of them was found or
- * the query may not see one of them. The sources give way to it: the raw score of a source gets a factor, if the source
- * is then behind the gathered memory. One that fits the query so much better that it is not stays as it is.
+ * Ranks gathered memories (consolidations) beside their sources. A gathered memory is ranked no higher than the best of
+ * its sources, however many words they have together. It is left out if none of its sources is a candidate, or if the
+ * query may not see one of them. The raw score of a source is multiplied by the factor if the source then ranks below
+ * its gathered memory. A source that would still rank before it keeps its score, since it fits the query much better.
  * @param candidates best first
- * @param options.visible filter that memories pass which a query may see
- * @param options.factor  0..1; with 1 nothing gives way
+ * @param options.visible filter for the memories that the query may see
+ * @param options.factor 0..1; 1 changes no source
+ * @returns best first, by raw score
  */
 export function stepBack(
   store: Store,
@@ -38,7 +39,7 @@ export function stepBack(
     .sort(byRawScore);
 }
 
-/** Finds the gathered memories that may stand for all of their sources, by number, at the scores that they get. */
+/** Finds the gathered memories that are kept, with the raw scores that they get, by `memoryNo`. */
 function standingFor(
   store: Store,
   candidates: readonly Candidate[],
@@ -57,7 +58,7 @@ function standingFor(
   );
 }
 
-/** Lowers a gathered memory to the raw score of the best of its sources, if it has a higher one. */
+/** Lowers the raw score of a gathered memory to that of the best of its sources, if it is higher. */
 function belowBest(gathered: Candidate, best: Candidate): Candidate {
   if (gathered.rawScore <= best.rawScore) return gathered;
   return adjust(gathered, { by: 'consolidated', factor: best.rawScore / gathered.rawScore, because: best.row.id });

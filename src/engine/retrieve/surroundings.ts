@@ -1,24 +1,24 @@
 import { shownGist } from '../entities/skim.ts';
 import { originsOf, sourcesOf } from '../store/derivations.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { contentBytes, withinBytes } from '../store/memories.ts';
+import { textWeights, withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed } from './pack.ts';
 import type { Recall } from './recall.ts';
 
-/** Most neighbours on each side of a hit. */
+/** Greatest number of neighbours on each side of a hit. */
 const NEIGHBOURS = 2;
-/** Most sources of a hit. */
+/** Greatest number of sources that are returned with a hit. */
 const SOURCES = 3;
 /**
- * Bytes of text around all hits together; hits further down get none. A single text may have 256 KiB, and is repeated
- * beside each hit.
+ * Greatest number of bytes of the texts around all hits together. From the first hit whose texts exceed it, hits get
+ * none. A single text may have 256 KiB, and is repeated beside each hit.
  */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** Reads memories by number. */
+/** Reads memories by `memoryNo`; a memory that was erased has no entry. */
 type Read = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
 /** The memories, documents and episodes around the hits of a query, as far as the query asks for them. */
@@ -30,8 +30,8 @@ export interface Surroundings {
 }
 
 /**
- * Reads the documents of the hits and, where the query asks for them, their neighbours, sources and episodes: by one
- * statement each for all hits. Like hits, these memories must pass the query's filter, so that a query shows nothing
+ * Reads the documents of the hits and, where the query asks for them, their neighbours, sources and episodes, by one
+ * statement each for all hits. Like hits, these memories must pass the query's filter, so that a query returns nothing
  * that it could not find.
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
@@ -41,7 +41,7 @@ export function surroundingsOf(store: Store, recall: Recall, read: Read): Surrou
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
-/** Adds each hit's place in its document. */
+/** Adds to each hit that is part of a document its place in that document. */
 function placed(store: Store, packed: readonly Packed[], around: Surroundings['around']): Surroundings['around'] {
   const places = readProvenance(
     store,
@@ -83,8 +83,8 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
 }
 
 /**
- * Reads the memories around the first hits, as far as the bound on bytes allows.
- * @param places numbers of the memories around each hit
+ * Reads the memories around the first hits, up to the first hit whose texts exceed `MAX_BYTES` (4 MiB).
+ * @param places `memoryNo` of the memories around each hit
  * @returns `hits`, the number of hits whose memories were read
  */
 function readWithin(
@@ -92,10 +92,13 @@ function readWithin(
   places: readonly (readonly number[])[],
   read: Read,
 ): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
-  const bytes = contentBytes(store, [...new Set(places.flat())]);
+  const within = withinBytes(store, [...new Set(places.flat())], MAX_BYTES);
+  const weights = textWeights(store, within);
+  const known = new Set(within);
   let left = MAX_BYTES;
   const beyond = places.findIndex((memoryNos) => {
-    for (const memoryNo of memoryNos) left -= bytes.get(memoryNo) ?? 0;
+    // A memory counts once for each hit that it stands beside.
+    for (const memoryNo of memoryNos) left -= known.has(memoryNo) ? (weights.get(memoryNo) ?? 0) : Infinity;
     return left < 0;
   });
   const hits = beyond === -1 ? places.length : beyond;
@@ -103,8 +106,8 @@ function readWithin(
 }
 
 /**
- * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory that it
- * is derived from, else its session.
+ * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory from
+ * which it is derived, else its session. A hit with neither has none.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
   const origins = originsOf(

@@ -2,9 +2,9 @@ import type { Store } from '../store/open-store.ts';
 import { countMemories, countMemoriesAfter, lastMemory } from '../store/memory-counts.ts';
 import { snapshotVersion } from '../store/snapshot.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
-import { textRewrites } from '../store/word-index/rewrites.ts';
+import { textRewrites } from '../store/word-index/rewrite-log.ts';
 
-/** Counts the memories of the file that hold each word or phrase, in the order given. */
+/** Counts the memories of the file that hold each word or phrase, in the order of `texts`. */
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {
   return store.read(() => {
     const words = openWordSearch(store);
@@ -14,8 +14,8 @@ export function termFrequencies(store: Store, texts: readonly string[]): number[
 }
 
 /**
- * The inverse document frequency of each word, in the order given: as in BM25, but above 0 also for a word that half of
- * the memories hold, or all of them.
+ * Computes the inverse document frequency of each word, in the order of `words`: as in BM25, but above 0 even for a
+ * word that half of the memories or all of them hold.
  */
 export function raritiesOf(store: Store, words: readonly string[]): number[] {
   const memories = memoryCount(store);
@@ -24,13 +24,13 @@ export function raritiesOf(store: Store, words: readonly string[]): number[] {
   );
 }
 
-/** A count of memories, and the state of the file for which it is right. */
+/** A number of memories, with the state of the file in which they were counted. */
 interface CountedState {
   /** Version of the snapshot on which the memories were counted. */
   snapshot: string;
-  /** Number of the last rewrite of a text at that time. */
+  /** Number of the last rewrite of a text at the time of the count. */
   rewriteNo: number;
-  /** Number of the last memory that was counted. */
+  /** `memoryNo` of the last memory that was counted. */
   upTo: number;
   count: number;
 }
@@ -38,8 +38,8 @@ interface CountedState {
 const countedByStore = new WeakMap<Store, CountedState>();
 
 /**
- * The number of memories in the file, which frequencies are compared with. Only memories that were added since the last
- * call are counted, unless a text was rewritten or removed meanwhile.
+ * Returns the number of memories in the file, for comparison with term frequencies. Only memories that were added since
+ * the last call are counted, unless a text was rewritten or removed meanwhile.
  */
 export function memoryCount(store: Store): number {
   const counted = countedByStore.get(store) ?? { snapshot: '', rewriteNo: -1, upTo: 0, count: 0 };

@@ -2,39 +2,40 @@ import type { TextReader } from '../store/own-texts.ts';
 import { type LatentSpace, placeIn } from '../text/latent-space.ts';
 import { countWords, type WordCounts } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
-import { adjust, byRawScore, type Candidate } from './candidate.ts';
+import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
 
-/** Number of best candidates whose texts say what the question is about. */
+/** Number of the best candidates, whose texts tell what the question is about. */
 const EXAMPLES = 10;
-/** Number of candidates that are reordered: the first ones. */
-const MAX_REORDERED = 24;
-/** The part of each text that is read, in characters. */
+/** Number of characters, the first ones, that are read of each text. */
 const MAX_CHARACTERS = 1_500;
-/** Words of the examples, by weight, of which the rarity is looked up, and of these, words that are kept. */
+/**
+ * Number of the examples' words, the heaviest first, whose rarity is looked up. `KEPT` of these words become the topic.
+ */
 const LOOKED_UP = 60;
 const KEPT = 20;
-/** Greatest share of the topic in a raw score. */
+/** Greatest share of the topic in the value by which candidates are ordered. */
 const MAX_SHARE = 0.4;
-/** Greatest share of the nearness in the latent space. */
+/** Greatest share of the nearness in the latent space in the value by which candidates are ordered. */
 const MAX_LATENT_SHARE = 0.45;
 /**
- * Mean length of the examples, in words, up to which neither has a share, and from which both have all. The words of
- * short texts are about the turn of a conversation and not about its topic.
+ * Mean length of the examples, in words, up to which neither topic nor nearness has a share. From `LONG` on, both have
+ * their greatest share, with a linear rise between. The words of short texts tell the turn of a conversation and not
+ * its topic.
  */
 const SHORT = 60;
 const LONG = 120;
-/** The parameters of BM25. */
+/** Parameters of BM25. */
 const K1 = 1.2;
 const B = 0.75;
 
-/** What long texts are compared with beside the question's own words. */
+/** The sources that the reordering by topic reads. */
 export interface TopicSources {
   readonly texts: TextReader;
-  /** Gives the rarity of each word, above 0, in the order given. */
+  /** Returns the rarity of each word, above 0, in the order given. */
   readonly raritiesOf: (words: readonly string[]) => readonly number[];
-  /** The question to be compared in the latent space of the file; left out where it is not compared there. */
+  /** The question, for comparison in the latent space of the file; left out where that comparison is not wanted. */
   readonly question?: string;
-  /** Reads the latent space; null where the file has none. */
+  /** Reads the latent space of the file; it returns null where the file has none. */
   readonly latentSpace?: () => LatentSpace | null;
 }
 
@@ -42,13 +43,14 @@ export interface TopicSources {
  * Reorders the first candidates by what the best long texts are about: a relevance model (Lavrenko and Croft,
  * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The words of the first ten
  * texts, by their scores and rarity, are the topic, and texts that hold more of it gain. After that, texts gain that
- * lie near the question in the latent space of the file, whatever words they use. Only candidates that are read change
- * places, and among themselves only: the others keep both place and score. Short texts change nothing.
+ * lie near the question in the latent space of the file, whatever words they use. Only the first 24 candidates are read
+ * and change ranks among themselves; raw scores stay at their ranks. Nothing changes where the texts of the first ten
+ * have 60 words or fewer on average.
  * @param candidates best first
  * @returns best first, by raw score
  */
 export function applyTopic(candidates: readonly Candidate[], sources: TopicSources): Candidate[] {
-  const first = candidates.slice(0, MAX_REORDERED);
+  const first = candidates.slice(0, READ_CANDIDATES);
   const read = sources.texts(
     first.map(({ row }) => row.memoryNo),
     MAX_CHARACTERS,
@@ -71,7 +73,7 @@ export function applyTopic(candidates: readonly Candidate[], sources: TopicSourc
   return [...moved, ...candidates.slice(first.length)];
 }
 
-/** How well each text fits the topic of the examples, as BM25. */
+/** Returns how well each text fits the topic of the examples, as BM25. */
 function topicFits(
   examples: readonly Candidate[],
   counted: readonly WordCounts[],
@@ -82,7 +84,10 @@ function topicFits(
   return counted.map((text) => fitOf(text, topic, mean));
 }
 
-/** How near each text lies to the question in the latent space, 0..1; null where there is no such space. */
+/**
+ * Returns how near each text lies to the question in the latent space, 0..1; 0 for a text without known words. Returns
+ * null where there is no such space or the question cannot be placed in it.
+ */
 function latentFits(counted: readonly WordCounts[], { question, latentSpace }: TopicSources): number[] | null {
   const space = question === undefined ? null : (latentSpace?.() ?? null);
   const asked = space === null ? null : placeIn(space, countWords(question!).counts);
@@ -102,9 +107,14 @@ function meanLength(texts: readonly WordCounts[]): number {
   return texts.reduce((sum, { length }) => sum + length, 0) / texts.length;
 }
 
-/** Words for each piece between blanks: `don't` and `well-known` are two. */
+/**
+ * Approximate number of words for each run of characters between blanks: `don't` and `well-known` are two words each.
+ */
 const MORE_WORDS = 1.3;
-/** More words than a text has, about: it spares chats the splitting into words. */
+/**
+ * Returns an upper estimate of the number of words in a text, so that the short texts of chats need not be split into
+ * words.
+ */
 function mostWords(text: string): number {
   if (!isAscii(text)) return text.length / 2;
   let blanks = 1;
@@ -112,7 +122,7 @@ function mostWords(text: string): number {
   return MORE_WORDS * blanks;
 }
 
-/** The stems of the topic with their weights. */
+/** Returns the stems of the topic with their weights: at most 20 (`KEPT`). */
 function topicOf(
   examples: readonly Candidate[],
   counted: readonly WordCounts[],
@@ -135,7 +145,7 @@ function topicOf(
   );
 }
 
-/** BM25 over the weighed words of the topic. */
+/** Computes the BM25 of a text over the weighted words of the topic. */
 function fitOf({ counts, length }: WordCounts, topic: ReadonlyMap<string, number>, mean: number): number {
   let fit = 0;
   for (const [stem, weight] of topic) {
@@ -146,8 +156,9 @@ function fitOf({ counts, length }: WordCounts, topic: ReadonlyMap<string, number
 }
 
 /**
- * Orders candidates by their scores and fits. The raw scores stay at their places, and the candidates move under them.
- * @param share share of the fit in a score, 0..1; the best fit counts as much as the best score
+ * Orders candidates by their raw scores and fits together. The raw scores stay at their ranks, and each candidate gets
+ * the one of its new rank.
+ * @param share share of the fit in the order, 0..1; the best fit counts as much as the best score
  * @param fits one for each candidate, 0 or more
  */
 function moveWithin(first: readonly Candidate[], share: number, fits: readonly number[]): Candidate[] {

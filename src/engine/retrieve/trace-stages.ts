@@ -1,26 +1,26 @@
 import type { Tracing } from '../tracing.ts';
 import type { StageTrace } from '../types.ts';
 
-/** What a stage returned: its value, how many items left it, and a remark for the explanation. */
+/** The outcome of a stage: its value, the number of items that left it, and a note for the explanation. */
 interface StageOutcome<T> {
   readonly value: T;
   readonly out: number;
   readonly note?: string;
 }
 
-/** Measures the stages of one query as they run. */
+/** A record of the stages of one query, with the time that each took. */
 export interface Trace {
   /** The stages that have ended, in order. */
   readonly stages: readonly StageTrace[];
   /**
-   * Runs a stage and records it; a stage that throws is not recorded.
+   * Runs a stage and records it. A stage that throws is not recorded.
    * @param entering number of items that enter the stage
    */
   run<T>(stage: string, entering: number, work: () => StageOutcome<T>): T;
   /**
-   * Awaits a call of a provider and records it as a stage; a call that throws is not recorded.
+   * Awaits a call of a provider and records it as a stage. A call that throws is not recorded.
    * @param entering number of items that enter the stage
-   * @param about remark for a call that succeeded
+   * @param about note for a call that succeeded
    * @returns what `work` returned; null means that the provider failed
    */
   awaited<T>(stage: string, entering: number, work: () => Promise<T | null>, about?: string): Promise<T | null>;
@@ -28,11 +28,11 @@ export interface Trace {
 
 /**
  * Creates an empty trace for one query.
- * @param tracing where each stage becomes a span, too; null where the request is not traced
+ * @param tracing tracing in which each stage also becomes a span; null where the request is not traced
  */
 export function createTrace(tracing: Tracing | null): Trace {
   const stages: StageTrace[] = [];
-  /** A note may quote the query, so spans leave it out. */
+  /** Records a stage. The span does not get the note, which may quote the query. */
   const record = (startedAt: number, stage: StageTrace): void => {
     stages.push(stage);
     if (tracing === null) return;

@@ -7,37 +7,39 @@ import { sectorWordsOf, type SectorWords } from './sector-words.ts';
 /** The sectors of a text. */
 export interface Classification {
   readonly primary: Sector;
-  /** Further sectors of the text, without the primary one, in the order of SECTORS. */
+  /** Further sectors of the text, without the primary one, in the order of `SECTORS`. */
   readonly additional: readonly Sector[];
-  /** How far the primary sector stands out, 0..1, never 1; 0.2 for a text without signs of any sector. */
+  /** Confidence in the primary sector, 0..1, at most 0.999; 0.2 for a text without signs of any sector. */
   readonly confidence: number;
 }
 
-/** What tells the sectors of a text: patterns that people wrote, or weights that were learned from sentences. */
+/** Names of the classifiers: by `patterns` that people wrote, or by weights `learned` from sentences. */
 export const SECTOR_CLASSIFIERS = ['patterns', 'learned'] as const;
 export type SectorClassifier = (typeof SECTOR_CLASSIFIERS)[number];
 
-/** The classification of a text without signs of any sector: it counts as a fact. */
+/** Classification of a text without signs of any sector: it counts as semantic. */
 const UNRECOGNISED: Classification = { primary: 'semantic', additional: [], confidence: 0.2 };
 
 /** Least score of a sector that patterns recognise. An exclamation mark or a word of praise alone scores less. */
 const MIN_SCORE = 0.7;
-/** Least score of an additional sector, as a share of the primary sector's score, by patterns. */
+/** Least score of an additional sector by patterns, as a share of the primary sector's score. */
 const ADDITIONAL_SHARE = 0.35;
 /** Least score of an additional sector, by patterns. */
 const ADDITIONAL_SCORE = 1.5;
 /** Least probability of an additional sector, by learned weights. */
 const ADDITIONAL_PROBABILITY = 0.2;
-/** Least probability by which learned weights recognise a text in which no pattern matches. */
+/** Least probability with which learned weights recognise a text in which no pattern matches. */
 const SURE_WITHOUT_PATTERN = 0.6;
-/** Greatest confidence: a probability may round to 1. */
+/** Least probability of a guess that may rest on the ending of a word alone. */
+const LIKELY = 0.5;
+/** Greatest confidence; a probability may round to 1. */
 const MAX_CONFIDENCE = 0.999;
 
 /**
- * Classifies a text into sectors. Of a long text the first and the last 2,000 code units are examined. The result is
- * deterministic, and the time is linear in the length of the text. Learned weights know languages in Latin letters; a
- * text that is mostly in others is classified by patterns.
- * @param correction what a tenant's own corrections add to the learned weights; null for nothing
+ * Classifies a text into sectors. Of a text of more than 4,000 code units, only the first and the last 2,000 are
+ * examined. The result is deterministic. Learned weights know languages in Latin letters; a text with more words in
+ * other letters is classified by patterns.
+ * @param correction numbers from a tenant's own corrections that are added to the learned weights; null for none
  */
 export function classify(
   text: string,
@@ -50,8 +52,8 @@ export function classify(
 }
 
 /**
- * Makes the classification by patterns. The sector with the highest score is primary, of equal ones the first in
- * `SECTORS`; sectors that come near it are additional.
+ * Classifies by patterns. The sector with the highest score is primary, of equal ones the first in `SECTORS`; sectors
+ * whose score is near it are additional.
  */
 function byPatterns(scores: Float64Array): Classification {
   const best = indexOfBest(scores);
@@ -64,9 +66,10 @@ function byPatterns(scores: Float64Array): Classification {
 }
 
 /**
- * Makes the classification by weights. They know one sector for each sentence, so patterns that are strong in the text
- * add theirs. Where no pattern matches and the weights are not sure, the primary sector is a guess with the confidence
- * of a text without signs.
+ * Classifies by learned weights. They were learned with one sector for each sentence, so sectors with strong patterns
+ * are added. If no pattern matches and the weights are not sure (below 0.6), the primary sector is a guess with
+ * confidence 0.2. If they are below 0.5 and a word ends like a past tense, as `assorted` does, the guess may rest on
+ * that ending alone, and the text counts as semantic.
  */
 function byWeights(words: SectorWords, scores: Float64Array, correction: SectorCorrection | null): Classification {
   const probabilities = probabilitiesOf(featuresOf(words), denseFeaturesOf(scores), correction);
@@ -74,7 +77,7 @@ function byWeights(words: SectorWords, scores: Float64Array, correction: SectorC
   const primary = SECTORS[best]!;
   const confidence = Math.min(MAX_CONFIDENCE, probabilities[best]!);
   if (confidence < SURE_WITHOUT_PATTERN && scores[indexOfBest(scores)]! < MIN_SCORE) {
-    return { ...UNRECOGNISED, primary };
+    return confidence < LIKELY && words.words.some(endsLikePast) ? UNRECOGNISED : { ...UNRECOGNISED, primary };
   }
   const additional = SECTORS.filter(
     (_, index) => index !== best && (probabilities[index]! >= ADDITIONAL_PROBABILITY || isShown(scores, index)),
@@ -82,7 +85,10 @@ function byWeights(words: SectorWords, scores: Float64Array, correction: SectorC
   return { primary, additional, confidence };
 }
 
-/** Tells whether the patterns of a sector say that a text is of that sector, too. */
+/** Tells whether a word ends as the English past tense does. */
+const endsLikePast = (word: string) => word.length > 4 && word.endsWith('ed');
+
+/** Tells whether patterns make a sector an additional one. */
 function isShown(scores: Float64Array, sector: number): boolean {
   return scores[sector]! >= ADDITIONAL_SCORE && scores[sector]! >= ADDITIONAL_SHARE * scores[indexOfBest(scores)]!;
 }
@@ -93,7 +99,7 @@ function indexOfBest(values: Float64Array): number {
   return best;
 }
 
-/** Tells whether a text has words, and at least half of them begin with a Latin letter. */
+/** Tells whether a text has words, at least half of which begin with a Latin letter. */
 function isLatin({ words }: SectorWords): boolean {
   let latin = 0;
   let others = 0;

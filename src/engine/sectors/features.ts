@@ -1,13 +1,16 @@
+/**
+ * Features of a text for the learned classifier of sectors: numbers that stand for its words and their combinations.
+ */
 import { STOP_WORDS } from '../text/stop-words.ts';
 import type { SectorWords } from './sector-words.ts';
 
-/** Number of weights that each sector has for features of words: a power of two. */
+/** Number of features of words, each with one weight for each sector: a power of two. */
 export const FEATURES = 1 << 15;
 
 /**
- * Lists the features of a text: its words, their beginnings and ends, their classes, how its sentences begin, and
- * neighbours of two and three in a form in which only grammar is left. A feature is a number below `FEATURES`, by a
- * hash of what it says, so two may share a number.
+ * Lists the features of a text: its words, their beginnings and ends, their classes, how its sentences begin, and pairs
+ * and triples of neighbouring words in a form that keeps only their grammar. A feature is a number below `FEATURES`
+ * (32,768), computed by a hash, so two features may have one number.
  * @returns each feature once, in the order of the text
  */
 export function featuresOf({ written, classes }: SectorWords): number[] {
@@ -47,14 +50,20 @@ export function featuresOf({ written, classes }: SectorWords): number[] {
   return features;
 }
 
-/** The last run in which a feature was seen: a set of features takes twice the time. */
+/**
+ * For each feature, the number of the last text that had it, as `runs` counts texts. A `Set` of the features of each
+ * text would take twice the time.
+ */
 const seenIn = new Float64Array(FEATURES);
 let runs = 0;
 
-/** Number of the features beside those of words. */
+/** Number of dense features: one for each of the five sectors, and two more (`denseFeaturesOf`). */
 export const DENSE_FEATURES = 7;
 
-/** Returns the features beside those of words: the patterns' score of each sector, a 1, and whether none matched. */
+/**
+ * Returns the dense features, which every text has: the logarithm of 1 plus the score of the patterns, for each sector;
+ * a constant 1; and 1 if no sector's score reaches 0.7 (`NO_PATTERN`), else 0.
+ */
 export function denseFeaturesOf(scores: Float64Array): Float64Array {
   const dense = new Float64Array(DENSE_FEATURES);
   let most = 0;
@@ -67,20 +76,20 @@ export function denseFeaturesOf(scores: Float64Array): Float64Array {
   return dense;
 }
 
-/** Score below which patterns recognise no sector. */
+/** Score of the patterns below which they recognise no sector. */
 const NO_PATTERN = 0.7;
 
-/** What is known of a word wherever it stands. */
+/** Facts about a word that do not depend on its place in a text. */
 interface WordFacts {
   readonly word: number;
-  /** The word itself where it carries grammar, else its end. */
+  /** Hash of the word itself if it is a word of grammar or has at most three letters, else of its last two letters. */
   readonly form: number;
   readonly features: readonly number[];
   readonly endsSentence: boolean;
   readonly isGrammar: boolean;
 }
 
-/** Most words whose facts are kept. */
+/** Greatest number of words whose facts are cached; beyond it, all are dropped. */
 const KEPT_WORDS = 20_000;
 const kept = new Map<string, WordFacts>();
 
@@ -115,7 +124,7 @@ function classHash(name: string): number {
 const EDGE = 0x2545f491;
 const SUFFIX = 0x6a09e667;
 
-/** FNV-1a over UTF-16 code units. */
+/** Hashes a text by FNV-1a over its UTF-16 code units, to 32 bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
@@ -127,7 +136,7 @@ function mix(first: number, second: number): number {
   return hash ^ (hash >>> 13) ^ second;
 }
 
-/** Finds the number of a feature of a kind by its hash. */
+/** Returns the number of a feature, below `FEATURES`, from its hash and its kind, a small number. */
 function slot(hash: number, kind: number): number {
   let mixed = Math.imul(hash ^ (kind * 0x85ebca6b), 0xc2b2ae35);
   mixed ^= mixed >>> 16;

@@ -1,42 +1,47 @@
-/** What the sectors that a tenant states teach its classifier. */
+/** Learns corrections of the shipped classifier from the sectors that a tenant's users have stated. */
 import { SECTORS, type Sector } from '../types.ts';
 import { denseFeaturesOf, featuresOf } from './features.ts';
 import { probabilitiesOf, shareOf, type SectorCorrection } from './learned-model.ts';
 import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf } from './sector-words.ts';
 
-/** A text whose sector somebody stated. */
+/** A text with the sector that somebody stated for it. */
 interface StatedSector {
   readonly text: string;
   readonly sector: Sector;
 }
 
-/** Fewest stated sectors that teach anything. */
+/** Fewest stated sectors from which a correction is learned. */
 const MIN_STATED = 20;
-/** Parts of the statements, each of which is judged by what the others teach. */
+/** Number of parts into which the statements are divided. Each part tests what was learned from the others. */
 const FOLDS = 5;
-/** Least rise of the share of right sectors on statements that were not learned from. */
+/**
+ * Least increase of the share of right sectors, in statements that were not learned from, for which a correction is
+ * used.
+ */
 const MIN_GAIN = 0.05;
 const EPOCHS = 12;
 const RATE = 0.3;
-/** Rate at which a correction returns to 0, so that few statements change little. */
+/**
+ * Rate, relative to `RATE`, at which each step of learning reduces a correction, so that few statements change little.
+ */
 const DECAY = 0.02;
-/** Largest correction of a weight, either way. */
+/** Greatest absolute value of the correction of a single weight. */
 const LARGEST = 2;
-/** Most features that are corrected; those with the largest corrections stay. */
-const MOST_FEATURES = 2_000;
+/** Greatest number of features whose weights are corrected: those with the largest corrections. */
+const MAX_FEATURES = 2_000;
 
 interface Example {
   readonly features: readonly number[];
   readonly dense: Float64Array;
-  /** Index in SECTORS. */
+  /** Index of the sector in `SECTORS`. */
   readonly sector: number;
 }
 
 /**
- * Learns what to add to the shipped weights. The same statements in the same order give the same correction.
- * @returns null if there are fewer than 20 statements, or if what four fifths of them teach does not tell the sectors
- *   of the last fifth clearly better
+ * Learns numbers that are added to the shipped weights. Equal statements in equal order give an equal correction.
+ * @returns null if there are fewer than 20 statements, or if corrections learned from four fifths of them do not raise
+ *    the share of right sectors in the last fifth by at least 0.05 (`MIN_GAIN`)
  */
 export function fitCorrection(stated: readonly StatedSector[]): SectorCorrection | null {
   if (stated.length < MIN_STATED) return null;
@@ -87,7 +92,7 @@ function fit(examples: readonly Example[]): SectorCorrection {
   return new Map(
     [...correction]
       .toSorted(([one, added], [other, others]) => sizeOf(others) - sizeOf(added) || one - other)
-      .slice(0, MOST_FEATURES)
+      .slice(0, MAX_FEATURES)
       .map(([feature, added]) => [feature, added.map((value) => Math.round(value * 1_000) / 1_000)]),
   );
 }

@@ -4,26 +4,30 @@ import { SECTORS } from '../types.ts';
 import { DENSE_FEATURES, FEATURES } from './features.ts';
 
 /**
- * Weights of a multinomial logistic regression. The score of sector `s` is `gain / √n · Σ words[5 · f + s]` over
- * the `n` features `f` of the words, and the sum of the dense features times `dense`.
+ * Weights of a multinomial logistic regression. The score of sector `s` is `GAIN / √n · Σ words[5 · f + s]`, summed
+ * over the `n` features `f` of the words, plus the sum of the dense features, each times its weight in `dense`.
  */
 export interface SectorWeights {
-  /** Weights of features of words, by feature and sector. */
+  /** Weights of the features of words: five for each feature, by index in `SECTORS`. */
   readonly words: Float64Array;
-  /** Weights of the dense features, by sector and feature. */
+  /** Weights of the dense features: 7 (`DENSE_FEATURES`) for each sector. */
   readonly dense: Float64Array;
 }
 
-/** What is added to the weights of some features of words: for each feature, a number for each sector. */
+/**
+ * Numbers that are added to the weights of features of words: for each corrected feature, one number for each sector.
+ */
 export type SectorCorrection = ReadonlyMap<number, readonly number[]>;
 
-/** Factor on the sum of the weights of words, beside the number of words. */
+/**
+ * Constant factor on the sum of the weights of words. The sum is also divided by the root of their number (`shareOf`).
+ */
 const GAIN = 2;
 const FILE = path.join(import.meta.dirname, 'learned-weights.bin');
 
 /**
- * Writes weights as `learned-weights.bin` holds them: the dense ones and a factor as 32-bit little-endian floats, then
- * those of words as bytes, each to be multiplied by the factor.
+ * Encodes weights in the format of `learned-weights.bin`: the dense ones and a factor as 32-bit little-endian floats,
+ * then those of words as signed bytes, which are multiplied by the factor when they are read.
  */
 export function encodeWeights({ words, dense }: SectorWeights): Buffer {
   const factor = Math.fround(words.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0) / 127);
@@ -46,7 +50,10 @@ function decodeWeights(file: Buffer): SectorWeights {
 
 let shipped: SectorWeights | undefined;
 
-/** Returns the probability of each sector by the shipped weights and a tenant's correction, by index in SECTORS. */
+/**
+ * Returns the probability of each sector by the shipped weights and a tenant's correction (null for none), by index in
+ * `SECTORS`. The weights are read from a file at the first call.
+ */
 export function probabilitiesOf(
   features: readonly number[],
   dense: Float64Array,
@@ -56,7 +63,9 @@ export function probabilitiesOf(
   return probabilitiesBy(shipped, features, dense, correction);
 }
 
-/** Returns the probability of each sector by given weights, by index in SECTORS. */
+/**
+ * Returns the probability of each sector by the given weights and a correction (null for none), by index in `SECTORS`.
+ */
 export function probabilitiesBy(
   weights: SectorWeights,
   features: readonly number[],
@@ -80,7 +89,7 @@ export function probabilitiesBy(
   return softmax(scores);
 }
 
-/** Factor on the weight of each feature of a text. */
+/** Returns the factor on the weights of a text's features: 2 (`GAIN`) divided by the root of their number. */
 export function shareOf({ length }: readonly number[]): number {
   return GAIN / Math.sqrt(Math.max(1, length));
 }

@@ -233,7 +233,7 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
     spent slept woke ate drank saw heard won built began caught brought knew kept held paid drew sang swam grew
     became rode stole threw wore shook spoke stood sat lay led hit cut shut fought sought hid bit blew froze rang
     sank shot stuck struck swore tore gone done seen`,
-  // Words in -ed that say how something is and not what happened.
+  // Words in -ed that describe a state instead of an event.
   state: `hundred indeed breed speed greed exceed proceed succeed embed shred kindred sacred wicked naked rugged hatred
     infrared moped advanced assorted compressed distributed limited unlimited rated gifted talented detailed complicated
     sophisticated supposed related`,

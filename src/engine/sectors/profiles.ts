@@ -1,12 +1,12 @@
 import type { Sector } from '../types.ts';
 
-/** How memories of a sector fade, and how the classifier weighs the sector. */
+/** Properties of a sector: how its memories fade, and how the classifier weights it. */
 export interface SectorProfile {
   /** Rate of the exponential decay of salience, per day. */
   readonly decayLambda: number;
-  /** Factor on the score of the sector in the classifier; above 1 favours the sector. */
+  /** Factor on the score of the sector's patterns; above 1 favours the sector. */
   readonly weight: number;
-  /** What memories of the sector are about, for people to read. */
+  /** What the sector's memories are about, as text for people. */
   readonly about: string;
 }
 

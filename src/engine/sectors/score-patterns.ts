@@ -1,18 +1,18 @@
-/** The scores of sectors by weighted patterns. */
+/** Computes the scores of sectors by weighted patterns. */
 import { SECTORS, type Sector } from '../types.ts';
 import { SECTOR_PATTERNS, UNSPACED_PATTERNS } from './patterns.ts';
 import { SECTOR_PROFILES } from './profiles.ts';
 import type { SectorWords } from './sector-words.ts';
 
 /**
- * Share of its weight that a pattern adds when it is found for the first, second and third time; later finds add
+ * Share of its weight that a pattern adds when it is found for the first, second and third time; further finds add
  * nothing.
  */
 const REPETITION = [1, 0.5, 0.25] as const;
 
 /**
- * Returns the score of each sector, by index in SECTORS: the sum of the weights of its patterns in the text, times the
- * weight of the sector.
+ * Returns the score of each sector, by index in `SECTORS`: the sum of the weights of its patterns in the text, times
+ * the weight of the sector. Repetitions of a pattern count less (`REPETITION`).
  */
 export function scorePatterns({ words, classes, folded, isAscii }: SectorWords): Float64Array {
   const scores = scoreWords(words, classes);
@@ -27,9 +27,9 @@ export function scorePatterns({ words, classes, folded, isAscii }: SectorWords):
 }
 
 /**
- * Lists the patterns of every sector with their weights, for people to read. A pattern is a sequence of words as in
- * `SECTOR_PATTERNS`, or the source of a regular expression for scripts without spaces. Its weight does not include the
- * weight of the sector.
+ * Lists the patterns of every sector with their weights, for people. A pattern is a sequence of words in the notation
+ * of `SECTOR_PATTERNS`, or the source of a regular expression for scripts without spaces. Its weight does not include
+ * the weight of the sector.
  */
 export function sectorPatterns(): Record<Sector, { pattern: string; weight: number }[]> {
   const listOf = (sector: Sector) => [
@@ -42,8 +42,8 @@ export function sectorPatterns(): Record<Sector, { pattern: string; weight: numb
 }
 
 /**
- * Walks the pattern tree from every word. The weightiest pattern of a sector that begins at a word counts, and no word
- * counts twice for a sector.
+ * Searches the trees of patterns from every word. Of the patterns of a sector that begin at a word, the one with the
+ * greatest weight counts, and no word counts twice for a sector.
  * @param words the words of the text and the marks between them, in order
  */
 function scoreWords(words: readonly string[], classes: SectorWords['classes']): Float64Array {
@@ -67,7 +67,10 @@ function scoreWords(words: readonly string[], classes: SectorWords['classes']): 
   return scores;
 }
 
-/** Puts the weightiest pattern of each sector that begins at `index` into `found`, by the sector's index. */
+/**
+ * Writes the pattern of the greatest weight that begins at `index` into `found`, for each sector, by the sector's
+ * index.
+ */
 function walk(
   node: PatternNode,
   words: readonly string[],
@@ -90,9 +93,9 @@ function walk(
 
 /** The end of a pattern in the tree. */
 interface Ending {
-  /** Index in SECTORS. */
+  /** Index of the sector in `SECTORS`. */
   readonly sector: number;
-  /** Length of the pattern, in words and marks. */
+  /** Number of words in the pattern; a punctuation mark counts as one. */
   readonly length: number;
   /** The pattern's weight times the sector's own weight. */
   readonly weight: number;
@@ -108,7 +111,7 @@ const SENTENCE_BREAKS: ReadonlySet<string> = new Set(['.', '!', '?', '\n']);
 const [ROOT, START] = growPatternTree();
 
 /**
- * Builds two trees: of the patterns that match anywhere, and of the patterns that match only at the beginning of a
+ * Builds two trees: one of the patterns that match anywhere, one of those that match only at the beginning of a
  * sentence.
  */
 function growPatternTree(): [PatternNode, PatternNode] {

@@ -5,24 +5,33 @@
 import { isAscii, normalise } from '../text/words.ts';
 import { WORD_CLASSES } from './patterns.ts';
 
-/** A text that was taken apart. Of a long text it has the beginning and the end. */
+/**
+ * The words of a text, for the classifiers of sectors. For a text of more than 4,000 code units, these are the words of
+ * its first and its last 2,000.
+ */
 export interface SectorWords {
   /** Words in lower case without accents, and the marks `.`, `!`, `?`, `,`, `:` and line feed, in order. */
   readonly words: readonly string[];
-  /** Words as they are written, with their accents; the same list as `words` where no word has any. */
+  /**
+   * Words with their accents, in lower case. It is the same list as `words` if no word has any, or if the two cannot be
+   * matched one to one.
+   */
   readonly written: readonly string[];
-  /** The class of each of them, such as `<past>`; undefined for none. */
+  /** The class of each word, such as `<past>`, in the order of `words`; undefined for a word without a class. */
   readonly classes: readonly (string | undefined)[];
-  /** The folded text that they were taken from. */
+  /** The folded text from which `words` was taken. */
   readonly folded: string;
-  /** Whether the text is ASCII after folding. */
+  /** Whether the folded text is ASCII. */
   readonly isAscii: boolean;
 }
 
-/** Length of the beginning of a text, and of its end, that are examined, in UTF-16 code units. */
+/** Number of UTF-16 code units that are examined at the beginning of a long text, and as many at its end. */
 const EXAMINED_LENGTH = 2_000;
 
-/** Takes a text apart. Of a long text the first and the last 2,000 code units are examined. */
+/**
+ * Finds the words of a text and their classes. Of a text of more than 4,000 code units, the first and the last 2,000
+ * are examined.
+ */
 export function sectorWordsOf(text: string): SectorWords {
   const examined =
     text.length <= 2 * EXAMINED_LENGTH ? text : `${text.slice(0, EXAMINED_LENGTH)}\n${text.slice(-EXAMINED_LENGTH)}`;

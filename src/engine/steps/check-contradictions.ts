@@ -18,15 +18,15 @@ import { waypointThreshold } from './settle-link-bases.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Most memories that a new memory is compared with: the nearest of those that are near enough. */
+/** Greatest number of memories that a new memory is compared with: the nearest of those that are near enough. */
 const MAX_COMPARED = 5;
-/** Vectors that a search of the index asks for. Memories that do not count are then left out. */
+/** Number of vectors that a search of the index returns. Memories that cannot be compared are dropped afterwards. */
 const CANDIDATES_TO_COMPARE = 32;
 
 /**
- * Puts a check for contradictions into the ledger for a memory that has just got its vectors, if the settings ask for
- * it. Parts of documents quote, and reflections conclude: neither is held against what was said. Call it inside a
- * write.
+ * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm` and the memory has just got its
+ * vectors. Chunks of documents and reflections are not checked: the former may quote, and the latter are conclusions,
+ * so a contradiction would say nothing about what people stated. Call it inside a write transaction.
  */
 export function oweContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
@@ -40,14 +40,14 @@ export function oweContradictionCheck(
 
 /**
  * Asks a language model how a memory relates to the nearest others of its user, and links it to those that it
- * contradicts, updates or supports. Nothing says which of two contradicting memories is right, and nothing is
- * superseded: a model may be wrong, or be talked into something by a text. An open contradiction only lowers the weaker
- * of the two in answers, and goes with the link.
+ * contradicts, updates or supports. No winner of a contradiction is set, and nothing is superseded: a model may be
+ * wrong, or be misled by a text. An undecided contradiction only lowers the score of the weaker memory, and ends with
+ * the link.
  *
- * For each pair the later job asks, in whatever order the jobs run, so that no pair is asked about twice with two
- * answers.
- * @returns whether the model was asked. Without a model, or a memory to compare with, the job ends unasked
- * @throws  EngineError as `judgeRelations` does
+ * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
+ * that no pair gets two answers.
+ * @returns whether the model was asked. Without a model, or without a memory to compare with, the job ends unasked
+ * @throws EngineError what `judgeRelations` throws
  */
 export async function checkContradictions(
   context: StepContext,
@@ -75,13 +75,16 @@ export async function checkContradictions(
   return asks;
 }
 
-/** A memory and the others that it is compared with, the nearest first. */
+/** A memory and the others that it is compared with, nearest first. */
 interface Compared {
   readonly own: MemoryRow;
   readonly others: readonly { readonly row: MemoryRow; readonly similarity: number }[];
 }
 
-/** Finds what a memory is compared with; null where there is nothing to compare. */
+/**
+ * Finds the at most 5 memories that a memory is compared with; null if there is none, or if the memory itself is not
+ * compared: it was erased, is not active, or is a chunk or reflection.
+ */
 function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
   const tenant = context.open();
   const { store } = tenant;
@@ -103,7 +106,7 @@ function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Questio
   });
 }
 
-/** Lists other memories of the same user that are near enough for a waypoint, the nearest first. */
+/** Lists other memories of the same user that are near enough for a waypoint, nearest first. */
 function nearestOf(
   context: StepContext,
   tenant: OpenTenant,
@@ -128,8 +131,8 @@ function nearestOf(
 }
 
 /**
- * Links a memory as the model's answers say. Memories that were hidden or changed since they were compared are left
- * out: a new text is compared by a job of its own.
+ * Adds the links that the model's answers state. Memories that were hidden or changed since they were compared are left
+ * out: a job of its own compares a new text.
  */
 function linkRelated(store: Store, { own, others }: Compared, relations: readonly Relation[], now: number): void {
   const unchanged = unchangedOf(store, [own, ...others.map(({ row }) => row)], now);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Store } from '../store/open-store.ts';
 
-/** The time that a slice holds the write lock, and the time that the lock is free afterwards (ms). */
+/** How long a slice holds the write lock, and how long the lock is free afterwards (ms). */
 interface Pace {
   readonly sliceMs: number;
   readonly pauseMs: number;
@@ -15,15 +15,19 @@ interface Pace {
 const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
 
 /**
- * The pace while nobody else commits. A writer that comes then waits for one slice, and the next slice is a short one.
+ * The pace while nobody else commits. A writer that arrives then waits for one slice of 4 ms at most; the slices after
+ * it are short.
  */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 
-/** The pace in PostgreSQL, where a transaction alone takes as long as a slice of a file. */
+/** The pace in a PostgreSQL database, where one short transaction takes about as long as a whole slice in a file. */
 const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 
+/** Greatest number of items that one call of `SliceOptions.begin` gets. */
+const BEGUN_AT_ONCE = 32;
+
 interface Slice {
-  /** Version of the file when the slice began, which others' commits change: see `othersVersion`. */
+  /** Version of the file when the slice began. It changes with others' commits: see `othersVersion`. */
   readonly version: number;
   /** Time at which that version was first seen, as `performance.now()`. */
   readonly versionSince: number;
@@ -35,26 +39,38 @@ interface Slice {
 /** The last slice of each connection. */
 const lastSlices = new WeakMap<Store, Slice>();
 /**
- * Time without a commit by others after which nobody else counts as writing (ms): a service in use commits more often.
+ * Time without a commit by others after which nobody else counts as writing (ms). While the service is used, commits
+ * are more frequent.
  */
 const QUIET_MS = 100;
 
+interface SliceOptions<T> {
+  /**
+   * Shortest length of a slice (ms). Items that take as long as a slice need a greater one, or the pauses would take
+   * longer than the work.
+   */
+  readonly sliceMs?: number;
+  /**
+   * Called in the transaction with the items that are written next, at most 32. In PostgreSQL a slice does not end
+   * among them.
+   */
+  readonly begin?: (store: Store, items: readonly T[]) => void;
+}
+
 /**
- * Writes many small items in short transactions with a pause between them (1 to 4 ms each), so that the writer that
- * answers clients never waits long for SQLite's write lock. The pause is counted from the end of the last transaction:
- * a caller that computed for that long before its next call does not wait at all.
- * @param open    returns the tenant's open file; called for each slice, since others may close the file during a pause
- * @param items   what is written, in this order; the promise resolves when all are
- * @param write   writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is undone
- *   and the error is thrown on
- * @param sliceMs shortest slice (ms); a longer one suits items that take as long as a slice, as the pauses would take
- *   longer than the work
+ * Writes many small items in short transactions (1 to 4 ms each) with a pause between them, so that the writer that
+ * answers clients never waits long for SQLite's write lock. The pause counts from the end of the last transaction: a
+ * caller that computed for that long before its next call does not wait at all.
+ * @param open returns the tenant's open file; called for each slice, since others may close the file during a pause
+ * @param items what is written, in this order; the promise resolves once all items are written
+ * @param write writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is rolled
+ *   back and the error is thrown on; earlier slices stay
  */
 export async function commitInSlices<T>(
   open: () => Store,
   items: readonly T[],
   write: (store: Store, item: T) => void,
-  sliceMs = AMONG_OTHERS.sliceMs,
+  { sliceMs = AMONG_OTHERS.sliceMs, begin }: SliceOptions<T> = {},
 ): Promise<void> {
   for (let next = 0; next < items.length;) {
     const pauseMs = leftOfPause(open());
@@ -69,8 +85,12 @@ export async function commitInSlices<T>(
       const versionSince = isSame ? last.versionSince : begunAt;
       const deadline = begunAt + Math.max(sliceMs, pace.sliceMs);
       let position = next;
-      do write(store, items[position++] as T);
-      while (position < items.length && performance.now() < deadline);
+      do {
+        if (begin !== undefined && (position - next) % BEGUN_AT_ONCE === 0) {
+          begin(store, items.slice(position, position + BEGUN_AT_ONCE));
+        }
+        write(store, items[position++] as T);
+      } while (position < items.length && (performance.now() < deadline || (begin && isBegun(store, position - next))));
       lastSlices.set(store, { version, versionSince, pace, endedAt: performance.now() });
       return position;
     });
@@ -78,14 +98,22 @@ export async function commitInSlices<T>(
 }
 
 /**
- * True if nobody else has committed for 100 ms or more, as far as this connection's slices have seen; false before its
- * first slice. Then what is written can be computed in small parts without waiting for the end of a pause: the lock is
- * free while the next part is computed. While others write, the lock is asked for as seldom as possible.
+ * Whether nobody else has committed for 100 ms or more, as far as this connection's slices have seen; false before its
+ * first slice. If so, a caller can compute and write in small groups without waiting for the end of a pause, since the
+ * lock is free while the next group is computed. While others write, the lock should be taken as seldom as possible.
  */
 export function isAlone(store: Store): boolean {
   const last = lastSlices.get(store);
   if (last === undefined || performance.now() - last.versionSince < QUIET_MS) return false;
   return last.version === store.othersVersion();
+}
+
+/**
+ * Whether a slice in PostgreSQL is in the middle of items that `begin` got together; if it ended there, what was read
+ * for the others would be lost.
+ */
+function isBegun(store: Store, written: number): boolean {
+  return store.ahead !== null && written % BEGUN_AT_ONCE !== 0;
 }
 
 function leftOfPause(store: Store): number {

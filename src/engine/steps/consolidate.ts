@@ -31,17 +31,20 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 
 /** The type of all gathered memories, by which queries and lists find them. */
 const GATHERED_TYPE = 'consolidation';
-/** Time after which a run lets other questions have their turn, before it goes on (ms). */
+/** Time after which a run hands its job back, so that other jobs of the step come next, before it continues (ms). */
 const SLICE_MS = 1_000;
-/** Most bytes of text that a run reads, and most consolidations that it makes; the next run goes on from there. */
+/**
+ * Greatest number of bytes of text that one run reads, and of consolidations that it makes. The next run continues
+ * where it ended.
+ */
 const MAX_RUN_BYTES = 32 * 1024 * 1024;
 const MAX_RUN_MADE = 1_000;
-/** Most outdated gathered memories that one commit erases. */
+/** Greatest number of outdated gathered memories that one commit erases. */
 const DISSOLVED_AT_ONCE = 50;
 
 /**
- * Runs the schedule of consolidations: owes a run over all users, if memories came since the last one and none is owed
- * already.
+ * Runs the schedule of consolidations: adds a run over all users to the ledger, if memories were added since the last
+ * one and no such run is unfinished.
  */
 export function oweScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
@@ -56,11 +59,12 @@ export function oweScheduledConsolidation(
 }
 
 /**
- * Works on a run of consolidating: finds threads of memories and gathers each into a memory that points to them, each
- * thread in a commit of its own. The place that the run reached is in its row, so that it goes on there after a pause
- * or a crash. What was gathered before is not gathered again.
+ * Continues a run of consolidating for about a second: finds threads, which are groups of memories that say nearly the
+ * same or follow one topic, and gathers each thread into one memory that points to its sources, each in a commit of its
+ * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
+ * were gathered before are not gathered again.
  * @returns whether a language model was asked
- * @throws  EngineError `unavailable` and `rate_limited` as `LanguageModel.complete`
+ * @throws EngineError `unavailable` and `rate_limited` of `LanguageModel.complete`
  */
 export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const until = performance.now() + SLICE_MS;
@@ -91,7 +95,11 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
   return store.read(() => findThreads(store, run, readCosineBase(store, liveModels?.[0].modelNo ?? null)));
 }
 
-/** Erases gathered memories of the user under way that no longer stand for their sources. @returns whether any was */
+/**
+ * Erases at most 50 gathered memories, of the user that the run has reached, that no longer say what their sources say,
+ * or a part of what hangs on them, as `dissolveGathered`.
+ * @returns whether there were any; false also if the claim no longer holds the job
+ */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {
   const outdated = listOutdatedGathered(context.open().store, place.userNo, DISSOLVED_AT_ONCE);
   if (outdated.length === 0) return false;
@@ -103,7 +111,10 @@ function dissolveOutdated(context: StepContext, question: Question, { place }: C
   });
 }
 
-/** Makes the text of a thread, and screens it; null for a text that the privacy policy refuses. */
+/**
+ * Makes the text of a thread of memories, by the language model if there is one and it answers, else from sentences of
+ * the memories, and screens it. `content` is null for a text that the privacy policy refuses.
+ */
 async function contentOf(
   { languageModel, guard }: StepContext,
   thread: Thread,
@@ -116,7 +127,7 @@ async function contentOf(
       content = await writeGathered(languageModel, thread.rows.map(statementOf), signal);
       method = 'model';
     } catch (error) {
-      // The model declined, or answered something else: the sentences of the memories do.
+      // The model declined, or its answer has another form: sentences of the memories are taken instead.
       if (!isEngineError(error, 'invalid')) throw error;
     }
   }
@@ -129,13 +140,14 @@ async function contentOf(
   }
 }
 
-/** A thread with the text that is kept of it; null for a text that was refused. */
+/** A thread of memories with its final text. `content` is null if the privacy policy refused the text. */
 type Kept = Omit<Thread, 'content'> & { readonly content: string | null; readonly method: ConsolidationMethod };
 
 /**
- * Stores a gathered memory with links to its sources, unless one of these was erased, gathered, or changed in anything
- * since it was read. Of a text that was refused it only notes the sources, so that they are not gathered again.
- * @returns whether a memory was made; `lost`, with nothing changed, if the claim no longer holds the job
+ * Stores a gathered memory with links to its sources, unless one of these was erased, gathered elsewhere or changed
+ * since it was read. If the text was refused, it only records the sources, so that they are not gathered again.
+ * @returns `gathered` if a memory was made; `passed` if none was; `lost`, with nothing changed, if the claim no longer
+ *   holds the job
  */
 function keep(
   context: StepContext,
@@ -158,7 +170,10 @@ function keep(
   });
 }
 
-/** Stores a gathered memory with links to its sources. Call it inside a write. @returns its number */
+/**
+ * Stores a gathered memory with links to its sources. Call it inside a write transaction.
+ * @returns its `memoryNo`
+ */
 function storeGathered(
   writing: WriteContext,
   {
@@ -182,9 +197,10 @@ function storeGathered(
 }
 
 /**
- * Makes the memory that others are gathered into. It has no session, since it speaks for several, and what all of them
- * have in common: user, tags and metadata. Where these have a key of `origin`, they keep theirs, so that each condition
- * on metadata treats it as it treats its sources.
+ * Makes the memory that others are gathered into. It has no session, since its sources may have several, and it has
+ * what all sources have in common: user, tags and metadata.
+ * @param made.origin metadata about the consolidation itself. If the sources' metadata have one of its keys too, the
+ *   sources' value is kept, so that every condition on metadata matches the memory as it matches its sources
  */
 function memoryOf(
   rows: readonly MemoryRow[],
@@ -213,7 +229,10 @@ function memoryOf(
   };
 }
 
-/** Notes how far the run came. @returns false, and changes nothing, if the claim no longer holds the job */
+/**
+ * Stores how far the run has come.
+ * @returns false, with nothing changed, if the claim no longer holds the job
+ */
 function move(
   { open }: StepContext,
   question: Question,
@@ -227,7 +246,10 @@ function move(
   });
 }
 
-/** Hands the job back, so that others have their turn before it goes on. @returns `asked` */
+/**
+ * Hands the job back to the ledger, so that other jobs come next before it continues.
+ * @returns `asked`
+ */
 function pause({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
   const { store } = open();
   const now = clock.now();
@@ -235,7 +257,10 @@ function pause({ open, clock }: StepContext, question: Question, asked: boolean)
   return asked;
 }
 
-/** Ends the job and its run, if that is still there. @returns `asked` */
+/**
+ * Ends the job and, with `ended`, its run, unless the claim no longer holds the job.
+ * @returns `asked`
+ */
 function finish({ open, clock }: StepContext, question: Question, asked: boolean, ended?: 'complete' | 'cut'): boolean {
   const { store } = open();
   store.write(() => {

@@ -6,12 +6,12 @@ import { gistOf } from '../text/gist.ts';
 import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 
-/** A memory of a document as it is to be stored: the root, or one of the chunks. */
+/** A memory that a document is to be stored as: the root, which represents the whole document, or a chunk. */
 export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;
   readonly gist: string;
-  /** Kinds of sensitive values that are marked in the part; left out for none. */
+  /** Kinds of sensitive values that are marked in its text; left out if there are none. */
   readonly sensitive?: readonly SensitiveKind[];
 }
 
@@ -21,9 +21,9 @@ const MAX_ROOT_CHARACTERS = 4_000;
 const MAX_TITLE_CHARACTERS = 1_024;
 
 /**
- * Makes the parts of a document, the root first. The root stands for the whole: it has the title, how the text begins,
- * and the headings.
- * @param parsed has one chunk at least
+ * Makes the memories of a document, the root first. The root represents the whole document: its content is the title,
+ * the beginning of the text, and the headings, cut after 4,000 characters.
+ * @param parsed has at least one chunk
  */
 export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
   const first = parsed.chunks[0]!;
@@ -47,9 +47,9 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
 }
 
 /**
- * Finds the parts that the document's live generation has already, with the same title and text, whatever is said of
- * the whole. They keep their memories, with vectors, links and what recall made of them.
- * @returns numbers of the kept memories by the index of their part; empty without a live generation
+ * Finds those memories of the document's live generation that have the same title and text as one of the new parts;
+ * other fields may differ. They are kept, with vectors, links, salience and strength.
+ * @returns `memoryNo` of each kept memory by the index of its part; empty if there is no live generation
  */
 export function keepEqualParts(
   store: Store,

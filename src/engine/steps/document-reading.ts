@@ -7,35 +7,36 @@ import type { DocumentFormat } from '../types.ts';
 export interface DocumentReading {
   readonly document: DocumentRow;
   readonly generation: GenerationRow;
-  /** True if queries find the generation already: an earlier attempt was broken off after that. */
+  /** Whether queries find the generation already, because an earlier attempt was interrupted after that. */
   readonly isShown: boolean;
   /**
-   * W3C trace context of the request that handed the document in, which the jobs of its chunks carry on; null for none.
+   * W3C trace context of the request that added the document, which the jobs of its chunks continue; null if that was
+   * not traced.
    */
   readonly trace: string | null;
 }
 
-/** The end of an ingest step. */
+/** Result of an ingest step. */
 export type IngestOutcome =
-  /** The job was cancelled, or another worker holds it: nothing was shown. */
+  /** The job was cancelled, or another worker holds it; queries find what they found before. */
   | { readonly kind: 'lost' }
-  /** The page is as it was when it was fetched last: the live generation stays. */
+  /** The page is the same as when it was last fetched: the live generation stays. */
   | { readonly kind: 'unchanged' }
-  /** There is no text in the file. */
+  /** The file has no text. */
   | { readonly kind: 'empty' }
-  /** Queries find the new generation. `pages` is null for a format without pages. */
+  /** Queries now find the new generation. `pages` is null for a format without pages. */
   | { readonly kind: 'shown'; readonly format: DocumentFormat | null; readonly pages: number | null };
 
 /**
- * Returns the title that the caller gave, or that the file states, or else the file's name without its ending; '' where
- * there is none of them.
+ * Returns the title of a document: the one that the caller gave, else the one that the file states, else the file's
+ * name without its extension; '' if there is none of them.
  */
 export function titleOf(generation: GenerationRow, parsed: ParseResult): string {
   return generation.given_title || parsed.title || generation.file_name.replace(/\.[^.]*$/, '');
 }
 
 /**
- * True if two generations have the same session, type, tags, metadata, event time and expiry, which their parts take
+ * Whether two generations have the same session, type, tags, metadata, event time and expiry, which their memories take
  * over.
  */
 export function isLabelledAlike(one: GenerationRow, other: GenerationRow): boolean {

@@ -6,6 +6,7 @@ import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
 import { classify, type SectorClassifier } from '../sectors/classify.ts';
 import type { SectorCorrection } from '../sectors/learned-model.ts';
+import { askBeforeEncode } from '../store/ask-ahead.ts';
 import { readSectorCorrection } from '../store/sector-corrections.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
@@ -38,28 +39,33 @@ import { sourceOfModel, type StepContext, type StepFailure } from './step-contex
 import { textOfMemory } from './text-of-memory.ts';
 
 /**
- * Memories that are computed together, and then written, while nobody else writes. That takes some 5 ms, so that no
- * other pause is needed.
+ * Number of memories that are computed and then written as one group while nobody else writes. A group takes some 5 ms,
+ * so that no other pause is needed.
  */
 const COMPUTED_AT_ONCE = 32;
 
-/** The classifier's result for a text without signs of any sector. */
+/** The classifier's result for a text in which it recognises no sector. */
 const UNRECOGNISED = classify('', 'patterns');
 
-/** Result of the encode step. A claim whose lease was lost, or whose memory is gone, is in none of its parts. */
+/**
+ * Result of the encode step. A claim whose lease was lost, or whose memory no longer exists, is in none of its fields.
+ */
 export interface EncodeResult {
-  /** Claims whose jobs wait for their link now. They still hold their leases. */
+  /** Claims whose jobs have moved to the step `link`. They still hold their leases. */
   readonly advanced: readonly Claim[];
-  /** Number of jobs that are done, since there is nothing to link without vectors, or an import brought the links. */
+  /**
+   * Number of jobs that are done: their memories have no vectors and so nothing to link, or an import brought the
+   * links.
+   */
   readonly finished: number;
-  /** Jobs for which nothing was written; the caller settles them. */
+  /** Jobs for which nothing was written; the caller records their failure. */
   readonly failures: readonly StepFailure[];
 }
 
 /**
- * Runs the encode step of a batch: classifies, finds names, cuts into windows, embeds, and only then writes, in short
- * slices. A claim whose memory is gone, or whose lease was lost meanwhile, writes nothing. An error in embedding a
- * memory is among the `failures` of the result; any other error is thrown.
+ * Runs the encode step of a batch: classifies, extracts entities, cuts into windows, embeds, and only then writes, in
+ * short slices. A claim whose memory no longer exists, or whose lease was lost meanwhile, writes nothing. If a memory
+ * cannot be embedded, the error is among the `failures` of the result; any other error is thrown.
  */
 export async function encodeMemories(
   context: StepContext,
@@ -80,7 +86,7 @@ export async function encodeMemories(
   };
 }
 
-/** True if no other machine is asked for anything, so that nothing is gained by asking for many memories at once. */
+/** Whether the step calls no server, so that nothing is gained by working on many memories at the same time. */
 function isComputedHere({ embedder, languageModel, config }: StepContext): boolean {
   const byPatterns = config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null;
   return byPatterns && embedder?.cacheable !== true && config.OM_EMBED_MODE === 'simple';
@@ -107,8 +113,8 @@ async function encodeGroup(
     await yieldTurn();
   }
   await failpoint('before-embed');
-  // A provider answers while names are looked for. All texts are handed over in one turn of the event loop, or fewer
-  // would share a call.
+  // Providers compute while names are looked for. All texts are handed over in one turn of the event loop, since texts
+  // that come later would need a call of their own.
   const embedding: Promise<PromiseSettledResult<readonly EmbeddedIn[] | null>[]>[] = [];
   for (const draft of drafts) {
     embedding.push(Promise.allSettled([embedDraft(context, { ...draft, configuredModels, liveModels }, signal)]));
@@ -146,15 +152,24 @@ async function encodeGroup(
         advanced.push(advanceJob(current, draft.claim, 'link', context.clock.now()));
       }
     },
+    { begin: askAhead },
   );
   await failpoint('after-encode-commit');
   observeReady(context, 'encoded', advanced);
   return { advanced, finished, failures };
 }
 
+function askAhead(store: Store, drafts: readonly Draft[]): void {
+  if (store.ahead === null) return;
+  askBeforeEncode(
+    store,
+    drafts.map(({ claim }) => claim),
+  );
+}
+
 /**
  * Counts in the metrics how many of a memory's windows the cache of embeddings held, how many had to be embedded, and
- * the tokens saved. It counts nothing for an embedder without a cache.
+ * the tokens saved. It counts nothing for an embedder whose vectors are not cached.
  */
 export function countCached({ embedder, metrics }: StepContext, embedded: EmbeddedTexts): void {
   if (embedder === null || embedded.textHashes === null) return;
@@ -176,14 +191,14 @@ interface Draft {
 export interface EmbeddedIn {
   readonly space: VectorSpace;
   readonly texts: EmbeddedTexts;
-  /** False for a model that answers queries only until the configured models go live. */
+  /** False for a live model that answers queries only until the configured models go live. */
   readonly isConfigured: boolean;
 }
 
 type Models = Pick<OpenTenant, 'liveModels' | 'configuredModels'>;
 
 interface Encoded extends Draft {
-  /** Vectors in each space, the configured spaces first; null where nothing is embedded. */
+  /** Vectors in each space, the configured spaces first; null if nothing is embedded. */
   readonly embedded: readonly EmbeddedIn[] | null;
   readonly graph: EntityGraph;
 }
@@ -216,25 +231,29 @@ export function cutWindows(text: string): string[] {
   return windowsOf(text).map((window) => text.slice(window.start, window.end));
 }
 
-/** Finds the sector that `metadata.sector` states, which the API allows to be one of the five names only. */
+/** Finds the sector that `metadata.sector` states; undefined if it is absent or none of the five names. */
 function forcedSector(metadata: string): Sector | undefined {
   if (!metadata.includes('"sector"')) return undefined;
   const { sector } = JSON.parse(metadata) as { sector?: unknown };
   return SECTORS.find((name) => name === sector);
 }
 
-/** Lists the sectors that a text shows besides the forced one. A text without signs of any shows none. */
+/**
+ * Lists the sectors that the classifier recognised in a text, without the one that `metadata.sector` states; empty if
+ * it recognised none.
+ */
 function sectorsBeside(forced: Sector, { primary, additional, confidence }: Classified): Sector[] {
   if (confidence <= UNRECOGNISED.confidence) return [];
   return [primary, ...additional].filter((sector) => sector !== forced);
 }
 
 /**
- * Embeds a text once by each model of its sectors. While the models change, these are the configured models, which are
- * owed their vectors, and the live ones, which answer queries until then. A live model may be gone for good, so its
- * failure holds nobody up.
- * @returns vectors by each model that answered, the configured models first; null where nothing is embedded
- * @throws  EngineError if a configured model fails
+ * Embeds a text once by each model of its sectors. While the models change, these are the configured models, whose
+ * vectors the memory must get, and the live ones, which answer queries until then. A failure of a live model is
+ * ignored, since its server may be gone for good.
+ * @returns vectors by each model that answered, the configured models first; null if nothing is embedded: there is no
+ *   embedder, or the text is empty
+ * @throws EngineError if a configured model fails
  */
 async function embedDraft(
   context: StepContext,
@@ -242,7 +261,7 @@ async function embedDraft(
   signal?: AbortSignal,
 ): Promise<readonly EmbeddedIn[] | null> {
   if (context.embedder === null || context.gatherer === null || configuredModels === null) return null;
-  // An item may have a value alone, which is not searched.
+  // An item may have a value and no text; a value alone is not searched.
   if (windows.every((window) => window === '')) return null;
   const all = [sectors.primary, ...sectors.additional];
   const { store } = context.open();
@@ -265,7 +284,7 @@ async function embedDraft(
 
 /**
  * Embeds the windows of a text by one model.
- * @throws EngineError `unavailable` where the settings do not say how to reach the model, and as the gatherer does
+ * @throws EngineError `unavailable` if the settings do not say how to reach the model, and what the gatherer throws
  */
 export async function embedBy(
   context: StepContext,
@@ -281,10 +300,10 @@ export async function embedBy(
 }
 
 /**
- * Calls several models for one memory: all at once if `OM_EMBED_MODE` is `simple` or `OM_ADV_EMBED_PARALLEL` is on,
- * else one after the other.
+ * Calls several models for one memory: all at the same time if `OM_EMBED_MODE` is `simple` or `OM_ADV_EMBED_PARALLEL`
+ * is on, else one after the other.
  * @returns the results in the order of `calls`
- * @throws  the first error of a call
+ * @throws the first error of a call
  */
 export async function allOrOneByOne<T>(
   { config }: Pick<StepContext, 'config'>,
@@ -312,10 +331,10 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   const isNew = !hasVectors(store, memoryNo);
   if (!isNew) eraseReplaced(context, store, memoryNo, [sectors.primary, ...sectors.additional]);
   for (const { space, texts } of embedded) writeVectors(context, { memory: memoryNo, userNo, isNew, space, texts });
-  // What an import brought has been compared already, and its links came with it.
+  // An import brings vectors and links together, so there is nothing to compare.
   if (claim.kind === 'import') return;
   oweContradictionCheck(context, store, claim);
-  // A waypoint that leads here was measured by the vectors that were replaced.
+  // The similarity of a waypoint that leads to this memory was measured by the vectors that were replaced.
   for (const src of listWaypointSources(store, memoryNo)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
 
@@ -327,7 +346,7 @@ function eraseReplaced({ open }: StepContext, store: Store, memoryNo: number, se
   }
 }
 
-/** Lists the numbers of models that are in use, but not for these sectors. */
+/** Lists the `modelNo` of models that are live or configured, but not for these sectors. */
 function surplusModels({ liveModels, configuredModels }: Models, sectors: readonly Sector[]): number[] {
   const used = [liveModels, configuredModels].filter((models) => models !== null);
   const numbers = (of?: readonly Sector[]) =>
@@ -337,8 +356,8 @@ function surplusModels({ liveModels, configuredModels }: Models, sectors: readon
 }
 
 /**
- * Replaces a memory's vectors of the windows and their mean in one space, in the file and in the index. It writes
- * nothing if the space's model is neither live nor configured by now. Call it inside a write.
+ * Replaces a memory's vectors in one space, those of the windows and their mean, in the file and in the index. It
+ * writes nothing if the space's model is no longer live or configured. Call it inside a write transaction.
  */
 export function writeVectors(
   { open, clock, config }: Pick<StepContext, 'open' | 'clock' | 'config'>,
@@ -351,7 +370,7 @@ export function writeVectors(
   }: Pick<EmbeddedIn, 'space' | 'texts'> & {
     readonly memory: number;
     readonly userNo: number;
-    /** True if the memory is known to have no vectors. */
+    /** Whether the memory is known to have no vectors; false by default. */
     readonly isNew?: boolean;
   },
 ): void {

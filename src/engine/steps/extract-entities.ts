@@ -10,15 +10,15 @@ import { textOfMemory } from './text-of-memory.ts';
 
 type Source = Pick<MemoryRow, 'memoryNo' | 'title' | 'content' | 'entities'>;
 
-/** Most calls of a language model that are in flight at once for a batch. */
+/** Greatest number of calls of a language model that run at the same time for a batch. */
 const MAX_CALLS = 4;
 
 /**
- * Extracts the names and relations that each memory states, by patterns, or by a language model where the settings ask
- * for one. Where the model fails or answers something else, patterns stand in. A model that is down is not asked again
- * in this batch.
- * @returns graphs by memory number, without the memories that were not looked at when `signal` was aborted; all of them
- *   empty where the settings ask for no graph
+ * Extracts the entities and relations that each memory states, by patterns, or by a language model with
+ * `OM_ENTITY_EXTRACTION=llm`. If the model fails or sends an invalid answer, patterns are used instead. A model that is
+ * down is not called again in this batch.
+ * @returns graphs by `memoryNo`, without the memories that were not processed when `signal` was aborted; with
+ *   `OM_ENTITY_MODE=none` all of them empty
  */
 export async function extractEntities(
   context: Pick<StepContext, 'config' | 'languageModel'>,
@@ -40,7 +40,7 @@ export async function extractEntities(
   return askModel(languageModel, { sources, mode, signal });
 }
 
-/** Extracts the names and relations of a memory by patterns alone; names that the caller stated are included. */
+/** Extracts the entities and relations of a memory by patterns alone; entities that the caller stated are included. */
 export function entitiesFromPatterns(source: Omit<Source, 'memoryNo'>, mode: EntityMode): EntityGraph {
   return extractGraph(textOfMemory(source), JSON.parse(source.entities) as string[], mode);
 }

@@ -1,3 +1,7 @@
+/**
+ * Finds the threads that a run of consolidating gathers. A thread here is a group of memories of one user that say
+ * nearly the same or follow one topic.
+ */
 import { gatherSentences } from '../reasoning/gather-sentences.ts';
 import { listGatherable, listWaypointsOf, type Gatherable, type Near } from '../store/gatherable.ts';
 import { nextUserNo, startOfUser, type ConsolidationRun, type RunPlace } from '../store/consolidations.ts';
@@ -7,42 +11,47 @@ import { STOP_WORDS } from '../text/stop-words.ts';
 import { words } from '../text/words.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
-/** Memories that are looked at in one go; those of a thread have to be among them. */
+/** Number of memories that are compared together; all memories of a thread are among them. */
 const LOOKED_AT_ONCE = 1_000;
-/** Most memories of a thread. */
+/** Greatest number of memories of a thread, which become the sources of one consolidation. */
 const MAX_SOURCES = 8;
 /**
- * Similarity beyond that of unrelated texts, as a share of what is possible, from which two memories are about one
- * thing. Two that are nearer than `NEAR_DUPLICATES` are gathered without a third.
+ * Least nearness (0 for unrelated texts, 1 for equal ones) of two memories about one topic. Two memories make a thread
+ * without a third if their nearness is at least `NEAR_DUPLICATES`.
  */
 const ONE_THING = 0.6;
 const NEAR_DUPLICATES = 0.8;
-/** Fewest distinct words, without stop words, of a text that is gathered: each word of a shorter one may matter. */
+/**
+ * Smallest number of distinct words, without stop words, of a text that is gathered: in a shorter text, no word can be
+ * left out.
+ */
 const LEAST_WORDS = 5;
-/** Least share of the shorter text's words, rare ones counting more, that two texts have in common to be joined. */
+/**
+ * Least share of the shorter text's words, weighted by their rarity, that two texts must have in common to be joined.
+ */
 const LEAST_SHARED = 0.3;
 
-/** Memories that can be gathered, in the order of time, and the text that their sentences make. */
+/** Memories that can be gathered into one, in order of time, and the text that their sentences make. */
 export interface Thread {
   readonly rows: readonly MemoryRow[];
   readonly content: string;
 }
 
-/** What was found at one place. */
+/** The threads among the next memories of a scope. */
 export interface FoundThreads {
   readonly threads: readonly Thread[];
-  /** Bytes of text that were read. */
+  /** Number of bytes of text that were read. */
   readonly bytes: number;
-  /** The place behind it; null behind the last memory of the scope. */
+  /** Position after these memories, where the next call begins; null after the last memory of the scope. */
   readonly next: RunPlace | null;
 }
 
 /**
- * Finds threads among the next memories, in order of time, after `place`, all of that place's user. A thread has at
- * most `MAX_SOURCES` memories that say nearly the same or follow one topic, have equal tags and metadata, and were
- * written by one key. The nearest pairs are joined first: along the waypoint between them, or where the waypoints of
- * both lead to the same third memory. The same memories give the same threads. Call inside a read.
- * @param cosineBase cosine of unrelated texts in the space that waypoints are measured in
+ * Finds threads among the next 1,000 memories after `place`, in order of time and all of one user. A thread has at most
+ * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
+ * The nearest pairs are joined first: two memories with a waypoint between them, or two whose waypoints lead to the
+ * same third memory. The same memories give the same threads. Call it inside a read transaction.
+ * @param cosineBase cosine of unrelated texts in the space in which waypoints are measured
  */
 export function findThreads(
   store: Store,
@@ -73,14 +82,20 @@ function byTime(one: MemoryRow, other: MemoryRow): number {
   return one.event_time - other.event_time || one.memoryNo - other.memoryNo;
 }
 
-/** A link between two memories that may be gathered together, and how near they are beyond unrelated texts, 0..1. */
+/**
+ * A link between two memories that may be gathered together. `nearness` is their similarity, 0 for unrelated texts and
+ * 1 for equal ones.
+ */
 interface NearPair {
   readonly src: number;
   readonly dst: number;
   readonly nearness: number;
 }
 
-/** Lists the links between memories with equal keys that are near enough, the nearest first. */
+/**
+ * Lists the links between memories with equal keys whose nearness is at least 0.6, nearest first. Two memories have
+ * equal keys if they have the same tags, metadata and writer.
+ */
 function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (link: Near) => number): NearPair[] {
   const keyOf = new Map(memories.map(({ memoryNo, key }) => [memoryNo, key]));
   const [within, beyond] = [[] as Near[], [] as Near[]];
@@ -93,8 +108,9 @@ function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (li
 }
 
 /**
- * Links memories with equal keys whose waypoints lead to one memory that is not gathered with them, such as one that
- * was gathered before. Two directions that share nothing but a third have the product of their cosines with it.
+ * Links memories with equal keys whose waypoints lead to the same third memory, if that one cannot be gathered with
+ * them, for example because it was gathered before. The similarity of the two is estimated as the product of their
+ * cosines to the third.
  */
 function linksBy(links: readonly Near[], keyOf: ReadonlyMap<number, string>): Near[] {
   const groups = Map.groupBy(links, ({ src, dst }) => `${dst} ${keyOf.get(src)}`);
@@ -106,7 +122,11 @@ function linksBy(links: readonly Near[], keyOf: ReadonlyMap<number, string>): Ne
   );
 }
 
-/** Joins memories along links, the nearest first. @returns groups of numbers of memories, two or more each */
+/**
+ * Joins memories along links, nearest first, into groups of at most 8. A group of two is returned only if its link has
+ * a nearness of at least 0.8.
+ * @returns groups of `memoryNo`, two or more each
+ */
 function joinNear(links: readonly NearPair[]): readonly number[][] {
   const groupOf = new Map<number, number[]>(
     links.flatMap(({ src, dst }) => [
@@ -126,7 +146,7 @@ function joinNear(links: readonly NearPair[]): readonly number[][] {
   return groups.filter((group) => group.length > 2 || (group.length === 2 && group.some((one) => pairs.has(one))));
 }
 
-/** Reads the words of texts, to tell what two of them have in common beside what all say. */
+/** Counts the words of all texts, and from the counts tells whether two texts have rare words in common. */
 function createTopics(texts: ReadonlyMap<number, string>) {
   const wordsOf = new Map(
     [...texts].map(([memoryNo, text]) => [memoryNo, new Set(words(text).filter((word) => !STOP_WORDS.has(word)))]),
@@ -141,7 +161,9 @@ function createTopics(texts: ReadonlyMap<number, string>) {
   const weigh = (list: Iterable<string>) => [...list].reduce((sum, word) => sum + rarityOf(word), 0);
   return {
     rarityOf,
-    /** Whether two texts share enough rare words: near texts of small talk share only common ones. */
+    /**
+     * Whether two texts of at least 5 words share enough rare words. Near texts of small talk share only common ones.
+     */
     areShared({ src, dst }: NearPair): boolean {
       const [one, other] = [wordsOf.get(src)!, wordsOf.get(dst)!];
       if (Math.min(one.size, other.size) < LEAST_WORDS) return false;

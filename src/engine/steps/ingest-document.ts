@@ -17,6 +17,7 @@ import {
 import { findDocumentRow, setDocumentState } from '../store/documents.ts';
 import { finishJob, type DocumentClaim } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
+import { hasUploadParts } from '../store/upload-parts.ts';
 import { traced } from '../tracing.ts';
 import { titleOf, type DocumentReading, type IngestOutcome } from './document-reading.ts';
 import { obtainFile, type SourceFile } from './obtain-file.ts';
@@ -25,11 +26,12 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 import { finishShown, storeDocument } from './store-document.ts';
 
 /**
- * Runs the ingest step of a document. Its file is fetched if need be, and read and cut in a child process. Its chunks
- * are written as memories of a hidden generation, in short slices, each owed its vector at once. One update then shows
- * all of them. A step that was broken off begins anew: what it had written is still hidden, and is erased first.
- * @throws DocumentError if the file cannot be fetched or read; EngineError `storage_full` without room to read it,
- *   `internal` without a parser
+ * Runs the ingest step of a document. Its file is fetched if it has a URL, and read and cut in a child process. Its
+ * chunks are written as memories of a hidden generation, in short slices, each with a job that embeds it. One update
+ * then makes queries find all of them. A step that was interrupted begins anew: what it had written is still hidden,
+ * and is erased first.
+ * @throws DocumentError if the file cannot be fetched or read; EngineError `storage_full` if there is no room to read
+ *   it, `internal` without a parser
  */
 export async function ingestDocument(
   context: StepContext,
@@ -40,7 +42,8 @@ export async function ingestDocument(
   if (reading === undefined) return { kind: 'lost' };
   if (reading.isShown) return finishShown(context, claim, reading.generation);
   await eraseBrokenOff(context, claim, reading);
-  requireRoomToRead(context.open().store.path, reading.generation.bytes ?? 0);
+  const { store } = context.open();
+  if (!hasUploadParts(store)) requireRoomToRead(store.path, reading.generation.bytes ?? 0);
   const { tracing } = context;
   const parsed = await whileHeld(context, claim, signal, async (held) => {
     const fetches = reading.generation.source === 'url';
@@ -58,7 +61,7 @@ export async function ingestDocument(
 }
 
 /**
- * Reads the document and the generation that a claim is about, and notes that the document is processed now.
+ * Returns the document and the generation that a claim is about, and sets the document's state to `processing`.
  * @returns undefined if the job was cancelled, or another worker holds it
  */
 function begin({ open, clock }: StepContext, claim: DocumentClaim): DocumentReading | undefined {
@@ -78,10 +81,10 @@ function begin({ open, clock }: StepContext, claim: DocumentClaim): DocumentRead
   });
 }
 
-/** Parts of a broken-off attempt that are erased in one transaction. */
+/** Number of memories of an interrupted attempt that one transaction erases. */
 const PARTS_ERASED_AT_ONCE = 50;
 
-/** Erases what an attempt that was broken off has written. */
+/** Erases the memories that an interrupted attempt has written. */
 async function eraseBrokenOff(
   context: StepContext,
   claim: DocumentClaim,
@@ -101,12 +104,12 @@ async function eraseBrokenOff(
   }
 }
 
-/** Time between two looks at whether a document that is being read is still wanted (ms). */
+/** Time between two checks of whether a document that is being read is still wanted (ms). */
 const HELD_CHECK_MS = 500;
 
 /**
- * Runs the part of a step that may take long. If the job is taken away meanwhile, because its document was deleted or
- * its job cancelled, the signal that `run` gets aborts, which ends a parser's process.
+ * Runs the work of a step that may take long. If the job is taken away meanwhile, because its document was deleted or
+ * its job cancelled, the signal that `run` gets is aborted, which ends a parser's process.
  * @returns what `run` returned, or `lost` if it failed after the job was taken away
  */
 async function whileHeld<Result>(
@@ -120,7 +123,7 @@ async function whileHeld<Result>(
     try {
       if (!holdsLease(open().store, claim)) lost.abort();
     } catch {
-      // The step itself meets an error of the store when it writes next, and settles it.
+      // If the store itself fails, the step meets the error when it writes next, and handles it there.
     }
   }, HELD_CHECK_MS);
   try {
@@ -133,7 +136,7 @@ async function whileHeld<Result>(
   }
 }
 
-/** Shortest time between two notes of how many pages were read (ms). */
+/** Shortest time between two updates of the number of pages that were read (ms). */
 const PROGRESS_MS = 1_000;
 
 async function parse(
@@ -170,7 +173,7 @@ async function parse(
 }
 
 /**
- * Screens what was read of a document.
+ * Screens the text and fields that were read of a document.
  * @throws DocumentError `refused_content` if the tenant's privacy policy refuses it
  */
 async function screened(guard: StepContext['guard'], parsed: ParseResult): Promise<ParseResult> {
@@ -182,7 +185,7 @@ async function screened(guard: StepContext['guard'], parsed: ParseResult): Promi
   }
 }
 
-/** Ends the reading of a page that has not changed. */
+/** Ends the reading of a page that has not changed: the live generation stays. */
 function leaveAsItWas(
   { open, clock }: StepContext,
   claim: DocumentClaim,
@@ -198,7 +201,7 @@ function leaveAsItWas(
   return { kind: 'unchanged' };
 }
 
-/** Ends the reading of a file in which there is no text. What the document said before is gone too. */
+/** Ends the reading of a file that has no text. The text of earlier readings is removed too. */
 function endEmpty(
   { open, clock }: StepContext,
   claim: DocumentClaim,

@@ -1,6 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
+import { askBeforeLink, askBeforeProposals, askWhetherReady } from '../store/ask-ahead.ts';
 import { createGatheredTest } from '../store/consolidations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
@@ -26,57 +27,64 @@ import { findProposed, type Proposed, putProposed } from './propose-conflicts.ts
 import { settleLinkBases, waypointThreshold } from './settle-link-bases.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Number of the nearest candidates that an index finds, among which the exact cosine decides. */
+/** Number of nearest candidates that an index finds; the exact cosine decides among them. */
 const LINK_CANDIDATES = 12;
 /**
- * Most vectors that one search of an index asks for (k). A batch has 256 memories at most, and no index takes a larger
- * k than 4,096.
+ * Greatest number of vectors that one search of an index returns (k). A batch has at most 256 memories, and no index
+ * takes a larger k than 4,096.
  */
 const MAX_SEARCHED = 1_024;
-/** Memories whose neighbours are searched in one go, before others may have a turn on the thread. */
+/** Number of memories whose neighbours are searched in one go, before the thread yields to other work. */
 const SEARCHED_AT_ONCE = 16;
-/** Memories whose neighbours are searched and written before the next ones', while nobody else writes. */
+/**
+ * Number of memories whose neighbours are searched and written before those of the next memories, while nobody else
+ * writes.
+ */
 const LINKED_AT_ONCE = 64;
 
-/** A memory that is near another one by their mean vectors. */
+/** A memory that is near another one, by their mean vectors. */
 export interface Neighbour {
-  /** Number of the near memory. */
+  /** `memoryNo` of the near memory. */
   readonly memory: number;
   /** Cosine of the two vectors, -1..1. */
   readonly similarity: number;
-  /** Numbers of the two vectors that were compared. */
+  /** `vectorNo` of the two vectors that were compared. */
   readonly vectorNos: readonly [own: number, other: number];
 }
 
-/** Result of the search for the nearest neighbour of `memory`, in the space of the model `modelNo`. */
+/**
+ * Result of the search for the nearest neighbour of the memory `memory` (a `memoryNo`), in the space of the model
+ * `modelNo`.
+ */
 export interface Found {
   readonly memory: number;
   readonly modelNo: number;
   /** The nearest neighbour, which may be too far away for a waypoint; undefined if there is no candidate. */
   readonly nearest: Neighbour | undefined;
-  /** The memories that were compared, the nearest neighbour among them: at most `LINK_CANDIDATES`. */
+  /** `memoryNo` of each memory that was compared, the nearest neighbour among them; at most 12. */
   readonly compared: readonly number[];
 }
 
-/** What the link step has found for the memory of a job. */
+/** Result of the link step for the memory of one job, before it is written. */
 interface Linked extends Found {
   readonly claim: Claim;
-  /** Contradictions by form that are proposed; null for none. */
+  /** Contradictions to propose, which were found by the form of the texts (`findProposed`); null if there are none. */
   readonly proposed: Proposed | null;
 }
 
 /**
  * Runs the link step of a batch. For each memory, in order of arrival, it finds the nearest other memory of the same
- * user by mean vector, in the space of its primary sector. If that one is near enough, one waypoint leads there. If the
- * sectors of the two differ and share a model, the way back is stored too, unless the other memory has a waypoint at
- * least as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms` contradictions with the
- * memories that were compared are proposed too.
+ * user by mean vector, in the space of its primary sector. If that is near enough, one waypoint leads there. If the
+ * sectors of the two differ and share a model, a waypoint back is stored too, unless the other memory has one at least
+ * as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms`, contradictions with the
+ * compared memories are proposed too.
  *
- * Gathered memories are no candidates, so that their undoing changes no waypoint.
+ * Gathered memories are no candidates, so that undoing a consolidation changes no waypoint.
  *
- * A memory that came later and is not linked yet is no candidate, so links do not depend on how jobs fell into batches.
- * Interactive adds may be linked before bulk adds that came earlier. Call it only if `liveSources` is not empty.
- * @returns how many jobs are done; those whose lease was lost are skipped and do not count
+ * A memory that arrived later and is not linked yet is no candidate either, so links do not depend on how jobs are
+ * batched. Interactive adds may be linked before bulk adds that arrived earlier. Call it only if `liveSources` is not
+ * empty.
+ * @returns number of jobs that are done; those whose lease was lost are skipped and not counted
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
   assert(liveSources(context).size > 0, 'only embedded memories are linked');
@@ -95,7 +103,8 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
       (store, { claim, proposed, ...near }) => {
         if (!holdsLease(store, claim)) return;
         const now = context.clock.now();
-        // While all memories are linked anew, in order, a memory that is not reached yet gets its waypoint then.
+        // While all memories are linked anew, in order of their numbers, one that has not been reached gets its
+        // waypoint later.
         if (claim.memoryNo <= relinkedUpTo(store)) {
           const models = liveModelsOf(context.open());
           // A similarity that was measured before another model went live says nothing now.
@@ -111,11 +120,22 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
         finishJob(store, claim, now);
         linked.push(claim);
       },
+      { begin: askAhead },
     );
     waiting = [...outdated, ...waiting.slice(group.length)];
   }
   observeReady(context, 'linked', linked);
   return linked.length;
+}
+
+function askAhead(store: Store, linked: readonly Linked[]): void {
+  if (store.ahead === null) return;
+  const claims = linked.map(({ claim }) => claim);
+  askBeforeLink(
+    store,
+    claims,
+    linked.map(({ nearest }) => nearest?.memory),
+  );
 }
 
 async function findNeighbours(context: StepContext, claims: readonly Claim[]): Promise<Linked[]> {
@@ -126,30 +146,44 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
     await loadIndexes(context.open);
     const { store, indexes, liveModels } = context.open();
     const group = claims.slice(at, at + SEARCHED_AT_ONCE);
-    const upTo = relinkedUpTo(store);
-    const isLinked = rememberLinked(store);
-    const isGathered = createGatheredTest(store);
-    const isCandidate = (other: number, memoryNo: number) =>
-      other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other))) && !isGathered(other);
-    const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
-    const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
-    const proposedFor = ({ memory, compared }: Found) =>
-      config.OM_CONTRADICTIONS === 'forms' ? findProposed(store, memory, compared, clock.now()) : null;
-    neighbours.push(...group.map((claim, place) => ({ claim, ...near[place]!, proposed: proposedFor(near[place]!) })));
+    const search = (): Linked[] => {
+      const upTo = relinkedUpTo(store);
+      const isLinked = rememberLinked(store);
+      const isGathered = createGatheredTest(store);
+      const isCandidate = (other: number, memoryNo: number) =>
+        other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other))) && !isGathered(other);
+      const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
+      const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
+      const isProposing = config.OM_CONTRADICTIONS === 'forms';
+      if (isProposing) {
+        askBeforeProposals(
+          store,
+          near.flatMap(({ memory, compared }) => (compared.length > 0 ? [memory] : [])),
+        );
+      }
+      const proposedFor = ({ memory, compared }: Found) =>
+        isProposing ? findProposed(store, memory, compared, clock.now()) : null;
+      return group.map((claim, place) => ({ claim, ...near[place]!, proposed: proposedFor(near[place]!) }));
+    };
+    // Questions share round trips inside of a transaction only. A file needs none here.
+    neighbours.push(...(store.ahead === null ? search() : store.read(search)));
     await yieldTurn();
   }
   return neighbours;
 }
 
-/** Brings the indexes of the live models up to date with what was written, so that a search has little left to do. */
+/**
+ * Makes the indexes of the live models read what was written since their last read, so that the next search has little
+ * left to read.
+ */
 export async function loadIndexes(open: () => OpenTenant): Promise<void> {
   const { liveModels, indexes } = open();
   for (const { modelNo } of liveModels === null ? [] : distinctModels(liveModels)) await indexes.get(modelNo)?.load();
 }
 
 /**
- * Returns the live model of a memory's primary sector, by which the memory is linked; without a sector, that of
- * `semantic`. Call it only while there are live models.
+ * Returns the live model of a memory's primary sector, by which the memory is linked; for a memory without a sector,
+ * that of `semantic`. Call it only while there are live models.
  */
 export function linkModel(
   tenant: Pick<OpenTenant, 'liveModels'> & { readonly store: Store },
@@ -172,10 +206,10 @@ type SearchedTenant = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
 
 /**
  * Finds the nearest neighbour of each of several memories among those of the same user, by the live model of its
- * primary sector. One pass over an index serves all of them, with the result that a search for each alone would have.
- * @param memories    numbers of memories, each with the highest number that it may be linked to, inclusive (`upTo`)
- * @param isCandidate tells whether `memoryNo` may be linked to `other`
- * @returns           results in the order of `memories`
+ * primary sector. One pass over an index serves all of them; the result is that of separate searches.
+ * @param memories the `memoryNo` of each memory, and the highest `memoryNo` that it may be linked to, included (`upTo`)
+ * @param isCandidate tells whether the memory `memoryNo` may be linked to the memory `other`
+ * @returns results in the order of `memories`
  */
 export function findNearest(
   tenant: SearchedTenant,
@@ -232,6 +266,7 @@ function nearestIn(
         .slice(0, LINK_CANDIDATES);
     // Nearly always the first vectors are the candidates. Most reads of a vector read a page that is not in the cache.
     readMissing(others.flatMap((numbers) => numbers.slice(0, LINK_CANDIDATES)));
+    askCandidates(store, vectors);
     readMissing(others.filter((_, place) => candidatesOf(place).length < LINK_CANDIDATES).flat());
     searched = searched.filter((own, place) => {
       const candidates = candidatesOf(place);
@@ -246,10 +281,18 @@ function nearestIn(
   return found;
 }
 
+function askCandidates(store: Store, vectors: ReadonlyMap<number, EncodedVector>): void {
+  if (store.ahead === null) return;
+  askWhetherReady(
+    store,
+    [...vectors.values()].map(({ memory }) => memory),
+  );
+}
+
 /**
- * Removes a memory's waypoint, the automatic link to its nearest memory, and makes a new one to `nearest` if the
- * similarity of the two is `threshold` (a cosine) or more, with the way back that `linkMemories` describes. Call it
- * inside a write.
+ * Replaces a memory's waypoint, the automatic link to its nearest memory: removes the old one, and links to `nearest`
+ * if their similarity is at least `threshold` (a cosine), with the waypoint back that `linkMemories` describes. Call it
+ * inside a write transaction.
  */
 export function putNearest(
   store: Store,
@@ -270,7 +313,10 @@ export function putNearest(
   if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memoryNo, nearest, { now, models });
 }
 
-/** Returns the candidate with the highest cosine, of equal ones the oldest memory; undefined without candidates. */
+/**
+ * Returns the candidate with the highest cosine, and of several with the same cosine the oldest; undefined if there are
+ * no candidates.
+ */
 function nearestAmong(
   own: MemoryVector,
   { encoding }: VectorSpace,
@@ -290,8 +336,8 @@ function nearestAmong(
 }
 
 /**
- * Makes a test whether a memory is linked, which reads each memory's state once: the memories of a batch are near each
- * other and come up again and again.
+ * Makes a function that tells whether a memory is linked. It reads each memory's state once: the memories of a batch
+ * are near each other, and the same ones are tested often.
  */
 function rememberLinked(store: Store): (memoryNo: number) => boolean {
   const linked = new Map<number, boolean>();

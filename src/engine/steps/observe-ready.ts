@@ -3,7 +3,8 @@ import type { Clock } from '../ports.ts';
 import type { Claim } from '../store/jobs.ts';
 
 /**
- * Tells the metrics how long memories took from being accepted, or changed, to the stage that their jobs have reached.
+ * Observes in the metrics how long memories took from their add or last change to the stage that their jobs have
+ * reached.
  */
 export function observeReady(
   { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },

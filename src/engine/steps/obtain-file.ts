@@ -5,14 +5,14 @@ import { getGenerationRow, putFetched, putStages, type GenerationRow } from '../
 import { isLabelledAlike, type DocumentReading } from './document-reading.ts';
 import type { StepContext } from './step-context.ts';
 
-/** The bytes of a document, with what its upload or server said about their format. */
+/** The bytes of a document, with the format that its upload or server declared. */
 export type SourceFile = Pick<FetchedFile, 'bytes' | 'declared' | 'charset' | 'extension'>;
 
 /**
  * Reads a document's upload, or fetches its page.
- * @returns `unchanged` if the page is what the live generation was made from, and the caller says the same about it;
+ * @returns `unchanged` if the page is what the live generation was made from, and the caller states the same fields;
  *   never for an upload, or for a document that is to be read in any case
- * @throws  DocumentError `fetch_refused` where the settings allow no fetching, and as `PageFetcher` does
+ * @throws DocumentError `fetch_refused` if `OM_URL_INGEST` is off, and what `PageFetcher.fetch` throws
  */
 export async function obtainFile(
   context: StepContext,
@@ -21,7 +21,7 @@ export async function obtainFile(
 ): Promise<SourceFile | 'unchanged'> {
   const { open, pageFetcher, config } = context;
   if (generation.source === 'upload') {
-    const bytes = await readUpload(open().store.path, generation.upload);
+    const bytes = await readUpload(open().store, generation.upload);
     const { declared, charset, file_name: fileName } = generation;
     return { bytes, declared, charset, extension: extensionOf(fileName) };
   }
@@ -41,7 +41,7 @@ export async function obtainFile(
   return mayBeUnchanged && live.file_hash?.equals(fetched.sha256) ? 'unchanged' : fetched;
 }
 
-/** True if the caller said the same about both generations and about their parts. */
+/** Whether the caller stated the same source, title and fields for both generations. */
 function isGivenAlike(one: GenerationRow, other: GenerationRow): boolean {
   const given = ['source', 'url', 'given_title'] as const;
   return isLabelledAlike(one, other) && given.every((name) => one[name] === other[name]);

@@ -9,18 +9,18 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { isReflection } from '../store/reflections.ts';
 import { unchangedOf } from './shown-memories.ts';
 
-/** A memory, and those near it that by their form cannot hold beside it. */
+/** A memory, and memories near it that contradict it by the form of their texts. */
 export interface Proposed {
   readonly own: MemoryRow;
   readonly others: readonly MemoryRow[];
 }
 
 /**
- * Finds the memories near a new or changed one that by their form cannot hold beside it. Only memories that are active
- * and hold now are compared, as people wrote them: no parts of documents, reflections and items. A memory that is only
- * linked anew is passed over, so that a proposal that somebody has dismissed does not come back.
- * @param near memories of the same user, at most a dozen
- * @returns null where there are none
+ * Finds memories near a new or changed one that contradict it by the form of their texts. Only memories that are active
+ * and hold now are compared, and only those that people wrote: no chunks of documents, reflections or items. A memory
+ * that is only linked again is skipped, so that a proposal that somebody has dismissed does not come back.
+ * @param near `memoryNo` of each near memory of the same user, at most a dozen
+ * @returns null if there are none
  */
 export function findProposed(store: Store, memoryNo: number, near: readonly number[], now: number): Proposed | null {
   if (near.length === 0 || isReady(store, memoryNo)) return null;
@@ -35,8 +35,8 @@ export function findProposed(store: Store, memoryNo: number, near: readonly numb
 }
 
 /**
- * Links a memory to those that it was found to contradict, as a proposal that names no winner. Call it inside a write.
- * Memories that were hidden or changed since they were compared are left out.
+ * Links a memory to those that it was found to contradict, as a proposal without a winner. Memories that were hidden or
+ * changed since they were compared are left out. Call it inside a write transaction.
  */
 export function putProposed(store: Store, { own, others }: Proposed, now: number): void {
   const unchanged = unchangedOf(store, [own, ...others], now);

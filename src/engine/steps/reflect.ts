@@ -28,23 +28,26 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 
 /** The type of all reflections, by which queries and lists find them. */
 const REFLECTION_TYPE = 'reflection';
-/** Most memories that one reflection job reads: the latest. */
+/** Greatest number of memories that one reflection job reads: the latest of its scope. */
 const MAX_READ = 40;
-/** Most earlier reflections that the model is told of. */
+/** Greatest number of earlier reflections that the prompt repeats to the model. */
 const MAX_EARLIER = 10;
-/** Confidence of a reflection. It concludes and may err: where it contradicts what was said, the latter is stronger. */
+/**
+ * Confidence of a reflection, which is a conclusion and may be wrong: if it contradicts a memory that somebody stated,
+ * that memory counts as stronger.
+ */
 const CONFIDENCE = 0.5;
 /**
- * Number of served users at which one run of the schedule ends, after the page under way. Others are due at the next
- * run.
+ * Number of reflections after which one run of the schedule ends, once its page of users is done. The next run
+ * continues with other users.
  */
 const MAX_USERS = 1_000;
-/** Users on one page of the schedule, looked at before others may write. */
+/** Number of users on one page of the schedule, after which the thread yields to other work. */
 const USERS_AT_ONCE = 50;
 
 /**
- * Runs the schedule of reflections: owes one to each user with at least `OM_REFLECTION_MIN_MEMORIES` new memories who
- * is not owed one already.
+ * Runs the schedule of reflections: adds a job for each user who has at least `OM_REFLECTION_MIN_MEMORIES` new memories
+ * and no unfinished reflection, and ends after about 1,000 jobs.
  * @param yieldTurn lets others write between two pages of users
  */
 export async function oweReflections(
@@ -70,9 +73,9 @@ export async function oweReflections(
 
 /**
  * Asks a language model what follows from the latest memories of a user, and stores each insight as a memory that
- * points to the memories it rests on. The end of the job, its memories and their links are one commit.
+ * points to the memories it was drawn from. The end of the job, the new memories and their links are one commit.
  * @returns whether the model was asked. With less than two memories to reflect on, the job ends unasked
- * @throws  EngineError as `drawInsights` does; `invalid` if there is something to ask but no language model
+ * @throws EngineError what `drawInsights` throws; `invalid` if there is something to ask but no language model
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);
@@ -108,17 +111,16 @@ async function screened({ guard }: StepContext, insights: readonly Insight[]): P
   return kept;
 }
 
-/** Material that a reflection is drawn from. */
 interface Material extends ReflectionScope {
-  /** Memories to reflect on, in order of time. */
+  /** Memories to reflect on, in order of time, at most 40. */
   readonly memories: readonly MemoryRow[];
-  /** Texts of the user's latest reflections, at most `MAX_EARLIER`, the newest first. */
+  /** Texts of the user's latest reflections, at most 10, newest first. */
   readonly earlier: readonly string[];
-  /** Number of the last memory in the file when the material was read. */
+  /** `memoryNo` of the last memory in the file when the material was read. */
   readonly upTo: number;
 }
 
-/** Reads the material of a reflection; null if none is noted for the job. */
+/** Reads the material of a reflection; null if the job has no scope any more. */
 function readMaterial({ open, clock }: StepContext, { jobNo }: Question): Material | null {
   const { store } = open();
   return store.read(() => {
@@ -147,9 +149,9 @@ async function askFor(
 }
 
 /**
- * Stores an insight as a memory with links to its sources. Nothing is stored that rests on what was erased, hidden or
- * changed since it was read, nor what repeats an earlier memory: a text that is there already, or an insight that rests
- * on nothing but the sources of an earlier reflection. Call it inside a write.
+ * Stores an insight as a memory with links to its sources. Nothing is stored if a source was erased, hidden or changed
+ * since it was read, or if the insight repeats an earlier memory: its text is stored already, or its sources are all
+ * sources of one earlier reflection. Call it inside a write transaction.
  */
 function keep(
   context: WriteContext,
@@ -170,7 +172,8 @@ function keep(
 }
 
 /**
- * Makes the memory of an insight. The metadata says which job and model made it, so that a job's memories can be found.
+ * Makes the memory of an insight. Its metadata names the job and the model that made it, so that a job's memories can
+ * be found.
  */
 function memoryOf(
   content: string,

@@ -8,9 +8,10 @@ import { commitInSlices } from './commit-in-slices.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
 /**
- * Gives kept parts what the caller now says of their document, with their words and a revision of what is replaced.
- * This comes after the commit that shows the document, in short slices, as the words of a long document take seconds.
- * Doing it again changes nothing, so it may be broken off anywhere.
+ * Gives the kept memories of a document the fields that its caller now states (such as tags and metadata), rewrites
+ * their words, and keeps revisions of what is replaced. This happens after the commit by which queries find the
+ * document, in short slices, as rewriting the words of a long document takes seconds. Repeating it changes nothing, so
+ * it may be interrupted at any time.
  */
 export async function relabelParts(
   context: StepContext,
@@ -29,7 +30,7 @@ export async function relabelParts(
   );
 }
 
-/** Returns the columns in which a part differs from what is said of its document. */
+/** Returns the columns in which a memory differs from the fields of its document. */
 function changedLabels(before: MemoryRow, generation: GenerationRow): MemoryColumns {
   const { session_id, type, tags, expires_at, event_time: stated } = generation;
   const metadata = keepMarks(before.metadata, generation.metadata);
@@ -41,7 +42,12 @@ function changedLabels(before: MemoryRow, generation: GenerationRow): MemoryColu
   return changed.event_time === undefined ? changed : { ...changed, event_time_given: stated === null ? 0 : 1 };
 }
 
-/** Returns the metadata of a document with what marks a part's sensitive values. Both are JSON. */
+/**
+ * Returns the metadata of a document together with the field that marks the memory's own sensitive values. Both are
+ * JSON.
+ * @param before metadata of the memory
+ * @param metadata metadata of the document
+ */
 function keepMarks(before: string, metadata: string): string {
   const { sensitive } = JSON.parse(before) as { sensitive?: unknown };
   return sensitive === undefined ? metadata : JSON.stringify({ ...(JSON.parse(metadata) as object), sensitive });

@@ -2,19 +2,23 @@ import { removeUpload } from '../documents/uploads.ts';
 import { listFailedUploads, listReadUploads, releaseUpload, type NamedUpload } from '../store/uploads.ts';
 import type { Store } from '../store/open-store.ts';
 
-/** Removes the uploaded files of shown generations, at most 1,000 a call: nobody reads them again. */
+/** Removes the uploaded files of generations that queries find, at most 1,000 a call: they are not read again. */
 export function removeReadUploads(store: Store): void {
   remove(store, listReadUploads(store));
 }
 
 /**
- * Removes the uploaded files of documents whose reading was given up before `before` (Unix ms), at most 1,000 a call.
+ * Removes the uploaded files of documents whose reading failed for good before `before` (Unix ms), at most 1,000 a
+ * call.
  */
 export function removeFailedUploads(store: Store, before: number): void {
   remove(store, listFailedUploads(store, before));
 }
 
-/** Removes files first and their names afterwards, so that a crash in between leaves no file that nobody knows. */
+/**
+ * Removes files first and their names in the database afterwards, so that a crash in between leaves no file whose name
+ * is lost.
+ */
 function remove(store: Store, uploads: readonly NamedUpload[]): void {
   if (uploads.length === 0) return;
   for (const { upload } of uploads) removeUpload(store.path, upload);

@@ -9,22 +9,25 @@ import { spaceOf } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
 
-/** Number of memories whose vectors are compared, and so the fewest in a file whose waypoints count from a base. */
+/** Number of memories whose vectors are compared. In a file with fewer nothing is measured. */
 const COMPARED = 50;
-/** Number of the oldest memories among which these are looked for. */
+/** The compared memories are searched among this many of the oldest ones. */
 const WITHIN = 2_000;
-/** Fewest pairs of different sessions that are compared alone; with fewer, all pairs are. */
+/**
+ * Smallest number of pairs of memories of different users or sessions. If there are fewer, pairs of one session are
+ * compared too.
+ */
 const MIN_PAIRS = 20;
-/** Most waypoints that one write deletes. */
+/** Greatest number of waypoints that one write deletes. */
 const DELETED_AT_ONCE = 200;
 
 /**
  * Measures how near unrelated texts lie in the space of each live model whose embedder is anisotropic, once for each
- * model: from the 50 oldest memories with vectors of it, as soon as none older waits for its vector. Automatic
- * waypoints that were drawn before and are too weak by the measure are deleted first.
+ * model: from the 50 oldest memories that have vectors of it, as soon as no older one waits for its vector. Automatic
+ * waypoints that were made before and are too weak by this measure are deleted first.
  *
- * A file with the same memories therefore ends with the same waypoints, whether the memories were there before the
- * model or came after it, in whatever order they were embedded, and whenever its scores were fitted.
+ * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
+ * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
  */
 export function settleLinkBases(context: StepContext): void {
   const { store, liveModels } = context.open();
@@ -50,9 +53,10 @@ export function settleLinkBases(context: StepContext): void {
 }
 
 /**
- * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model that
- * has no embedder. In an anisotropic space the embedder's threshold is a share of the way from the cosine of unrelated
- * texts, as `settleLinkBases` has measured it, to 1.
+ * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model whose
+ * embedder cannot be reached. In an anisotropic space the embedder's threshold is a share of the way from the cosine of
+ * unrelated texts, which `settleLinkBases` measures, to 1; before that is measured, from 0.
+ * @param sources embedders of the live models, by `modelNo`
  */
 export function waypointThreshold(
   store: Store,
@@ -68,7 +72,10 @@ function thresholdFrom(base: number, { embedder }: EmbeddingSource): number {
   return base + (1 - base) * embedder.waypointThreshold;
 }
 
-/** Measures a space; undefined while too few memories have vectors of it, or an older one waits for its vector. */
+/**
+ * Measures the cosine of unrelated texts in a space; undefined while fewer than 50 memories have vectors of it, or
+ * while an older memory waits for its vector.
+ */
 function measure(store: Store, space: VectorSpace): number | undefined {
   const oldest = listOldestEmbedded(store, space.modelNo, { limit: COMPARED, within: WITHIN });
   if (oldest.length < COMPARED || waitsForVectors(store, space.modelNo, oldest.at(-1)!.memory)) return undefined;

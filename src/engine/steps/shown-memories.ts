@@ -1,4 +1,4 @@
-/** Memories that a language model was shown: the texts that it read, and which of them still stand when it answers. */
+/** Memories whose texts a language model reads, and which of them are unchanged when it answers. */
 
 import type { Statement } from '../reasoning/statement.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -7,13 +7,14 @@ import type { Store } from '../store/open-store.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
-/** Makes what a language model reads of a memory: title and content, and the time of the event. */
+/** Returns the part of a memory that a language model reads: title and content, and the time of the event. */
 export function statementOf(row: MemoryRow): Statement {
   return { text: textOfMemory(row), saidAt: row.event_time };
 }
 
 /**
- * Returns the numbers of the shown memories that have the same text as then, and were neither erased nor hidden since.
+ * Returns the `memoryNo` of those memories that still have the text that the model read, and were neither erased nor
+ * hidden since.
  */
 export function unchangedOf(store: Store, shown: readonly MemoryRow[], now: number): ReadonlySet<number> {
   const memoryNos = shown.map(({ memoryNo }) => memoryNo);

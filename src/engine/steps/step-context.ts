@@ -15,42 +15,42 @@ export interface EmbeddingSource {
   readonly gatherer: EmbeddingGatherer;
 }
 
-/** Context of the steps of one tenant's jobs, in a worker. */
+/** Context in which a worker runs the steps of one tenant's jobs. */
 export interface StepContext {
   /**
-   * Opens the tenant's file, or returns it if it is open. Call it again after every `await`, as the file may have been
-   * closed meanwhile.
+   * Opens the tenant's file, or returns it if it is open. Call it again after every `await`, since the pool may have
+   * closed the file meanwhile.
    */
   readonly open: () => OpenTenant;
   readonly config: Config;
   readonly clock: Clock;
-  /** The configured embedder, and the gatherer of its calls; both null where nothing is embedded. */
+  /** The configured embedder, and the gatherer of its calls; both null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
   /**
-   * Finds the embedder and gatherer of a model that is not the embedder's. It returns null where the settings do not
-   * say how to reach the model; left out, no other model can be reached.
+   * Finds the embedder and gatherer of another model than that of `embedder`. It returns null if the settings do not
+   * say how to reach that model. If the function is left out, no other model can be reached.
    */
   readonly sourceOf?: ((model: SpaceIdentity) => EmbeddingSource | null) | undefined;
-  /** The configured language model; null where there is none. */
+  /** The configured language model; null if `OM_LLM_MODEL` is not set. */
   readonly languageModel: LanguageModel | null;
-  /** The parser of documents; null where no documents are read. */
+  /** The parser of documents; null if this worker reads no documents. */
   readonly documentParser: DocumentParser | null;
-  /** The fetcher of pages; null where no pages are fetched. */
+  /** The fetcher of pages; null if this worker fetches no pages. */
   readonly pageFetcher: PageFetcher | null;
-  /** Screens what the steps store for the tenant; left out where nothing is screened. */
+  /** Screens what the steps store for the tenant; if it is left out, nothing is screened. */
   readonly guard?: PrivacyGuard | undefined;
-  /** The tenant's share of the parsers and fetches; left out where nothing is limited. */
+  /** The tenant's share of the parsers and fetches; if it is left out, nothing is limited. */
   readonly share?: DocumentShare | undefined;
   readonly newId: () => string;
   readonly metrics: Metrics;
-  /** The tracing of steps; null, or left out, where nothing is traced. */
+  /** The tracing of steps; if it is null or left out, nothing is traced. */
   readonly tracing?: Tracing | null | undefined;
 }
 
 /**
- * Makes the context in which a step runs a command of the writer: it opens the tenant's file and fixes `now`, so make
- * it anew after each await. Its backlog begins at 0, since the limit on waiting jobs is for new adds only.
+ * Makes the context in which a step runs a command of the writer. It opens the tenant's file and fixes `now`, so make a
+ * new one after each `await`. Its backlog begins at 0, since the limit on waiting jobs applies to adds only.
  */
 export function writeContextOf({
   open,
@@ -62,14 +62,14 @@ export function writeContextOf({
   return { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 }, writtenBy: null };
 }
 
-/** A job that did not get through its step, and why. */
+/** A job that failed at its step, with the error. */
 export interface StepFailure {
   readonly jobNo: number;
   readonly error: unknown;
 }
 
 /**
- * Finds the embedder and gatherer of a model; null where the settings do not say how to reach it, or nothing is
+ * Finds the embedder and gatherer of a model; null if the settings do not say how to reach it, or if nothing is
  * embedded.
  */
 export function sourceOfModel(
@@ -81,8 +81,8 @@ export function sourceOfModel(
 }
 
 /**
- * Returns the embedders and gatherers of the live models, by model number. Models that the settings do not say how to
- * reach are left out, so the map is empty where nothing can be embedded.
+ * Returns the embedders and gatherers of the live models, by `modelNo`. Models that the settings do not say how to
+ * reach are left out, so the map is empty if nothing can be embedded.
  */
 export function liveSources(context: StepContext): ReadonlyMap<number, EmbeddingSource> {
   const { liveModels } = context.open();

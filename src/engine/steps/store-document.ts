@@ -22,20 +22,20 @@ import { relabelParts } from './relabel-parts.ts';
 import { removeReadUploads } from './remove-uploads.ts';
 import type { StepContext } from './step-context.ts';
 
-/** Shortest slice in which parts are written (ms): the words of one chunk take 2 ms. */
+/** Shortest slice in which the memories of a document are written (ms): writing the words of one chunk takes 2 ms. */
 const PARTS_SLICE_MS = 4;
 
 /**
- * Weight of the link from a part to its root. Activation passes it both ways, but so weakly that no hit drags the whole
- * document along.
+ * Weight of the link from a chunk to its document's root. Activation passes it both ways, but so weakly that no hit
+ * brings the whole document with it.
  */
 const PART_WEIGHT = 0.1;
 
 /**
- * Writes the parts of a document in short slices, and then shows them all by one update, in place of the generation
- * that was live.
- * @param parsed has one chunk at least
- * @returns `shown`; `lost` if the job's lease was lost before the update, so that nothing is shown
+ * Writes the memories of a document in short slices, and then makes queries find all of them by one update, in place of
+ * the generation that was live.
+ * @param parsed has at least one chunk
+ * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find none of them
  */
 export async function storeDocument(
   context: StepContext,
@@ -63,7 +63,7 @@ export async function storeDocument(
       else if (root !== undefined)
         putStatedEdge(current, { src: memory, dst: root, type: 'derived_from' }, PART_WEIGHT, clock.now());
     },
-    PARTS_SLICE_MS,
+    { sliceMs: PARTS_SLICE_MS },
   );
   await failpoint('before-show');
   const { store: current } = open();
@@ -92,8 +92,9 @@ export async function storeDocument(
 }
 
 /**
- * Relabels kept parts once the document is shown, and then lets its job wait for the chunks. Until that is done the job
- * is at `ingest`, and a worker that takes it over does this again.
+ * Gives the kept memories the document's present fields (`relabelParts`) once queries find the document, and then makes
+ * the document's job wait for its chunks. Until that is done the job is at the step `ingest`, and a worker that takes
+ * it over does this again.
  */
 export async function finishShown(
   context: StepContext,
@@ -112,8 +113,8 @@ export async function finishShown(
 }
 
 /**
- * True if kept parts have to take over what is said of the whole, or if their last relabelling may have been broken
- * off.
+ * Whether kept memories lack fields that are now stated for the whole document, or an earlier relabelling may have been
+ * interrupted.
  */
 function needsRelabelling(
   store: Store,
@@ -159,7 +160,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     now,
   });
   putText(store, { ...part, memoryNo, entities: [], tags: memory.tags, files: memory.files, context: '' });
-  // A run of blanks may fill a chunk, since chunks cover the whole text: there is nothing to embed in it.
+  // Chunks cover the whole text, so a chunk may consist of blanks alone, and then has nothing to embed.
   if (part.content.trim() === '') setState(store, memoryNo, 'ready');
   else {
     const job = { id: newId(), memory: memoryNo, document: document.document_no, step: 'encode', bulk: true } as const;
@@ -168,7 +169,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
   return memoryNo;
 }
 
-/** Names the kinds of sensitive values that a part holds in its metadata. */
+/** Adds the kinds of sensitive values that are marked in a chunk to its metadata. */
 function withMarks(metadata: Metadata, sensitive: DocumentPart['sensitive']): Metadata {
   return sensitive === undefined || sensitive.length === 0 ? metadata : { ...metadata, sensitive };
 }

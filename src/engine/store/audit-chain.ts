@@ -3,12 +3,15 @@ import type { AuditFilter, AuditRecord, AuditVerdict, NewAuditRecord } from '../
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
-/** Key of the store info with the number and hash of the last record that retention removed, as `12:hash`. */
+/**
+ * Key of the store info (`store_info`) that holds number and hash of the last record that retention removed, as
+ * `12:hash`; absent while none was removed.
+ */
 const ANCHOR = 'audit_anchor';
-/** Hash before the first record of a file. */
+/** Hash that stands for the record before the first one of a file: 32 zero bytes. */
 export const NO_HASH = Buffer.alloc(32);
 
-/** A file with the tables `audit` and `store_info`: a tenant's, or the control database. */
+/** A file with the tables `audit` and `store_info`: a tenant's file, or the control database. */
 type AuditFile = Pick<Store, 'prepare'>;
 
 interface AuditRow {
@@ -22,7 +25,7 @@ interface AuditRow {
 
 /**
  * Appends a record to the file's audit log. Its hash covers the hash of the record before it, its own number and all of
- * its columns. Call inside the write that the record is about, so that the one is never stored without the other.
+ * its columns. Call inside the write that the record is about, so that neither is stored without the other.
  */
 export function appendAudit(store: AuditFile, { at, keyId, action, detail }: NewAuditRecord): void {
   const last = store.prepare('SELECT * FROM audit ORDER BY audit_no DESC LIMIT 1').get() as AuditRow | undefined;
@@ -34,9 +37,9 @@ export function appendAudit(store: AuditFile, { at, keyId, action, detail }: New
 }
 
 /**
- * Checks the chain from the oldest record that is kept to the newest.
- * @returns the number of records and the last hash; `brokenAt` is the number of the first record that is missing or
- *   does not match its hash, null if all match
+ * Checks the chain of hashes from the oldest kept record to the newest, and that no record was cut off at the end.
+ * @returns `records`: number of records that match; `head`: hash of the last of them; `brokenAt`: number of the first
+ *   record that is missing or does not match its hash, null if all match
  */
 export function verifyAudit(store: AuditFile): AuditVerdict {
   let { no, hash } = anchorOf(store);
@@ -54,7 +57,10 @@ export function verifyAudit(store: AuditFile): AuditVerdict {
   return { records, brokenAt: (given ?? no) > no ? no + 1 : null, head: hash.toString('hex') };
 }
 
-/** Lists at most `limit` records that meet all conditions of a filter, the newest first. */
+/**
+ * Lists at most `limit` records that meet all conditions of a filter, newest first; times from `from` (included) to
+ * `to` (excluded).
+ */
 export function listAudit(store: AuditFile, { before, keyId, action, from, to, limit }: AuditFilter): AuditRecord[] {
   const conditions: string[] = [];
   const values: (string | number)[] = [];
@@ -74,15 +80,15 @@ export function listAudit(store: AuditFile, { before, keyId, action, from, to, l
   return rows.map(recordOf);
 }
 
-/** Iterates over all records of the audit log of a file, the oldest first. */
+/** Iterates over all kept records of the file's audit log, oldest first. */
 export function* iterateAudit(store: AuditFile): Iterable<AuditRecord> {
   for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate()) yield recordOf(row as AuditRow);
 }
 
 /**
- * Deletes at most `limit` of the oldest records, up to the first that is not older than `before` (Unix ms). The hash of
- * the last one stays, so that the rest can still be checked. Call inside a write.
- * @returns the number of records that were deleted
+ * Deletes the oldest records, at most `limit`, up to the first one whose time is not before `before` (Unix ms). The
+ * hash of the last deleted record is kept, so that the remaining chain can still be checked. Call inside a write.
+ * @returns the number of deleted records
  */
 export function purgeAudit(store: AuditFile, before: number, limit: number): number {
   const oldest = store.prepare('SELECT * FROM audit ORDER BY audit_no LIMIT ?').all(limit) as AuditRow[];
@@ -105,7 +111,10 @@ function hashOf(before: Buffer, { audit_no: no, at, key_id: keyId, action, detai
   return chainHash(before, [no, at, keyId, action, detail]);
 }
 
-/** Makes the hash of a link of a chain: it covers the hash of the link before it and the values of its own. */
+/**
+ * Computes the hash of one record of a chain: the SHA-256 (32 bytes) over the hash of the record before it and the JSON
+ * of the record's own values.
+ */
 export function chainHash(before: Buffer, values: readonly (string | number | null)[]): Buffer {
   return createHash('sha256').update(before).update(JSON.stringify(values)).digest();
 }
@@ -121,13 +130,17 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
   };
 }
 
-/** Actions whose records count erased memories in `detail.memories`, and the one among them that nobody asked for. */
+/**
+ * Actions whose records count erased memories in `detail.memories`. Of these, only `EXPIRING` is an erasure that no
+ * caller asks for.
+ */
 const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'memory.expire'];
 const EXPIRING = 'memory.expire';
 
 /**
- * Counts the memories that were erased in a window of time, by the records of the log.
- * @returns null if records from the window may have been removed by retention
+ * Sums the erased memories in the records with a time after `from` and not after `to` (Unix ms), separately for deletes
+ * by callers and for expiry.
+ * @returns null if retention has removed records and may have removed some of that time
  */
 export function countErased(
   store: AuditFile,

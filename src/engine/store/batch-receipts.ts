@@ -4,12 +4,16 @@ import type { BatchReceipt, ItemFate, NotedItem, ReceiptItemState } from '../typ
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Most parts that are kept, some 100 MB; beyond it the oldest leave. */
+/** Greatest number of rows of `batch_receipts` that are kept, some 100 MB. Older ones are deleted. */
 const MAX_PARTS = 20_000;
-/** Most parts that leave with one note. */
+/** Greatest number of rows that one call of `purgeBatchReceipts` deletes. */
 const PURGED_AT_ONCE = 100;
 
-/** An item as it is kept: the memory by its number, and its version when it was noted. */
+/**
+ * An item of a batch as a row stores it in JSON: number, fate, `memoryNo` (null if refused), version of the memory if
+ * it then held the text that was sent (else null), length of that text in UTF-16 code units, and the code and message
+ * of a refusal.
+ */
 type KeptItem = readonly [
   item: number,
   fate: ItemFate,
@@ -20,7 +24,10 @@ type KeptItem = readonly [
   message: string | null,
 ];
 
-/** The page of a batch receipt that is wanted; with `writtenBy` only a receipt of the key with this id is found. */
+/**
+ * Selects a batch receipt's page of items. With `writtenBy`, only a receipt whose batch the key with this public id
+ * sent is found.
+ */
 export interface WantedReceipt {
   readonly limit: number;
   readonly offset: number;
@@ -28,9 +35,9 @@ export interface WantedReceipt {
 }
 
 /**
- * Keeps what became of some items of a batch, as a part of its receipt. A version is kept only of a memory that holds
- * the text that was sent. Call inside a write.
- * @param items one or more, by their numbers
+ * Stores the fates of some items of a batch, as one row of its receipt. For a memory that holds the text that was sent,
+ * its present version is stored, too. Call inside a write.
+ * @param items one or more, in the order of their numbers
  */
 export function insertReceiptPart(
   store: Store,
@@ -56,7 +63,10 @@ export function insertReceiptPart(
     .run(id, items[0]!.item, keyId, now, JSON.stringify(kept));
 }
 
-/** Deletes parts noted before `before` (Unix ms), and the oldest ones beyond the bound. Call inside a write. */
+/**
+ * Deletes at most 100 rows of receipts, oldest first: those stored before `before` (Unix ms), and those beyond the
+ * newest 20,000 rows. Call inside a write.
+ */
 export function purgeBatchReceipts(store: Store, before: number): void {
   store
     .prepare(
@@ -70,9 +80,9 @@ export function purgeBatchReceipts(store: Store, before: number): void {
 }
 
 /**
- * Accounts for the items of a batch as memories hold them now: of each, whether its memory is there, and whether its
- * text was changed since. Call inside a read.
- * @throws EngineError `not_found`
+ * Reads a receipt, and compares its items with their memories as they are now: whether each memory exists, and whether
+ * its text was changed after the item was stored. Call inside a read.
+ * @throws EngineError `not_found` for an unknown id, and for a batch of another key than `writtenBy`
  */
 export function readBatchReceipt(store: Store, id: string, { limit, offset, writtenBy }: WantedReceipt): BatchReceipt {
   const parts = store
@@ -103,7 +113,7 @@ export function readBatchReceipt(store: Store, id: string, { limit, offset, writ
   };
 }
 
-/** Looks at the memories of the items of one part. */
+/** Compares the items of one row with their memories as they are now. */
 function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
   const rows = store
     .prepare(
@@ -130,6 +140,6 @@ function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
 interface Row {
   readonly memoryNo: number;
   readonly id: string;
-  /** Latest version whose text was replaced; null for none. */
+  /** Latest version of the memory whose text was replaced by a change; null if its text was never changed. */
   readonly changedIn: number | null;
 }

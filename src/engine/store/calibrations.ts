@@ -1,12 +1,12 @@
 import type { Store } from './open-store.ts';
 
-/** What raw scores mean in one vector space of this file, as it was fitted on pairs of unrelated memories. */
+/** The calibration of one vector space of this file, measured on pairs of unrelated memories. */
 export interface CalibrationRow {
   /** Time of the calibration, Unix ms. */
   readonly fittedAt: number;
-  /** Number of memories that had vectors in the space when it was calibrated. */
+  /** Number of memories in the space at that time. */
   readonly memories: number;
-  /** Fitted parameters, as JSON text. */
+  /** The fitted parameters: a `FittedSpace` as JSON. */
   readonly parameters: string;
 }
 
@@ -16,20 +16,24 @@ function findCalibration(store: Store, modelNo: number): CalibrationRow | undefi
     .get(modelNo) as CalibrationRow | undefined;
 }
 
-/** The measured properties of a vector space, which `CalibrationRow.parameters` holds as JSON. */
+/** The measured properties of a vector space: the content of `CalibrationRow.parameters`. */
 export interface FittedSpace {
-  /** The cosine that unrelated texts have, 0 ≤ … < 1. */
+  /** Cosine that unrelated texts have, after `baseOfCosines`: from 0 to below 1. */
   readonly cosineBase: number;
 }
 
-/** Mean cosine that counts as no similarity: the offline embedder gives it to texts that share only their language. */
+/**
+ * Mean cosine up to which unrelated texts count as not similar at all: the offline embedder gives it to texts that
+ * share only their language.
+ */
 const COSINE_FREE = 0.1;
-/** Highest base of a space, included. */
+/** Greatest base that a space can have. */
 const MAX_BASE = 0.9;
 
 /**
- * Returns how near unrelated texts lie in a space: the mean of cosines of pairs above `COSINE_FREE`, scaled to 0..0.9.
- * @param cosines at least one
+ * Computes the base of a space, a measure of how similar unrelated texts are in it: how far the mean of their cosines
+ * exceeds 0.1 (`COSINE_FREE`), as a share of the greatest possible excess; 0 for a lower mean, at most 0.9.
+ * @param cosines cosines of pairs of unrelated texts, at least one
  */
 export function baseOfCosines(cosines: readonly number[]): number {
   const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
@@ -37,15 +41,15 @@ export function baseOfCosines(cosines: readonly number[]): number {
 }
 
 /**
- * The cosine that unrelated texts of this file have in a vector space, 0 ≤ … < 1; 0 for null, and until the upkeep has
- * measured it.
+ * Returns the base of a model's vector space (see `baseOfCosines`), from 0 to below 1; 0 if `modelNo` is null, and
+ * until the upkeep has measured the space.
  */
 export function readCosineBase(store: Store, modelNo: number | null): number {
   const row = modelNo === null ? undefined : findCalibration(store, modelNo);
   return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
 }
 
-/** Stores the calibration of a vector space in place of the one before. Call inside a write. */
+/** Stores the calibration of a model's vector space, in place of an earlier one. Call inside a write. */
 export function putCalibration(
   store: Store,
   modelNo: number,
@@ -56,19 +60,19 @@ export function putCalibration(
     .run(modelNo, fittedAt, memories, parameters);
 }
 
-/** Deletes the calibration of the vector space of a model (0 for words alone), if there is one. Call inside a write. */
+/** Deletes the calibration of a model's vector space, if there is one. Call inside a write. */
 export function deleteCalibration(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
 }
 
-/** Deletes the calibrations of all vector spaces. @returns the number of deleted calibrations */
+/** Deletes the calibrations of all vector spaces. Call inside a write. @returns the number of deleted calibrations */
 export function clearCalibrations(store: Store): number {
   return store.prepare('DELETE FROM calibrations').run().changes;
 }
 
 /**
- * Returns a text of the highest numbers ever given to a memory, a vector and a job. It changes whenever one of them is
- * added, since numbers are never given twice, and not when one is deleted.
+ * Returns a text made of the highest numbers that were ever given to a memory, a vector and a job. It changes when one
+ * of them is added, as no number is given twice, and not when one is deleted.
  */
 export function lastNumbers(store: Store): string {
   return store

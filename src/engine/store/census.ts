@@ -14,36 +14,42 @@ import { listLastRuns } from './schedules.ts';
 
 /** Counts of one tenant's file, for metrics. */
 export interface FileCensus {
-  /** Number of jobs by step and state, without done and cancelled ones, which are many and of no interest. */
+  /** Number of jobs by step and state. Done and cancelled jobs are not counted. */
   readonly jobs: Tally<JobStep, LedgerState>;
-  /** Time the oldest unfinished job of each step was added, Unix ms; steps without one are left out. */
+  /**
+   * Time at which the oldest job of each step that is neither done, dead nor cancelled was added, Unix ms; a step
+   * without one is absent.
+   */
   readonly oldestAt: ReadonlyMap<JobStep, number>;
   /** Number of memories by primary sector and state. */
   readonly memories: Tally<Sector, MemoryState>;
-  /** Number of waypoints, automatic and stated. */
+  /** Number of waypoints, automatic and stated ones. */
   readonly waypoints: number;
-  /** Time each schedule began its last completed run, or was first looked at, Unix ms; others are left out. */
+  /**
+   * Time at which each schedule began its last completed run, or was first checked, Unix ms; a schedule without such a
+   * time is absent.
+   */
   readonly lastRuns: ReadonlyMap<string, number>;
-  /** The last run of each evaluation set. */
+  /** The last run of each evaluation set; a set that was never run is absent. */
   readonly evals: readonly EvalScores[];
 }
 
-/** States of a job that the census counts. */
+/** The states of a job that the census counts. */
 export const LEDGER_STATES = ['queued', 'active', 'failed', 'dead'] as const;
 /** A state of jobs that the census counts: any but `done` and `cancelled`. */
 export type LedgerState = (typeof LEDGER_STATES)[number];
 
-/** Counts of something by two names, such as jobs by step and by state. */
+/** Counts of something by two names, such as jobs by step and state. */
 export type Tally<A extends string, B extends string> = Record<A, Record<B, number>>;
 
-/** Rows that are counted in one slice: about a millisecond. */
+/** Number of rows that are counted in one slice: about a millisecond. */
 const SLICE = 2_000;
 
 /**
- * Counts a file in slices, each in its own snapshot, so that neither the thread nor a snapshot is held for long. A row
- * that changes meanwhile may therefore be counted twice or not at all in one census.
- * @param schedules names of the schedules to report in `lastRuns`
- * @param yieldTurn called between two slices; it may throw to end the census
+ * Counts a file in slices of 2,000 rows, each on a snapshot of its own, so that neither the thread nor a snapshot is
+ * occupied for long. A row that changes meanwhile may be counted twice or not at all.
+ * @param schedules names of the schedules whose last runs are reported
+ * @param yieldTurn called between two slices; the census ends with its error if it throws
  */
 export async function countFile(
   store: Store,
@@ -53,7 +59,7 @@ export async function countFile(
   const memories = emptyTally(SECTORS, MEMORY_STATES);
   let waypoints = 0;
   for (let after = 0, last = sliceEnd(store, 0, SLICE); last !== undefined; last = sliceEnd(store, after, SLICE)) {
-    for (const { sector, state, n } of countMemories(store, after, last)) memories[sector][state] += n;
+    for (const { sector, state, n } of countBySector(store, after, last)) memories[sector][state] += n;
     waypoints += countWaypointsFrom(store, after, last);
     after = last;
     await yieldTurn();
@@ -67,9 +73,7 @@ export async function countFile(
   };
 }
 
-/**
- * Makes a tally of all pairs of names with all counts at 0, so that a count which falls to nothing is reported as 0.
- */
+/** Makes a tally of all pairs of names in which every count is 0, so that metrics report a count that falls to 0. */
 export function emptyTally<A extends string, B extends string>(first: readonly A[], second: readonly B[]): Tally<A, B> {
   const row = () => Object.fromEntries(second.map((name) => [name, 0])) as Record<B, number>;
   return Object.fromEntries(first.map((name) => [name, row()])) as Tally<A, B>;
@@ -121,7 +125,7 @@ interface WaitingRow extends WaitingPlace {
 
 const BEFORE_ALL: WaitingPlace = { step: '', suspect: 0, priority: 0, run_at: 0, jobNo: 0 };
 
-/** Reads the next page of jobs that wait, along the index of due jobs. */
+/** Reads the next 2,000 waiting jobs in the order of the index of due jobs, suspects included. */
 function waitingAfter(store: Store, { step, suspect, priority, run_at, jobNo }: WaitingPlace): WaitingRow[] {
   return store
     .prepare(
@@ -153,7 +157,10 @@ function endOf(page: readonly DeadRow[]): [at: number, jobNo: number] {
   return [finished_at, jobNo];
 }
 
-/** Counts active jobs in one statement, since there are no more than workers have under way. */
+/**
+ * Counts the active jobs of each step in one statement, since there are only as many as workers hold; `first` is the
+ * lowest `jobNo`.
+ */
 function countActive(store: Store): { step: JobStep; n: number; first: number }[] {
   return store
     .prepare(
@@ -163,7 +170,7 @@ function countActive(store: Store): { step: JobStep; n: number; first: number }[
     .all() as { step: JobStep; n: number; first: number }[];
 }
 
-function countMemories(store: Store, after: number, last: number): { sector: Sector; state: MemoryState; n: number }[] {
+function countBySector(store: Store, after: number, last: number): { sector: Sector; state: MemoryState; n: number }[] {
   return store
     .prepare(
       `SELECT primary_sector AS sector, state, count(*) AS n FROM memory_dynamics

@@ -2,30 +2,35 @@ import { damaged } from './storage-errors.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * A table of the latest changes or removals of rows, by which each process brings its copy in memory up to date. Its
- * first row only marks the beginning of what is kept. A process that missed earlier changes reads everything again.
+ * A table of the latest changes of rows, by which each process updates its copy of these rows in memory. Its first row
+ * only marks where the kept changes begin. A process that missed changes which are no longer kept must read all rows
+ * again.
  */
 export interface ChangeLog {
-  /** Records changes. Call inside a write. @param changed numbers of the rows that changed; null for all rows */
+  /** Records changes. Call inside a write. @param changed numbers of the rows that changed; null stands for all rows */
   note(store: Store, changed: readonly (number | null)[]): void;
-  /** Returns the number of the last change, to begin with in `readAfter`. */
+  /**
+   * Returns the number of the last change: the first `after` for `readAfter`.
+   * @throws EngineError `internal` for an empty table
+   */
   last(store: Store): number;
   /**
-   * Reads the changes after the change number `after`.
-   * @returns `changed`: numbers of the changed rows, oldest change first, perhaps repeated; 'all' if earlier changes
-   *   are no longer kept, or if all rows changed. `last`: the number of the last change, to pass as `after` next time
+   * Reads the changes with numbers above `after`.
+   * @returns `changed`: numbers of the changed rows, oldest change first, with repetitions; 'all' if changes after
+   *   `after` are no longer kept, or if one of them is about all rows. `last`: number of the last change, to pass as
+   *   `after` next time
    */
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }
 
-/** Number of changes that are kept, 10 bytes each: more than a process misses that looks now and then. */
+/** Number of changes that are kept, 10 bytes each: more than a process misses that checks regularly. */
 const CHANGES_KEPT = 10_000;
 
 /**
- * Makes the change log that a table holds. The names become part of SQL, so they must be constants.
- * @param table name of the table; the migration that creates it puts a first row in
- * @param changeNo name of its column with the number of a change
- * @param changed name of its column with the number of the row that changed, NULL for all rows
+ * Makes a `ChangeLog` on a table. The names become part of SQL, so they must be constants.
+ * @param table name of the table; the migration that creates it inserts a first row
+ * @param changeNo name of the column with the number of the change
+ * @param changed name of the column with the number of the changed row, NULL for all rows
  */
 export function openChangeLog(table: string, changeNo: string, changed: string): ChangeLog {
   const log: ChangeLog = {

@@ -7,18 +7,18 @@ import { keyOfFile } from '../file-keys.ts';
 import { openDatabase } from './open-database.ts';
 import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
 
-/** Contents of a database that was found sound. */
+/** Contents of a database that was found to be sound. */
 export interface DatabaseSummary {
   readonly memories: number;
-  /** Size of the database file, without its log. */
+  /** Size of the database file without its write-ahead log, in bytes. */
   readonly bytes: number;
 }
 
 /**
- * Reads a tenant's file from end to end (`PRAGMA integrity_check`) without changing it.
- * @param key key of the file, null for a file in clear; by default what `keyOfFile` finds
- * @throws EngineError `not_found` if there is no file; `unprocessable` for one that is no database, not a tenant's, or
- *   damaged; `unavailable` for one that another process locks
+ * Checks a tenant's file from end to end (`PRAGMA integrity_check`) without changing it.
+ * @param key key of the file, null for an unencrypted file; by default what `keyOfFile` finds
+ * @throws EngineError `not_found` if the file does not exist; `unprocessable` if it is no database, no tenant's file or
+ *   damaged; `unavailable` if another process locks it
  */
 export function checkDatabase(file: string, key = keyOfFile(file)): DatabaseSummary {
   const name = path.basename(file);
@@ -48,10 +48,10 @@ export function checkDatabase(file: string, key = keyOfFile(file)): DatabaseSumm
 }
 
 /**
- * Makes sure that no process has a database file open, and moves its log into it, so that the file may be replaced or
- * removed. An instance lock does not prove that, since an API and a worker that run apart hold none. A connection in
- * WAL mode keeps a shared lock as long as it is open, and leaving that mode takes an exclusive lock. A file that does
- * not exist, is no database or is damaged passes.
+ * Makes sure that no process has a database file open, and moves its write-ahead log into it, so that the file may be
+ * replaced or removed. An instance lock does not prove that, since a program that embeds the engine takes none. The
+ * proof is that the file can leave WAL mode, which takes an exclusive lock. A file that does not exist, is no database
+ * (or none of the expected encryption) or is damaged passes unchecked.
  * @throws EngineError `conflict` if another process has the file open
  */
 export function requireUnused(file: string, key = keyOfFile(file)): void {

@@ -2,30 +2,30 @@ import { EngineError } from '../errors.ts';
 import { getGenerationRow } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 
-/** Chunk index of the root, the memory that stands for the whole document. */
+/** Chunk index of a document's root memory, which stands for the whole document. */
 export const ROOT_INDEX = -1;
 
-/** Position of a chunk in its document. */
+/** Position of a chunk, or of the root memory, in its document. */
 export interface ChunkPlace {
-  /** Index of the chunk in the order of the text, from 0; ROOT_INDEX for the root. */
+  /** Index of the chunk in the document, from 0; ROOT_INDEX (-1) for the root memory. */
   readonly index: number;
-  /** Offset of the chunk's first character in the extracted text, UTF-16 units. */
+  /** Offset of the chunk's first character in the extracted text, in UTF-16 code units. */
   readonly startOffset: number;
-  /** Offset after the chunk's last character, UTF-16 units. */
+  /** Offset after the chunk's last character in the extracted text, in UTF-16 code units. */
   readonly endOffset: number;
-  /** First page of the chunk; null if the format has no pages. */
+  /** Number of the chunk's first page, from 1; null if the format has no pages. */
   readonly pageFrom: number | null;
-  /** Last page of the chunk, included; null if the format has no pages. */
+  /** Number of the chunk's last page, from 1; null if the format has no pages. */
   readonly pageTo: number | null;
-  /** Headings above the chunk, outermost first. */
+  /** Headings of the sections around the chunk, outermost first; empty if there are none. */
   readonly headingPath: readonly string[];
-  /** Estimated number of tokens. */
+  /** Estimated number of tokens of the chunk. */
   readonly tokens: number;
-  /** Whether the memory was taken over from an earlier reading; false if left out. */
+  /** Whether the memory was kept from an earlier reading of the document; false if left out. */
   readonly isKept?: boolean;
 }
 
-/** Notes the position of a memory, already inserted, in a generation. Call inside a write. */
+/** Stores the position of a memory, which is inserted already, in a generation. Call inside a write. */
 export function insertChunk(store: Store, generationNo: number, memoryNo: number, place: ChunkPlace): void {
   store
     .prepare(
@@ -48,8 +48,8 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
 }
 
 /**
- * Lists at most `limit` numbers of memories that a generation brought or took over from an earlier one, descending, so
- * that no memory is deleted while a later one is left.
+ * Lists the highest numbers of memories that belong to a generation, at most `limit`, descending, so that a memory is
+ * not deleted before the later ones. Memories that a later generation took over belong to that one.
  */
 export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
   const rows = store
@@ -61,7 +61,10 @@ export function listMemoriesOfGeneration(store: Store, generationNo: number, lim
   return rows.map(({ memoryNo }) => memoryNo);
 }
 
-/** Lists the numbers of the documents that these memories belong to, without documents that are being erased. */
+/**
+ * Lists the numbers of the documents that these memories are parts of, each once. Documents that are being erased are
+ * left out.
+ */
 export function documentsOfMemories(store: Store, memoryNos: readonly number[]): number[] {
   const rows = store
     .prepare(
@@ -74,7 +77,7 @@ export function documentsOfMemories(store: Store, memoryNos: readonly number[]):
   return rows.map(({ no }) => no);
 }
 
-/** Counts the chunks of a generation, without its root. */
+/** Counts the chunks of a generation, without its root memory. */
 export function countChunks(store: Store, generationNo: number): number {
   const row = store
     .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
@@ -82,14 +85,14 @@ export function countChunks(store: Store, generationNo: number): number {
   return row.n;
 }
 
-/** Deletes the positions of a generation's memories; the memories themselves stay. */
+/** Deletes the positions of a generation's memories; the memories themselves stay. Call inside a write. */
 export function deleteChunks(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generationNo);
 }
 
 /**
- * Lists the numbers of a generation's memories: the root, then the chunks in the order of the text. It includes
- * memories kept from an earlier generation.
+ * Lists the numbers of a generation's memories, those kept from an earlier generation included: the root memory, then
+ * the chunks in the order of the text.
  */
 export function listParts(store: Store, generationNo: number): number[] {
   const rows = store
@@ -99,8 +102,8 @@ export function listParts(store: Store, generationNo: number): number[] {
 }
 
 /**
- * Reads title and content of a generation's memories one by one: the root (index ROOT_INDEX), then the chunks in the
- * order of the text. The connection can write nothing until the iteration has ended.
+ * Reads the memories of a generation one by one, with `memory` as their number: the root memory (index ROOT_INDEX),
+ * then the chunks in the order of the text. The connection cannot write until the iteration has ended.
  */
 export function* readChunkTexts(
   store: Store,
@@ -115,10 +118,11 @@ export function* readChunkTexts(
 }
 
 /**
- * Finds the chunks at most `each` positions away from each of these memories in its document, by memory and in the
- * order of the text. Memories that are no chunks have none; neither the memory itself nor the root is returned.
- * @returns `memory` is the number of the chunk that was found near `memoryNo`; `distance` is its distance in chunks,
- *   below 0 for a chunk in front
+ * Finds the chunks before and after these memories in their documents, at most `each` on a side, sorted by `memoryNo`
+ * and then in the order of the text. For a memory that is no chunk none is found. Neither the memory itself nor the
+ * root memory is returned.
+ * @returns `memory` is the number of the chunk near `memoryNo`, and `distance` its distance in chunks, negative for a
+ *   chunk before
  */
 export function chunksAround(
   store: Store,
@@ -137,24 +141,24 @@ export function chunksAround(
     .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; memory: number; distance: number }[];
 }
 
-/** Chunks that one statement reads. */
+/** Number of chunks that one statement reads. */
 const CONTENT_SLICE = 16;
 
-/** Place in a document's text up to which it was read. */
+/** Place in a document's text up to which it has been read. */
 export interface TextPlace {
   /** Index of the last chunk that was read; ROOT_INDEX before the first. */
   readonly after: number;
-  /** End offset of that chunk in the extracted text, UTF-16 units. */
+  /** End offset of that chunk in the extracted text, in UTF-16 code units. */
   readonly end: number;
 }
 
-/** The place before a document's text. */
+/** Place before the start of a document's text. */
 export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
 
 /**
- * Reads the next pieces of a document's text: some chunks, each without its overlap with the chunk in front of it.
- * @returns no pieces if no chunk follows
- * @throws EngineError `conflict` where a chunk is missing, since part of the text must not look like the whole
+ * Reads the next 16 chunks of a document's text, each without the beginning that the chunk before it holds already.
+ * @returns the texts, none if no chunk follows, and the place after them
+ * @throws EngineError `conflict` if a chunk is missing, since a part of the text must not pass for the whole
  */
 export function readTextSlice(
   store: Store,
@@ -179,11 +183,11 @@ export function readTextSlice(
 }
 
 /**
- * Yields the document's text in pieces. Between two pieces the document may be replaced or deleted; the text then ends
- * with an error.
- * @param open returns the store, which need not be the same each time; called for each slice
- * @throws EngineError `not_found` for an unknown generation, at the first piece; `conflict` at the first chunk that is
- *   gone
+ * Yields the text of a document, chunk by chunk without overlaps. If the document is replaced or deleted meanwhile, it
+ * ends with an error.
+ * @param open returns the store, which need not be the same each time; called for each slice of 16 chunks
+ * @throws EngineError `not_found` for an unknown generation, at the first text; `conflict` as soon as a chunk is
+ *   missing
  */
 export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
   const { chunks } = getGenerationRow(open(), generationNo);

@@ -1,37 +1,41 @@
 /**
- * Consolidations (migrations/0017-consolidations.sql): which memories were gathered into which, and how far the runs
- * came. What a run may gather is read by `gatherable.ts`.
+ * Consolidations (migrations/0017-consolidations.sql): which memories were gathered into which, and the progress of
+ * runs. `gatherable.ts` reads which memories a run may gather.
  */
+
 import { EngineError } from '../errors.ts';
 import type { Consolidation, ConsolidationMethod, ConsolidationPage } from '../types.ts';
 import { UNFINISHED } from './jobs.ts';
 import { lastMemory } from './memory-counts.ts';
 import type { Store } from './open-store.ts';
 
-/** The place that a run reached, in the order of users, event times (Unix ms) and numbers of memories. */
+/** Place that a run has reached, in the order of users, then event times (Unix ms), then memory numbers. */
 export interface RunPlace {
   readonly userNo: number;
   readonly eventTime: number;
   readonly memoryNo: number;
 }
 
-/** The place before the first memory of a user. */
+/** Returns the place before the first memory of a user. */
 export const startOfUser = (userNo: number): RunPlace => ({ userNo, eventTime: Number.MIN_SAFE_INTEGER, memoryNo: 0 });
 
-/** A run of consolidating, which looks through the memories of one user or of all and gathers what is alike. */
+/**
+ * A run of consolidation: a job that goes through the memories of one user or of all users and gathers those that are
+ * alike.
+ */
 export interface ConsolidationRun {
-  /** Number of the only user of the run; null for all users. */
+  /** Number of the user whose memories the run is about; null for all users. */
   readonly userNo: number | null;
-  /** Whether it gathers again what was undone. */
+  /** Whether the run may gather memories whose consolidation was undone. */
   readonly again: boolean;
   readonly place: RunPlace;
-  /** Bytes of text that it read so far. */
+  /** Number of bytes of text that the run has read so far. */
   readonly bytes: number;
-  /** Number of consolidations that it made so far. */
+  /** Number of consolidations that the run has made so far. */
   readonly made: number;
 }
 
-/** Finds the unfinished run for the user with this number, or for all users (null); undefined if there is none. */
+/** Finds the unfinished run for exactly this user, or for all users (`userNo` null); undefined if there is none. */
 export function findUnfinishedRun(
   store: Store,
   userNo: number | null,
@@ -46,8 +50,8 @@ export function findUnfinishedRun(
 }
 
 /**
- * Notes what a job is to consolidate. It begins where the last run with this scope ended at a bound, else at the first
- * memory; earlier runs with this scope are forgotten. Call inside a write.
+ * Stores the run of a job that was just added. It begins where the last run for the same user (or all users) was cut at
+ * a bound, otherwise at the first memory. The rows of ended runs for the same user are deleted. Call inside a write.
  */
 export function insertRun(
   store: Store,
@@ -70,7 +74,7 @@ export function insertRun(
     .run(jobNo, userNo, again ? 1 : 0, from.userNo, from.eventTime, from.memoryNo, lastMemory(store));
 }
 
-/** Finds what a job is to consolidate; undefined once that has ended, or the user has no memories left. */
+/** Finds the run of a job; undefined once the run has ended or its user has no memories left. */
 export function findRun(store: Store, jobNo: number): ConsolidationRun | undefined {
   const row = store
     .prepare(
@@ -91,19 +95,28 @@ export function findRun(store: Store, jobNo: number): ConsolidationRun | undefin
   return { userNo, again: row.again === 1, place, bytes, made };
 }
 
-/** Notes the place that a run of consolidating reached, and how many more bytes it read. Call inside a write. */
+/**
+ * Stores the place that a run has reached, and adds the bytes that it has read since the last call. Call inside a
+ * write.
+ */
 export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { readonly bytes: number }): void {
   store
     .prepare('UPDATE consolidation_runs SET at_user = ?, at_time = ?, at_memory = ?, bytes = bytes + ? WHERE job = ?')
     .run(place.userNo, place.eventTime, place.memoryNo, read.bytes, jobNo);
 }
 
-/** Notes that a run came to its end, or to a bound, where the next one goes on. Call inside a write. */
+/**
+ * Stores that a run has ended: `complete` at the last memory, or `cut` at a bound, where the next run goes on. Call
+ * inside a write.
+ */
 export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): void {
   store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);
 }
 
-/** Tells whether memories came since the last run over all users began, or that run did not come to its end. */
+/**
+ * Tells whether a run over all users has something to do: memories were added since the last such run began, or that
+ * run was cut or has not ended, or there was none.
+ */
 export function isRunWanted(store: Store): boolean {
   const last = store
     .prepare('SELECT ended, up_to AS upTo FROM consolidation_runs WHERE user_no IS NULL ORDER BY job DESC LIMIT 1')
@@ -111,24 +124,27 @@ export function isRunWanted(store: Store): boolean {
   return last === undefined || last.ended !== 'complete' || last.upTo < lastMemory(store);
 }
 
-/** Returns the number of the first user after one who has memories; undefined after the last. */
+/** Returns the lowest number of a user above `userNo`; undefined if there is none. */
 export function nextUserNo(store: Store, userNo: number): number | undefined {
   return store.prepare('SELECT user_no FROM users WHERE user_no > ? ORDER BY user_no LIMIT 1').pluck().get(userNo) as
     number | undefined;
 }
 
-/** A consolidation to be stored: a gathered memory and the memories, its sources, that were gathered into it. */
+/** A consolidation to store: several memories, its sources, that were gathered into one memory. */
 export interface NewConsolidation {
   readonly id: string;
   readonly runId: string;
   readonly userNo: number;
-  /** Number of the gathered memory; null where its text was refused. */
+  /** `memoryNo` of the gathered memory; null if the privacy policy refused its text. */
   readonly memoryNo: number | null;
   readonly sources: readonly number[];
   readonly method: ConsolidationMethod;
 }
 
-/** Notes a consolidation and counts it for its run. Undone ones of its sources are forgotten. Call inside a write. */
+/**
+ * Stores a consolidation and counts it for the run of the job. Undone consolidations that have one of its sources are
+ * deleted. Call inside a write.
+ */
 export function insertConsolidation(store: Store, made: NewConsolidation, jobNo: number, now: number): void {
   store
     .prepare(
@@ -144,27 +160,33 @@ export function insertConsolidation(store: Store, made: NewConsolidation, jobNo:
   store.prepare('UPDATE consolidation_runs SET made = made + 1 WHERE job = ?').run(jobNo);
 }
 
-/** Tells whether any consolidation stands, which spares other questions where there is none. */
+/**
+ * Tells whether the file has a consolidation that was not undone. If not, no other question about consolidations needs
+ * a statement.
+ */
 export function hasConsolidations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM consolidations WHERE memory > 0 LIMIT 1').get() !== undefined;
 }
 
-/** Makes a function that tells whether a memory was made by gathering others. Use it on one snapshot only. */
+/**
+ * Makes a function that tells whether a memory was made by gathering others. Use it only on the snapshot on which it
+ * was made.
+ */
 export function createGatheredTest(store: Store): (memoryNo: number) => boolean {
   if (!hasConsolidations(store)) return () => false;
   const find = store.prepare('SELECT 1 FROM consolidations WHERE memory = ?');
   return (memoryNo) => find.get(memoryNo) !== undefined;
 }
 
-/** A gathered memory and one of its sources, by number. */
+/** A gathered memory and one of its sources, both by number. */
 export interface GatheredSource {
   readonly gathered: number;
   readonly source: number;
 }
 
 /**
- * Finds out which of these memories were made by gathering others (a consolidation).
- * @returns a pair for each gathered memory among them and each of its sources; no pair for other memories
+ * Lists the sources of the gathered memories among these.
+ * @returns one pair for each gathered memory and source; none for memories that were not gathered
  */
 export function listGatheredAmong(store: Store, memoryNos: readonly number[]): GatheredSource[] {
   return store
@@ -175,7 +197,7 @@ export function listGatheredAmong(store: Store, memoryNos: readonly number[]): G
     .all(JSON.stringify(memoryNos)) as GatheredSource[];
 }
 
-/** Tells whether a memory is a source of what was gathered into another one. */
+/** Tells whether `source` is one of the memories that were gathered into `gathered`. */
 export function isGatheredFrom(store: Store, { gathered, source }: GatheredSource): boolean {
   return (
     store
@@ -198,7 +220,10 @@ export function listGatheredOf(store: Store, sources: readonly number[]): number
     .all(JSON.stringify(sources)) as number[];
 }
 
-/** Forgets that these memories were gathered from others, which may then be gathered anew. Call inside a write. */
+/**
+ * Deletes the consolidations that made these gathered memories, as if they had never been made, so that their sources
+ * may be gathered again. Call inside a write.
+ */
 export function forgetConsolidations(store: Store, gathered: readonly number[]): void {
   store
     .prepare('DELETE FROM consolidations WHERE memory IN (SELECT value FROM json_each(?))')
@@ -206,9 +231,10 @@ export function forgetConsolidations(store: Store, gathered: readonly number[]):
 }
 
 /**
- * Finds the gathered memories of one consolidation, or of a run by the id of its job, at most `limit`.
- * @param userId only those of this user; undefined for all
- * @throws EngineError `not_found` for an id of neither
+ * Lists at most `limit` gathered memories, by number, of one consolidation or of the run of a job.
+ * @param id id of a consolidation, or of the job of a run
+ * @param userId lists only those of this user; undefined for those of all users
+ * @throws EngineError `not_found` if no consolidation and no run (of this user) has the id
  */
 export function listGatheredBy(
   store: Store,
@@ -228,9 +254,9 @@ export function listGatheredBy(
 const ofUser = '(:user IS NULL OR c.user_no = (SELECT user_no FROM users WHERE user_id = :user))';
 
 /**
- * Tells whether a job is a run of consolidating.
- * @param userId  only a run for this user alone; undefined for every run
- * @param options.unfinished whether the job has to be unfinished
+ * Tells whether the job with this id is a run of consolidation.
+ * @param userId counts only a run for this user alone; undefined for any run
+ * @param options.unfinished whether the job must be unfinished
  */
 export function isRun(
   store: Store,
@@ -248,7 +274,10 @@ export function isRun(
   );
 }
 
-/** Lists consolidations, the newest first. @throws EngineError `invalid` if `before` is the id of none */
+/**
+ * Lists consolidations, newest first, undone ones included.
+ * @throws EngineError `invalid` if no consolidation has the id `before`
+ */
 export function listConsolidations(store: Store, page: ConsolidationPage): Consolidation[] {
   const { userId, runId, before, limit } = page;
   const from =

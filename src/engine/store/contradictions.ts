@@ -1,15 +1,22 @@
-/** Reads of the links between memories that contradict each other; `edges.ts` writes them. */
+/** Reads the links between memories that contradict each other; `edges.ts` writes them. */
+
 import type { Store } from './open-store.ts';
 
-/** A link between two memories that contradict each other: from `a` to `b`, both by number. */
+/** A link between two memories that contradict each other, from `a` to `b`, both by number. */
 export interface Contradiction {
   readonly a: number;
   readonly b: number;
-  /** Who found it: somebody stated it, a language model concluded it, or the form of the two texts proposes it. */
+  /**
+   * Origin of the link: a `caller` stated it, a language `model` concluded it, or a rule found it in the `form` of the
+   * two texts.
+   */
   readonly by: 'caller' | 'model' | 'form';
 }
 
-/** A contradiction that nobody has stated or decided: by the numbers of its memories, the earlier one first. */
+/**
+ * A contradiction that no caller has stated or decided: its two memories by number, and its cosine similarity, null for
+ * `form`.
+ */
 export interface ProposedContradiction {
   readonly earlier: number;
   readonly later: number;
@@ -19,9 +26,9 @@ export interface ProposedContradiction {
 }
 
 /**
- * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first, as
- * far as both memories are active.
- * @param userId only those of this user; undefined for all
+ * Lists at most `limit` contradictions between active memories that a language model or a rule proposes and no caller
+ * has stated or decided, latest first.
+ * @param userId lists only those of this user; undefined for those of all users
  */
 export function listProposed(store: Store, userId: string | undefined, limit: number): ProposedContradiction[] {
   return store
@@ -39,12 +46,12 @@ export function listProposed(store: Store, userId: string | undefined, limit: nu
     .all({ user: userId ?? null, limit }) as ProposedContradiction[];
 }
 
-/** Most contradictions that are read at once. */
+/** Greatest number of contradictions that are read at once. */
 const MAX_CONTRADICTIONS = 1_000;
 
 /**
- * Lists the contradictions between two of these memories that were recorded at or before the time `saidBy` (Unix ms),
- * at most MAX_CONTRADICTIONS.
+ * Lists the contradictions between two of these memories that were recorded by the time `saidBy` (Unix ms, included),
+ * at most 1,000 in no certain order.
  */
 export function listContradictions(store: Store, memoryNos: readonly number[], saidBy: number): Contradiction[] {
   const numbers = JSON.stringify(memoryNos);

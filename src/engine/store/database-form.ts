@@ -1,24 +1,27 @@
-/** What the first bytes of a file say: a database in clear, a sealed one, or none. */
+/** Recognises by its first bytes whether a file is an unencrypted database, an encrypted one, or neither. */
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { EngineError } from '../errors.ts';
 
-/** Form of a file; `empty` also stands for a file that does not exist, and `other` for one that is no database. */
+/**
+ * Form of a file: a database in `clear`, a `sealed` (encrypted) one, `empty` also for a file that does not exist,
+ * `other` for one that is no database.
+ */
 export type DatabaseForm = 'clear' | 'sealed' | 'empty' | 'other';
 
 const CLEAR_START = Buffer.from('SQLite format 3\0');
 /**
- * Bytes 21 to 23 of every SQLite file: payload fractions, which have these values only. The ciphers leave bytes 16 to
- * 23 readable, so the fractions tell a sealed file from one that is damaged.
+ * Bytes 21 to 23 of every SQLite file, payload fractions that have only these values. The ciphers leave bytes 16 to 23
+ * readable, so they tell an encrypted file from a damaged one.
  */
 const FRACTIONS = Buffer.from([64, 32, 32]);
 const FRACTIONS_AT = 21;
 const READ_BYTES = 24;
 
 /**
- * Reads the first bytes of a file and tells what they are. To close the file afterwards drops the POSIX locks that this
- * process has on it, so call it only while no connection of this process has the file open.
+ * Reads the first 24 bytes of a file and tells its form. Closing the file afterwards drops the POSIX locks that this
+ * process has on it, so call this only while no connection of this process has the file open.
  */
 export function databaseForm(file: string): DatabaseForm {
   if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return 'empty';
@@ -34,8 +37,9 @@ export function databaseForm(file: string): DatabaseForm {
 }
 
 /**
- * Makes the error for a file that SQLite finds to be no database: it is in clear where a key is set, sealed where none
- * is or with another key, or no database at all.
+ * Makes the EngineError `unprocessable` for a file that SQLite cannot read as a database. Its message says why: the
+ * file is unencrypted although a key is set, it is encrypted and no key or another key is set, or it is no database at
+ * all.
  * @param cause error of SQLite
  */
 export function notADatabase(file: string, isKeySet: boolean, cause: unknown): EngineError {

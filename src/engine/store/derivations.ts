@@ -1,35 +1,39 @@
-/** Sources of memories: a `derived_from` edge leads from a memory to its source. */
+/** Reads the sources of memories. A `derived_from` edge leads from a memory to its source. */
+
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
-/** Most steps from a memory to the root of its sources. */
+/** Greatest number of steps from a memory to its root. */
 const ROOT_DEPTH = 8;
-/** Most steps from a memory to one of its sources in `sourcesOf`. */
+/** Greatest number of steps from a memory to one of its sources in `sourcesOf`. */
 const SOURCE_DEPTH = 3;
 
-/** Position of a memory among its sources. Memories that are neither derived nor a source have none. */
+/** Position of a memory among derived memories and sources. A memory that is neither derived nor a source has none. */
 export interface Origin {
-  /** Number of the memory that its sources lead to in the end; the memory's own number if it has no sources. */
+  /** `memoryNo` of the memory that the sources lead to in the end; the memory's own number if it has no sources. */
   readonly root: number;
-  /** Whether other memories are derived from it. */
+  /** Whether the memory has no sources itself and other memories are derived from it. */
   readonly isSource: boolean;
-  /** Whether it is a reflection, concluded from its sources by a language model, and not a part of its source. */
+  /**
+   * Whether the memory was concluded from its sources by a language model, as a reflection is, rather than being a part
+   * of its source.
+   */
   readonly isConclusion: boolean;
 }
 
 /**
- * Finds the origins of memories by memory number, as `originsOf` does, with sources of any status: the root is the
- * memory or document's root memory that the memory is derived from in the end.
+ * Finds the origins of memories as `originsOf` does, following sources of any status. The root of a document's chunk is
+ * the document's root memory.
  */
 export function documentsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
   return originsOf(store, memoryNos, null);
 }
 
 /**
- * Finds the roots that memories are derived from, at most ROOT_DEPTH steps away. If a memory has several sources, the
- * one with the lowest number is followed.
- * @param visible filter that sources must pass to be followed; null follows all
- * @returns origins by memory number; memories that are neither derived nor a source are left out
+ * Finds the root of each memory: the memory that its sources lead to in at most 8 steps. Of several sources, the one
+ * with the lowest number is followed.
+ * @param visible filter that a source must pass to be followed; null follows all
+ * @returns origins by memory number; a memory that is neither derived nor a source is left out
  */
 export function originsOf(
   store: Store,
@@ -69,9 +73,9 @@ export function originsOf(
 }
 
 /**
- * Lists at most `most` visible memories that each memory is derived from, directly or within SOURCE_DEPTH steps over
- * visible ones: nearest first, then by ascending number.
- * @returns numbers by memory number; an empty list for a memory without visible sources
+ * Lists for each memory the visible memories that it is derived from in at most 3 steps over visible memories, nearest
+ * first, then by ascending number; at most `most` for each.
+ * @returns numbers of the sources by memory number; an empty list for a memory without visible sources
  */
 export function sourcesOf(
   store: Store,
@@ -99,7 +103,10 @@ export function sourcesOf(
   return sources;
 }
 
-/** SQL for the sources of a memory, oldest first, which is the order of the primary key. */
+/**
+ * Returns the SQL that selects the direct sources of a memory by ascending number, which is the order of the primary
+ * key.
+ */
 function sourcesFrom(memory: string, visible: CompiledFilter | null): string {
   const joined =
     visible === null ? '' : 'CROSS JOIN memories m ON m.seq = s.dst CROSS JOIN memory_dynamics d ON d.seq = s.dst';

@@ -1,7 +1,8 @@
 /**
- * What changed between two times. One pass over the memories in scope finds what began, ended and faded; revisions and
- * contradictions have tables of their own, which are much smaller.
+ * Finds what changed between two times. One pass over the memories in scope finds those that began, ended and faded;
+ * revisions and contradictions have much smaller tables of their own.
  */
+
 import { DAY_MS } from '../dynamics.ts';
 import type {
   ChangedEntry,
@@ -14,35 +15,38 @@ import type {
 } from '../types.ts';
 import { countErased } from './audit-chain.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
-import { readMemories, withinBytes } from './memories.ts';
+import { readMemories } from './memories.ts';
+import { withinBytes } from './text-sizes.ts';
 import type { Store } from './open-store.ts';
 import { listPassingOf } from './passing-memories.ts';
 import { readMemoriesAsOf } from './revisions.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Most bytes of text that one list reads. Eight lists stay well within a reply of 8 MiB. */
+/** Greatest number of bytes of text that one list reads. Eight lists stay well within a reply of 8 MiB. */
 const LIST_BYTES = 512 * 1024;
 
-/** A difference to work out, with the memories that a topic selects. */
+/** A request to compare two times, with the memories that its topic selects. */
 export interface DiffRequest extends DiffOptions {
-  /** Ids of the memories that are about the topic; null if none was asked for. */
+  /** Ids of the memories that the query by topic found; null if the request has no topic. */
   readonly topicIds: readonly string[] | null;
   readonly now: number;
 }
 
-/** A memory that a list names, and when. */
+/** A memory in a list, by number, with the time of its change, Unix ms. */
 interface Found {
   readonly memoryNo: number;
   readonly at: number;
 }
 
-/** The numbers behind the lists of a difference, by rising time. */
+/** The lists of a difference as numbers of memories, each by rising time (`faded` by falling salience). */
 type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'faded' | 'changed'>, Found[]>> & {
   readonly changed: (Found & { readonly fields: readonly string[] })[];
   readonly faded: { readonly memoryNo: number; readonly salienceFrom: number; readonly salienceTo: number }[];
 };
 
-/** Compares what the memories of a tenant say at two times. Call inside a read, which keeps both on one snapshot. */
+/**
+ * Compares what the memories of a tenant say at two times. Call inside a read, so that everything is on one snapshot.
+ */
 export function readDiff(store: Store, request: DiffRequest): MemoryDiff {
   const { from, to, axis, limit } = request;
   const scope = scopeOf(request);
@@ -96,7 +100,10 @@ function countsOf(found: FoundLists): Omit<MemoryDiff['counts'], 'contradicted'>
   };
 }
 
-/** SQL condition over `m` and `d` that a memory is in scope. Parts of documents are left out. */
+/**
+ * Compiles the condition that a memory is in scope, over the aliases `m` and `d`: it passes the filter and the topic,
+ * has not expired and is no part of a document.
+ */
 function scopeOf({ filter, topicIds, now }: DiffRequest): CompiledFilter {
   const compiled = compileFilter(filter, now, { includeHidden: true });
   const isTopical = topicIds === null ? '' : ' AND m.id IN (SELECT value FROM json_each(?))';
@@ -118,7 +125,10 @@ interface ScannedRow {
   readonly lambda: number;
 }
 
-/** Finds what began, ended or faded in the window, in one pass over the memories in scope. */
+/**
+ * Finds the memories that began, ended or faded in the window, in one pass over the memories in scope. It stops where
+ * the work budget ends.
+ */
 function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, axis, fadedBelow, filter } = request;
   const source = filter.userIds?.length === 1 ? 'memories m INDEXED BY memories_by_time' : 'memories m';
@@ -164,7 +174,10 @@ interface RevisionRow {
   readonly isNew: number;
 }
 
-/** Finds memories that were changed in the window, and those whose status is another one at its end. */
+/**
+ * Finds the memories that were changed in the window, and those whose status at its end differs from that at its start.
+ * It stops where the work budget ends.
+ */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const statement = store.prepare(
     `SELECT r.memory AS memoryNo, r.replaced_at AS at, r.fields, r.by_link AS byLink, r.status AS before,
@@ -197,7 +210,10 @@ const LIST_OF_STATUS: Readonly<Record<string, 'superseded' | 'archived' | 'resto
   active: 'restored',
 };
 
-/** Fields that a caller changed: a status is told by its own list, as is an end of validity that a link set. */
+/**
+ * Returns the names of the fields that a caller changed; none for a change that a link caused. The status is left out,
+ * since changes of the status have lists of their own.
+ */
 function stepFields({ fields, byLink }: RevisionRow): string[] {
   return byLink === 1 ? [] : fields.split(',').filter((field) => field !== 'status');
 }
@@ -210,7 +226,10 @@ interface Pair {
   readonly at: number;
 }
 
-/** Lists contradictions that were stated in the window between memories in scope. */
+/**
+ * Lists the contradictions between two memories in scope that were recorded in the window, by a caller or by Cairn, in
+ * the order of their times.
+ */
 function contradictionsIn(store: Store, { from, to }: DiffRequest, scope: CompiledFilter): Pair[] {
   const rows = store
     .prepare(
@@ -232,7 +251,10 @@ function contradictionsIn(store: Store, { from, to }: DiffRequest, scope: Compil
   return pairs.filter(({ a, b }) => inScope.has(a) && inScope.has(b));
 }
 
-/** Finds the memory that replaced each of these, by number; the latest where there are several. */
+/**
+ * Finds the memory that directly superseded each of these, by number; the one with the highest number if there are
+ * several.
+ */
 function successorsOf(store: Store, memoryNos: readonly number[]): Map<number, number> {
   const rows = store
     .prepare(
@@ -243,7 +265,10 @@ function successorsOf(store: Store, memoryNos: readonly number[]): Map<number, n
   return new Map(rows.map(({ older, newer }) => [older, newer]));
 }
 
-/** Returns the first entries whose texts have at most `LIST_BYTES` characters together; at least one. */
+/**
+ * Returns the first entries whose texts, before and after the change, have at most 512 Ki characters together; at least
+ * one.
+ */
 function withinLength<Entry extends { readonly memory: Memory; readonly before: Memory }>(
   entries: readonly Entry[],
 ): Entry[] {
@@ -256,8 +281,9 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
 }
 
 /**
- * Reads the memories that the lists name, as they were at the end of the window. What was said before a memory came
- * within the bounds of the caller was said to others, and is left out.
+ * Makes the functions that read the memories of the lists: as they were at the end of the window, or on the axis
+ * `valid` as they are now. A version without all of the tags `withinTags` is left out, since the memory was not within
+ * the caller's bounds then.
  */
 function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
   const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>
@@ -268,7 +294,7 @@ function createReader(store: Store, { from, to, axis, now, filter: { withinTags 
       axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now),
     );
   };
-  /** The successors that the caller may see today. */
+  /** Finds the memories that superseded these and that are within the caller's bounds at present. */
   const reachedSuccessors = (memoryNos: readonly number[]): Map<number, number> => {
     const successors = successorsOf(store, memoryNos);
     if (withinTags.length === 0) return successors;

@@ -1,7 +1,8 @@
 /**
- * Marks on the jobs of the ledger that were handed to a queue. A mark is no claim: it only keeps a job from being
- * handed out twice while a queue knows it. A mark lapses, since a queue may forget.
+ * Marks on jobs of the ledger that were handed to a queue. A mark is no claim: it only prevents a job from being handed
+ * out twice while a queue knows it. A mark lapses after 15 seconds, since a queue may lose a job.
  */
+
 import { MAX_JOB_IDS, MAX_QUESTIONS, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import { ALL_BULK, bulkDueUntil } from './job-claims.ts';
 import { hasLapsedLease, type LeaseTimes } from './job-leases.ts';
@@ -10,30 +11,30 @@ import { tracesOf } from '../tracing.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Time after which a mark lapses if nobody claimed the job, ms. Handing a job out twice costs a look, never a second
+ * Time after which a mark lapses if nobody claimed the job, in ms. Handing a job out twice costs a look, never a second
  * effect.
  */
 const DISPATCH_LAPSE_MS = 15_000;
 
 /**
- * Most jobs in one handout. A document may take minutes, so it goes alone; questions go in small groups, as a language
- * model is slow too.
+ * Returns the greatest number of jobs in one handout: 1 for `ingest`, since a document may take minutes; 8 for
+ * `reason`, since a language model is slow; 64 for other steps.
  */
 function maxHandout(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
 }
 
-/** Numbers of jobs of the ledger that one job of a queue carries to a worker. */
+/** Jobs of the ledger that one job of a queue carries to a worker. */
 export interface Handout {
-  /** Jobs of one step, those due longest first. */
+  /** Numbers (`jobNo`) of the jobs, all of one step, in the order of their due times. */
   readonly jobNos: readonly number[];
-  /** Name of the queue's job, unique as long as the ledger exists, since a queue ignores a name that it still knows. */
+  /** Name of the queue's job, unique while the ledger exists, since a queue ignores a job whose name it still knows. */
   readonly name: string;
-  /** Whether these are jobs of bulk adds; otherwise all are interactive. */
+  /** Whether these are jobs of bulk adds; otherwise all of them are interactive. */
   readonly bulk: boolean;
-  /** Whether these are suspects, which run together with no other job in the process. */
+  /** Whether these are suspects, during which the process must run no other job. */
   readonly alone: boolean;
-  /** W3C trace contexts of the jobs, each once. */
+  /** W3C trace contexts of the jobs, each once; empty if none was traced. */
   readonly traces: readonly string[];
 }
 
@@ -44,39 +45,39 @@ interface DueRow {
   readonly trace: string | null;
 }
 
-/** Kind of handout that is wanted. */
+/** The kind of handout that is wanted. */
 export interface WantedHandout {
   readonly step: QueuedStep;
-  /** True for jobs of bulk adds, false for interactive ones. */
+  /** Whether jobs of bulk adds are wanted; otherwise interactive ones are. */
   readonly bulk: boolean;
   /**
-   * Whether a handout may be less than full. If jobs wait to be picked up anyway, more of them gather meanwhile, and a
-   * few full handouts cost much less than many small ones. A group of suspects is always handed out.
+   * Whether a handout may have fewer jobs than its limit. If not, jobs gather while earlier ones wait in the queue, and
+   * a few full handouts cost much less than many small ones. A group of suspects is always handed out.
    */
   readonly partial: boolean;
 }
 
-/** Kind of handout that is wanted, and the circumstances that decide whether it may be made. */
+/** The kind of handout that is wanted, and the circumstances on which it depends. */
 export interface HandoutOptions extends WantedHandout {
-  /** Whether vectors are computed on this machine, so that bulk work waits while documents are read. */
+  /** Whether vectors are computed on this machine; bulk jobs that embed then wait while documents are read. */
   readonly embedsHere: boolean;
   readonly now: number;
 }
 
-/** Result if jobs are due, but too few for a full handout, and `partial` is false. */
+/** Result if jobs are due, but fewer than a full handout, and `partial` is false. */
 export type TooFew = 'too_few';
 
 /**
- * SQL condition for a job without a valid mark; the caller binds `:now`. A mark that ends further ahead than twice the
- * lapse was made before the clock was set back.
+ * SQL condition that a job has no valid mark; the caller binds `:now`. A mark that ends more than twice its duration
+ * ahead was made before the clock was set back, and is not valid.
  */
 const IS_UNMARKED = `(dispatched_until <= :now OR dispatched_until > :now + ${2 * DISPATCH_LAPSE_MS})`;
 
 /**
- * Marks due jobs that no queue knows, and returns them: a group of suspects if there are any, or else those due
- * longest, up to a full handout of the step. Call inside a write.
- * @returns undefined if there are no such jobs; 'too_few' if there are too few and `partial` is false, and none is then
- *   marked
+ * Marks due jobs that have no valid mark, and returns them: a group of suspects if there is one, otherwise the jobs due
+ * longest, at most a full handout of the step. Call inside a write.
+ * @returns undefined if no such job is due; 'too_few', without marking any, if there are fewer than a full handout and
+ *   `partial` is false
  */
 export function takeHandout(store: Store, options: HandoutOptions): Handout | TooFew | undefined {
   const handout = peekHandout(store, options);
@@ -90,7 +91,7 @@ export function takeHandout(store: Store, options: HandoutOptions): Handout | To
   return handout;
 }
 
-/** Returns what `takeHandout` would return, without marking the jobs. It only reads, so it takes no lock. */
+/** Returns what `takeHandout` would return, without marking jobs. It only reads, so it takes no write lock. */
 export function peekHandout(store: Store, options: HandoutOptions): Handout | TooFew | undefined {
   const { step, bulk, partial, now } = options;
   const priority = bulk ? 1 : 0;
@@ -106,7 +107,7 @@ export function peekHandout(store: Store, options: HandoutOptions): Handout | To
   return { jobNos: rows.map(({ jobNo }) => jobNo), name, bulk, alone, traces: tracesOf(rows) };
 }
 
-/** Largest number of unmarked suspects that may run together; 0 if there are none. */
+/** Returns the greatest number of unmarked due suspects that may run together; 0 if there are none. */
 function largestUnmarkedGroup(store: Store, parameters: { step: QueuedStep; priority: 0 | 1; now: number }): number {
   const row = store
     .prepare(
@@ -132,15 +133,15 @@ function listUnmarked(
     .all(parameters) as DueRow[];
 }
 
-/** What waits and what is leased in the ledger of a file at one moment. */
+/** State of a file's ledger for a dispatcher, at one moment. */
 export interface LedgerSight {
-  /** Steps at which at least one due job is known to no queue. */
+  /** Steps that have a due job without a valid mark. */
   readonly steps: readonly QueuedStep[];
-  /** Whether the lease of any claimed job ran out, so that its worker fell silent. */
+  /** Whether the lease of a claimed job has run out, because its worker stopped renewing it. */
   readonly hasLapsed: boolean;
   /**
-   * Whether any job at a step with a queue has not ended, so that time alone brings work: a retry falls due, or a mark
-   * or lease lapses.
+   * Whether a job at a step with a queue is unfinished. If so, time alone may bring work, when a retry falls due or a
+   * mark or lease lapses.
    */
   readonly isUnfinished: boolean;
 }
@@ -174,14 +175,17 @@ function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
   );
 }
 
-/** Removes the marks of these jobs, which a queue did not take, so that they may be handed out again at once. */
+/**
+ * Removes the marks of jobs that a queue did not take, so that they may be handed out again at once. Call inside a
+ * write.
+ */
 export function returnHandout(store: Store, jobNos: readonly number[]): void {
   store
     .prepare('UPDATE jobs SET dispatched_until = 0 WHERE seq IN (SELECT value FROM json_each(?))')
     .run(JSON.stringify(jobNos));
 }
 
-/** Tells whether any waiting job has a mark, lapsed marks included. */
+/** Tells whether a waiting job has a mark, valid or lapsed. */
 export function hasHandouts(store: Store): boolean {
   return (
     store
@@ -194,8 +198,8 @@ export function hasHandouts(store: Store): boolean {
 }
 
 /**
- * Removes the marks of all waiting jobs, since the queues lost what they knew. Call inside a write.
- * @returns the number of jobs that had a mark, lapsed ones included
+ * Removes the marks of all waiting jobs, after the queues have lost their jobs. Call inside a write.
+ * @returns the number of jobs that had a mark, valid or lapsed
  */
 export function forgetHandouts(store: Store): number {
   return store

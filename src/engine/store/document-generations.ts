@@ -7,8 +7,8 @@ import type { Store } from './open-store.ts';
 
 /**
  * A row of `document_generations`: one reading of a document. Times are Unix ms. `tags`, `metadata`, `authors`,
- * `warnings`, `receipt` and `stages` are JSON; `upload` is the name of the file in the uploads folder, '' once it is
- * gone.
+ * `warnings`, `receipt` and `stages` are JSON; `upload` is the name of the file in the uploads folder, '' if there is
+ * none or once it was deleted.
  */
 export interface GenerationRow {
   readonly generation_no: number;
@@ -46,26 +46,30 @@ export interface GenerationRow {
   readonly warnings: string;
   readonly receipt: string | null;
   readonly stages: string;
-  /** SHA-256 of the extracted text as UTF-8; null until it is read. */
+  /**
+   * SHA-256 of the extracted text as UTF-8; null until the document is read, and in readings of versions that did not
+   * store it.
+   */
   readonly text_hash: Buffer | null;
-  /** What the text does not hold of its file: `Omission[]` as JSON. */
+  /** What the extracted text lacks of its file: an array of `Omission` as JSON. */
   readonly omissions: string;
   readonly shown_at: number | null;
   readonly failed_at: number | null;
   readonly settled_at: number | null;
-  /** Number of the writer who handed the document in; null if that is not known. */
+  /** Number of the writer who added this reading; null if it is not known. */
   readonly writer_no: number | null;
 }
 
 /**
- * SQL condition over the alias `d` (memory_dynamics): the memory belongs to no generation that is being made or erased.
+ * SQL condition over the alias `d` (memory_dynamics): the memory is no part of a document, or belongs to a generation
+ * that queries find, not to one that is being made or erased.
  */
 export const IS_SHOWN = `(d.generation_no IS NULL
   OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
 
 /**
- * Adds a new reading of a document, hidden, and makes it the document's next one: the document is `queued`, without an
- * error. Call inside a write.
+ * Adds a new reading of a document, which queries do not find, as the document's next generation. The document becomes
+ * `queued` without an error. Call inside a write.
  * @returns the number of the generation
  */
 export function insertGeneration(
@@ -79,9 +83,9 @@ export function insertGeneration(
   }: {
     readonly documentNo: number;
     readonly document: NewDocument;
-    /** Whether the document is read even if its page has not changed. */
+    /** Whether the document is read even if its web page has not changed. */
     readonly always: boolean;
-    /** Number of the writer who hands it in, as `ensureWriter` returns it. */
+    /** Number of the writer who adds it, as `ensureWriter` returns it; null if no key does. */
     readonly writerNo: number | null;
     readonly now: number;
   },
@@ -127,7 +131,7 @@ export function insertGeneration(
   return generationNo;
 }
 
-/** Reads a generation's row. @throws EngineError `not_found` */
+/** Reads the row of a generation by its number. @throws EngineError `not_found` */
 export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
   const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
     GenerationRow | undefined;
@@ -135,12 +139,15 @@ export function getGenerationRow(store: Store, generationNo: number): Generation
   return row;
 }
 
-/** Notes the number of pages of a generation that were read so far, for the progress of the document. */
+/** Stores the number of pages of a generation that were read so far. */
 export function notePagesDone(store: Store, generationNo: number, done: number): void {
   store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
 }
 
-/** Notes the size, hash and validators of a file that was fetched. */
+/**
+ * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of a file that was fetched for a
+ * generation.
+ */
 export function putFetched(
   store: Store,
   generationNo: number,
@@ -158,7 +165,10 @@ export function putFetched(
     .run(file.bytes.length, Buffer.from(file.sha256), file.etag, file.lastModified, generationNo);
 }
 
-/** Notes the title and what the parser found in a generation's file: its properties, sizes and warnings. */
+/**
+ * Stores the title of a generation, and what the parser found in its file: its properties, sizes, warnings, omissions
+ * and the hash of the text.
+ */
 export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
   store
     .prepare(
@@ -186,7 +196,7 @@ export function putParsed(store: Store, generationNo: number, title: string, par
     );
 }
 
-/** Yields the text of each chunk without what it repeats of the chunks in front of it. */
+/** Yields for each chunk the part of its text that the chunk before it does not hold. */
 function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
   let end = 0;
   for (const { startOffset, endOffset, content } of chunks) {
@@ -195,14 +205,16 @@ function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
   }
 }
 
-/** Adds durations of stages (ms) by name to those of a generation; a stage that it has already is replaced. */
+/**
+ * Adds durations of stages (ms), by name, to those of a generation; an earlier duration of the same stage is replaced.
+ */
 export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
   store
     .prepare('UPDATE document_generations SET stages = json_patch(stages, ?) WHERE generation_no = ?')
     .run(JSON.stringify(stages), generationNo);
 }
 
-/** The generation that `showGeneration` shows, with the receipt of its reading. */
+/** The generation that `showGeneration` makes findable, with the receipt of its reading. */
 export interface ShowOptions {
   readonly documentNo: number;
   readonly generationNo: number;
@@ -211,9 +223,9 @@ export interface ShowOptions {
 }
 
 /**
- * Shows a generation to queries and hides the one that it replaces. Chunks that both generations hold move over to the
- * new one, and the document is `processing` until they are embedded. Call inside a write.
- * @returns `replaced`: the number of the generation that was shown until now; null if there was none
+ * Lets queries find a generation, in place of the one that they found before. Chunks that both generations hold move to
+ * the new one. The document becomes `processing`. Call inside a write.
+ * @returns `replaced`: number of the generation that queries found before; null if there was none
  */
 export function showGeneration(
   store: Store,
@@ -244,16 +256,17 @@ export function showGeneration(
 }
 
 /**
- * Gives up a document's next generation, which is being read or has failed. Its memories are hidden already and wait to
- * be erased.
+ * Gives up a document's next generation, which is being read or whose reading failed. Queries never found its memories,
+ * which remain to be erased.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
   store.prepare('UPDATE documents SET next_no = NULL WHERE document_no = ?').run(documentNo);
 }
 
 /**
- * Finds a generation to erase, one that its document does not point to any more; undefined if there is none.
- * @param id id of the only document to look at; null for any
+ * Finds a generation to erase: a hidden one that its document no longer names as its live or next one; undefined if
+ * there is none.
+ * @param id id of the only document to consider; null for any
  */
 export function findAbandonedGeneration(
   store: Store,
@@ -270,12 +283,12 @@ export function findAbandonedGeneration(
     .get(id) as { generationNo: number; documentNo: number } | undefined;
 }
 
-/** Tells whether a generation or a document waits to be erased. It only reads, so it takes no lock. */
+/** Tells whether a generation or a document remains to be erased. It only reads, so it takes no write lock. */
 export function hasAbandoned(store: Store): boolean {
   return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
 }
 
-/** Deletes a generation's row; the positions of its memories are deleted by the foreign key, the memories are not. */
+/** Deletes the row of a generation. The foreign key deletes the positions of its memories, but not the memories. */
 export function deleteGeneration(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);
 }

@@ -3,8 +3,8 @@ import { type DocumentClaim, UNFINISHED, UUID } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Lets the job of a document that is read and shown wait for the document's chunks, at the step `settle`. Nobody claims
- * this step; `settleDocumentJob` ends it. A job that the claim no longer holds stays as it is.
+ * Moves the job of a document that was read to the step `settle`, at which it waits for the jobs of the document's
+ * chunks. No worker claims this step; `settleDocumentJob` ends it. A job that the claim no longer holds stays as it is.
  */
 export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
   store
@@ -16,7 +16,7 @@ export function awaitChunks(store: Store, held: DocumentClaim, now: number): voi
     .run(now, now, held.jobNo, held.epoch);
 }
 
-/** Tells whether a job that encodes or links one of the document's chunks has not ended. */
+/** Tells whether an unfinished job still has to encode or link a chunk of the document. */
 export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
   return (
     store
@@ -29,9 +29,9 @@ export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
 }
 
 /**
- * Marks the job of a document that waits for its chunks as done, if the jobs of all its chunks have ended, even if some
- * gave up. Call inside a write.
- * @returns whether the job was marked; false if no job waits
+ * Marks the job of a document at the step `settle` as done if no job of its chunks is unfinished, even if some of those
+ * jobs failed. Call inside a write.
+ * @returns whether a job was marked; false if a chunk's job is unfinished or no job waits
  */
 export function settleDocumentJob(store: Store, documentNo: number, now: number): boolean {
   if (hasUnfinishedChunks(store, documentNo)) return false;
@@ -46,7 +46,7 @@ export function settleDocumentJob(store: Store, documentNo: number, now: number)
   );
 }
 
-/** Lists the numbers of at most `limit` documents with a job that waits for their chunks. */
+/** Lists the numbers of at most `limit` documents whose job waits at the step `settle`. */
 export function listUnsettled(store: Store, limit: number): number[] {
   const rows = store
     .prepare(
@@ -67,7 +67,11 @@ export function findOpenDocumentJob(store: Store, documentNo: number): { id: str
     .get(documentNo) as { id: string; jobNo: number } | undefined;
 }
 
-/** Finds the number of the document that a job is about; null if it is about none. @param id the job's id */
+/**
+ * Finds the number of the document that a job reads or whose chunk it works on; null if it is about no document, or
+ * does not exist.
+ * @param id the job's id
+ */
 export function documentOfJob(store: Store, id: string): number | null {
   const row = store.prepare(`SELECT document FROM jobs WHERE uuid = ${UUID}`).get(id) as
     { document: number | null } | undefined;
@@ -75,8 +79,8 @@ export function documentOfJob(store: Store, id: string): number | null {
 }
 
 /**
- * Cancels the unfinished job that reads a document or waits for its chunks. The jobs of the chunks stay.
- * @returns the number of jobs that were cancelled
+ * Cancels the unfinished job that reads a document or waits for its chunks. The jobs of the chunks are not cancelled.
+ * @returns the number of cancelled jobs
  */
 export function cancelDocumentJobs(store: Store, documentNo: number, now: number): number {
   return store

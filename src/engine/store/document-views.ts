@@ -7,15 +7,18 @@ import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 import { isByOneOf, nameOfWriter } from './writers.ts';
 
-/** Reads a document as callers see it. @throws EngineError as `getDocumentRow` does */
+/**
+ * Reads a document as callers see it.
+ * @throws EngineError `not_found`, also for a document that has expired or is being erased
+ */
 export function getDocument(store: Store, id: string, now: number): Document {
   return toDocument(store, getDocumentRow(store, id, now));
 }
 
 /**
- * Lists the numbers of documents that meet all conditions of a filter, the last added first, without expired ones and
- * those being erased. A condition that is undefined asks for nothing.
- * @returns one page, and the total number of documents that match
+ * Lists the numbers of documents that meet all conditions of a filter, the last added first. Documents that have
+ * expired at `now` (Unix ms) or are being erased are left out.
+ * @returns one page of them, and the total number that match
  */
 export function listDocumentNos(
   store: Store,
@@ -59,7 +62,7 @@ export function listDocumentNos(
   return { documentNos, total };
 }
 
-/** Reads documents by number, in this order; those that were erased since are left out. */
+/** Reads documents by number, in the given order; one that does not exist is left out. */
 export function readDocuments(store: Store, documentNos: readonly number[]): Document[] {
   const select = store.prepare('SELECT * FROM documents WHERE document_no = ?');
   return documentNos.flatMap((documentNo) => {
@@ -69,9 +72,9 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
 }
 
 /**
- * Turns a row into a document as callers see it. It is described by the generation that queries find, even while
- * another reading is under way or has failed; without one, by the next or latest generation. State and error tell of
- * that other reading, too, and progress does while the reading is under way.
+ * Turns a row into a document as callers see it. Its fields are those of the generation that queries find; without one,
+ * those of the next or else the latest generation. `state` and `error` come from the latest reading, and `progress`
+ * from a reading under way.
  */
 export function toDocument(store: Store, row: DocumentRow): Document {
   const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);
@@ -138,9 +141,7 @@ function findRootId(store: Store, generationNo: number): string | null {
   return row?.id ?? null;
 }
 
-/**
- * Counts how many of the stored chunks are embedded, linked and failed. The counts start at 0, whatever the file holds.
- */
+/** Counts how many of a generation's chunks are embedded, linked and failed; all 0 without a generation. */
 function progressOf(store: Store, generation: GenerationRow | undefined): Document['progress'] {
   if (generation === undefined) return { pagesDone: 0, chunks: 0, embedded: 0, linked: 0, failed: 0, stages: {} };
   const { generation_no: generationNo, document_no: documentNo } = generation;

@@ -7,6 +7,7 @@
  *      │           └─────────► failed      with its reason; an earlier generation stays visible
  *      └─────────────────────► cancelled
  */
+
 import { EngineError } from '../errors.ts';
 import type { DocumentState, NewDocument, Document, ErasureFilter } from '../types.ts';
 import { tagsPass } from './label-conditions.ts';
@@ -22,26 +23,26 @@ export interface DocumentRow {
   readonly session_id: string;
   readonly source: 'upload' | 'url';
   readonly url: string;
-  /** State of the document. One that is `deleting` is visible only to the code that erases it. */
+  /** State of the document. `deleting` is the state while it is being erased; no caller sees such a document. */
   readonly state: DocumentState | 'deleting';
   readonly error_code: string | null;
   readonly error: string | null;
-  /** Number of the generation that queries find; null until one is shown. */
+  /** Number of the generation that queries find; null if they find none. */
   readonly live_no: number | null;
-  /** Number of the generation that is being read, or whose reading failed; null if there is none. */
+  /** Number of the generation that is being read or whose reading failed; null if there is none. */
   readonly next_no: number | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
 /**
- * SQL condition over the table `documents`, under this name, with the present time (Unix ms) as its one parameter: the
- * document is neither being erased nor expired, whether or not the expiry job has run.
+ * SQL condition over the table `documents`, used under this name; its one parameter is the present time (Unix ms). The
+ * document is not being erased and has not expired, whether or not the expiry job has run.
  */
 export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM document_generations e
   WHERE e.generation_no = coalesce(documents.live_no, documents.next_no) AND e.expires_at <= ?)`;
 
-/** Adds a queued document without a generation; `insertGeneration` adds one in the same write. */
+/** Adds a `queued` document without a generation; `insertGeneration` must add one in the same write. */
 export function insertDocument(
   store: Store,
   { id, document, now }: { id: string; document: NewDocument; now: number },
@@ -54,12 +55,18 @@ export function insertDocument(
     .get(id, document.userId, document.externalId ?? '', now, now) as DocumentRow;
 }
 
-/** Finds a document's row, even if the document has expired or is being erased; undefined for an unknown number. */
+/**
+ * Finds a document's row by number, even if the document has expired or is being erased; undefined for an unknown
+ * number.
+ */
 export function findDocumentRow(store: Store, documentNo: number): DocumentRow | undefined {
   return store.prepare('SELECT * FROM documents WHERE document_no = ?').get(documentNo) as DocumentRow | undefined;
 }
 
-/** Reads a document's row. @throws EngineError `not_found`, also for a document that is being erased or has expired */
+/**
+ * Reads a document's row by id.
+ * @throws EngineError `not_found`, also for a document that is being erased or has expired
+ */
 export function getDocumentRow(store: Store, id: string, now: number): DocumentRow {
   const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND ${IS_ALIVE}`).get(id, now) as
     DocumentRow | undefined;
@@ -68,9 +75,10 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
 }
 
 /**
- * Finds the user's document that a new one replaces. A new document with an external id is compared by that alone.
- * Without one, documents without external id are compared: a web page by its URL, a file by its hash and session, in
- * every generation. An expired document is not found, since it is about to be erased and must not take in a new one.
+ * Finds the document of the same user that a new document is a new version of. With an external id, that is the
+ * document with this id. Without one, only documents without external id are considered: for a web page the one with
+ * this URL, for a file the one with this hash in this session, in any generation. An expired document is not found,
+ * since it is about to be erased.
  * @returns undefined if there is none
  */
 export function findKnownDocument(store: Store, document: NewDocument, now: number): DocumentRow | undefined {
@@ -103,7 +111,8 @@ export function findKnownDocument(store: Store, document: NewDocument, now: numb
 
 /**
  * Copies session, source and URL of a generation to its document. Call it for the generation that queries find, or for
- * the next one while they find none, so that a later reading that fails or is cancelled leaves no trace.
+ * the next one while they find none, so that a later reading that fails or is cancelled changes nothing of the
+ * document.
  */
 export function takeIdentity(store: Store, documentNo: number, generationNo: number): void {
   store
@@ -114,14 +123,14 @@ export function takeIdentity(store: Store, documentNo: number, generationNo: num
     .run(generationNo, documentNo);
 }
 
-/** Gives a document another external id, which no other document of its user may have. */
+/** Sets the external id of a document. No other document of its user may have it. */
 export function setExternalId(store: Store, documentNo: number, externalId: string): void {
   store.prepare('UPDATE documents SET external_id = ? WHERE document_no = ?').run(externalId, documentNo);
 }
 
 /**
- * Sets a document's state and its error, with the first 1,000 characters of the message. Without `error` the document's
- * earlier error is removed.
+ * Sets the state of a document and its error, whose message is cut to 1,000 characters. Without `error`, an earlier
+ * error is removed.
  */
 export function setDocumentState(
   store: Store,
@@ -134,8 +143,8 @@ export function setDocumentState(
 }
 
 /**
- * Notes that the reading of a document's next generation has given up. The document becomes `failed`; one with an
- * earlier generation becomes `ready`, with the error noted beside it. A document that is being erased is left alone.
+ * Stores that the job of a document's next generation gave up. The document becomes `failed`, or `ready` beside the
+ * error if queries find an earlier generation. A document that is being erased or does not exist is left as it is.
  */
 export function failDocument(
   store: Store,
@@ -149,7 +158,10 @@ export function failDocument(
   store.prepare('UPDATE document_generations SET failed_at = ? WHERE generation_no = ?').run(now, row.next_no);
 }
 
-/** Notes that all chunks of a document are embedded and linked, or have given up: a `processing` one is now `ready`. */
+/**
+ * Stores that no chunk of a document's live generation is left to embed or link: a `processing` document becomes
+ * `ready`.
+ */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
   store
     .prepare(`UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'`)
@@ -166,9 +178,14 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
  * sessions, one of its writers, all of its tags. A condition that is undefined asks for nothing. Session, writer and
  * tags are taken from the shown generation and from the next one, even if that has failed. A document that was
- * cancelled before it was read has no tags left. Documents that are being erased are left out.
+ * cancelled before it was read has no tags left. Documents that are being erased are left out. It looks at all
+ * documents, or at those `among` given numbers.
  */
-export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit: number): number[] {
+export function listMatchingDocuments(
+  store: Store,
+  filter: ErasureFilter,
+  { limit, among }: { readonly limit: number; readonly among?: readonly number[] },
+): number[] {
   // Documents mention no files.
   if (filter.files !== undefined) return [];
   const conditions = [`o.state <> 'deleting'`];
@@ -178,6 +195,10 @@ export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit
     conditions.push(condition);
     values.push(JSON.stringify(wanted));
   };
+  if (among !== undefined) {
+    conditions.push('o.document_no IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(among));
+  }
   require('o.user_id IN (SELECT value FROM json_each(?))', filter.userIds);
   require('coalesce(g.session_id, o.session_id) IN (SELECT value FROM json_each(?))', filter.sessionIds);
   require(isByOneOf('g.writer_no'), filter.writtenBy);
@@ -194,18 +215,19 @@ export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit
 }
 
 /** Lists the numbers of the documents that have expired by `now` (Unix ms, included) and are not being erased yet. */
-export function listExpiredDocuments(store: Store, now: number): number[] {
+export function listExpiredDocuments(store: Store, now: number, limit: number): number[] {
   const rows = store
     .prepare(
       `SELECT DISTINCT o.document_no AS no FROM document_generations g JOIN documents o ON o.document_no = g.document_no
        WHERE g.expires_at > 0 AND g.expires_at <= ? AND o.state <> 'deleting'
-         AND coalesce(o.live_no, o.next_no) = g.generation_no`,
+         AND coalesce(o.live_no, o.next_no) = g.generation_no
+       LIMIT ?`,
     )
-    .all(now) as { no: number }[];
+    .all(now, limit) as { no: number }[];
   return rows.map(({ no }) => no);
 }
 
-/** Hides a document and all its generations from every reader, to be erased afterwards. */
+/** Hides a document and all its generations from every reader. It is erased afterwards, in slices. */
 export function hideDocument(store: Store, documentNo: number, now: number): void {
   store.prepare('UPDATE document_generations SET hidden = 1 WHERE document_no = ?').run(documentNo);
   store
@@ -217,7 +239,7 @@ export function hideDocument(store: Store, documentNo: number, now: number): voi
 
 /**
  * Finds the number of a document that is being erased and has no generation left; undefined if there is none.
- * @param id id of the only document to look at; null for any
+ * @param id id of the only document to consider; null for any
  */
 export function findErasedDocument(store: Store, id: string | null = null): number | undefined {
   const row = store
@@ -229,7 +251,7 @@ export function findErasedDocument(store: Store, id: string | null = null): numb
   return row?.no;
 }
 
-/** Deletes a document's row, with any generations that are left, and removes the document from its jobs. */
+/** Deletes a document's row with all generations that are left, and removes the document from its jobs. */
 export function deleteDocumentRow(store: Store, documentNo: number): void {
   store.prepare('UPDATE jobs SET document = NULL WHERE document = ?').run(documentNo);
   store.prepare('DELETE FROM documents WHERE document_no = ?').run(documentNo);

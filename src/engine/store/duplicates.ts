@@ -2,7 +2,7 @@ import { contentHash } from '../text/content-hash.ts';
 import type { Sector, MemoryState, MemoryStatus, NewMemory } from '../types.ts';
 import type { Store } from './open-store.ts';
 
-/** A stored memory that an add may equal. */
+/** A stored memory that a new one may be a duplicate of. */
 export interface Twin {
   readonly memoryNo: number;
   readonly id: string;
@@ -10,7 +10,9 @@ export interface Twin {
   /** Tags as a JSON list. */
   readonly tags: string;
   readonly primary_sector: Sector;
-  /** Sectors of the memory: bit i stands for SECTORS[i], the primary one included; 0 until it was classified. */
+  /**
+   * Sectors of the memory: bit i stands for SECTORS[i], the primary sector included; 0 until the memory is classified.
+   */
   readonly sectors: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
@@ -19,8 +21,8 @@ export interface Twin {
 const TWIN = 'SELECT m.seq AS memoryNo, m.id, m.content, m.tags, d.primary_sector, d.sectors, d.state, d.status';
 
 /**
- * Returns the first 8 bytes of a text's hash, which a row keeps: enough to find twins, whose texts are then compared by
- * the whole hash.
+ * Returns the first 8 of the 16 bytes of a text's hash, which are what a row stores. They find possible duplicates,
+ * whose texts are then compared by the whole hash.
  * @param contentHash result of `contentHash`
  */
 export function keptHash(contentHash: Buffer): Buffer {
@@ -28,18 +30,40 @@ export function keptHash(contentHash: Buffer): Buffer {
 }
 
 /**
- * Most texts with equal kept hashes that are compared. Two such texts by chance have a probability of one in 10^19;
- * more of them are made on purpose.
+ * Greatest number of memories with equal stored hashes whose texts are compared. Two different texts have equal ones by
+ * chance once in 10^19, so more of them are made on purpose.
  */
 const TWINS_COMPARED = 8;
 
 // The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
-const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
+export const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash
+  JOIN memory_dynamics d ON d.seq = m.seq
   WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
     AND (m.event_time_given = 0 OR m.event_time = ?)
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
     AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq) LIMIT ${TWINS_COMPARED}`;
+
+/** What two memories must have in common. `contentHash` is the whole hash of the text. */
+export type DuplicateKey = { readonly contentHash: Buffer; readonly userNo: number } & Pick<
+  NewMemory,
+  'sessionId' | 'eventTime' | 'expiresAt' | 'validFrom' | 'validTo'
+>;
+
+/** Lists the parameters of `SELECT_DUPLICATES`. */
+export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
+  return [
+    keptHash(key.contentHash),
+    key.userNo,
+    key.sessionId,
+    key.eventTime === null ? 0 : 1,
+    key.eventTime,
+    key.expiresAt,
+    key.validFrom,
+    key.validTo,
+    now,
+  ];
+}
 
 /**
  * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
@@ -47,37 +71,17 @@ const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash J
  * document, which are erased with it; items, whose text the next put may replace; superseded, contradicted and expired
  * ones, which no query would find; and memories that expire or are valid at other times, since the new add would end
  * with them. An archived memory is found.
- * @param key `contentHash` is the whole hash of the text
  * @returns undefined if there is none
  */
-export function findDuplicate(
-  store: Store,
-  key: { contentHash: Buffer; userNo: number } & Pick<
-    NewMemory,
-    'sessionId' | 'eventTime' | 'expiresAt' | 'validFrom' | 'validTo'
-  >,
-  now: number,
-): Twin | undefined {
-  const twins = store
-    .prepare(SELECT_DUPLICATES)
-    .all(
-      keptHash(key.contentHash),
-      key.userNo,
-      key.sessionId,
-      key.eventTime === null ? 0 : 1,
-      key.eventTime,
-      key.expiresAt,
-      key.validFrom,
-      key.validTo,
-      now,
-    ) as Twin[];
+export function findDuplicate(store: Store, key: DuplicateKey, now: number): Twin | undefined {
+  const twins = store.prepare(SELECT_DUPLICATES).all(...duplicateParameters(key, now)) as Twin[];
   return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }
 
 /**
  * Finds the user's memory with this external id, the oldest if there are several. An expired memory is not found, since
- * it is about to be erased and must not take in a new add. A superseded or contradicted one is found: reading its
- * source again says nothing new, and must not bring it back.
+ * it is about to be erased. A superseded or contradicted one is found, so that an add of its text again does not bring
+ * it back.
  * @returns undefined if there is none, and for the external id ''
  */
 export function findByExternalId(

@@ -1,13 +1,16 @@
-/** Statements over `memory_dynamics`, which holds what changes about a memory while its text does not. */
+/** Statements over `memory_dynamics`, the table of the values of a memory that change while its text does not. */
+
 import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
 import { appendStored } from './events.ts';
 import type { Store } from './open-store.ts';
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
-/** Length of the stretches of time, counted from the Unix epoch, over which reinforcement is bounded (ms). */
+/** Length of the periods, counted from the Unix epoch, in which the reinforcement of a memory is bounded, in ms. */
 const HOUR_MS = 3_600_000;
-/** What is left of the bound `:perHour` in the present hour. A clock that was set back begins no new hour. */
+/**
+ * SQL for what remains of the bound `:perHour` in the present hour. If the clock was set back, the later hour goes on.
+ */
 const LEFT = 'max(0.0, :perHour - CASE WHEN boost_hour >= :hour THEN boosted / 1000.0 ELSE 0.0 END)';
 const GAIN = `min(:boost, ${LEFT})`;
 const NOTE_GAIN = `
@@ -16,8 +19,8 @@ const NOTE_GAIN = `
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 /**
- * Adds the dynamics of a memory that was just inserted, and tells the feed of it unless a document brings it. Call
- * inside a write.
+ * Inserts the dynamics of a memory that was just inserted. It also appends the event `memory.stored`, unless the memory
+ * is a part of a document. Call inside a write.
  */
 export function insertDynamics(
   store: Store,
@@ -33,33 +36,36 @@ export function insertDynamics(
   if (generationNo === null) appendStored(store, memoryNo, now);
 }
 
-/** The dynamics of a new memory, which is queued and has no sectors yet. */
+/** Dynamics of a new memory, which is `queued` and has no sectors yet. */
 export interface NewDynamics {
   readonly memoryNo: number;
   /** Initial salience, 0..1. */
   readonly salience: number;
-  /** Decay of the salience, per day. */
+  /** Rate of decay of the salience, per day. */
   readonly decayLambda: number;
-  /** Number of the document generation that brings the memory; null if no document does. */
+  /** Number of the document generation that the memory belongs to; null if it is no part of a document. */
   readonly generationNo?: number | null;
   /** Number of the writer, as `ensureWriter` returns it; null if no caller asked for the memory. */
   readonly writerNo?: number | null;
   readonly now: number;
 }
 
-/** Sectors of a memory, and how sure the classifier is of them. */
+/** Sectors that a memory was classified as. */
 export interface Classified {
   readonly primary: Sector;
   readonly additional: readonly Sector[];
-  /** Confidence in the primary sector, 0..1. */
+  /** How clearly the text belongs to the primary sector, 0..1. */
   readonly confidence: number;
 }
 
+/** Asks for the sectors of a memory; its parameter is the number of the memory. */
+export const SELECT_SECTORS = 'SELECT sectors FROM memory_dynamics WHERE seq = ?';
+
 /**
  * Writes a memory's sectors and the decay λ (per day) of its primary sector. The first time, `salienceGain` for its
- * additional sectors is added to the initial salience without moving the anchor; a memory with a stated importance
- * gains nothing. Later nothing is gained, and a changed λ moves the anchor to `now`, so that the past keeps its old λ.
- * A memory that is gone is ignored.
+ * additional sectors is added to the initial salience, unless a caller stated the importance; the anchor stays. Later
+ * nothing is added, and if λ changes, the anchor moves to `now`, so that the time before keeps the old λ. A memory that
+ * does not exist is ignored.
  */
 export function putSectors(
   store: Store,
@@ -71,8 +77,7 @@ export function putSectors(
     now,
   }: { memoryNo: number; sectors: Classified; decayLambda: number; salienceGain: number; now: number },
 ): void {
-  const first = store.prepare('SELECT sectors FROM memory_dynamics WHERE seq = ?').get(memoryNo) as
-    { sectors: number } | undefined;
+  const first = store.prepare(SELECT_SECTORS).get(memoryNo) as { sectors: number } | undefined;
   if (first === undefined) return;
   const values = {
     memoryNo,
@@ -112,40 +117,43 @@ export function putSectors(
     .run(values);
 }
 
-/** Reads the primary sector of a memory; undefined if the memory is gone. */
+/** Reads the primary sector of a memory; undefined if the memory does not exist. */
 export function findPrimarySector(store: Store, memoryNo: number): Sector | undefined {
   return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memoryNo) as
     Sector | undefined;
 }
 
+/** Asks for the primary sectors of two memories; its parameters are their numbers. */
+export const SELECT_PRIMARY_SECTORS = 'SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)';
+
 /** Reads the primary sectors of two memories, the lower number's first; a memory that is gone is left out. */
 export function listPrimarySectors(store: Store, memoryNo: number, otherNo: number): Sector[] {
-  return store
-    .prepare('SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)')
-    .pluck()
-    .all(memoryNo, otherNo) as Sector[];
+  return store.prepare(SELECT_PRIMARY_SECTORS).pluck().all(memoryNo, otherNo) as Sector[];
 }
 
-/** Tells whether a memory exists and is `ready`: nothing about it is left to embed or link, or that was given up. */
+/** Asks for a memory that is `ready`; its parameter is the number of the memory. */
+export const SELECT_READY = `SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`;
+
+/** Tells whether a memory exists and has the state `ready`. */
 export function isReady(store: Store, memoryNo: number): boolean {
-  return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(memoryNo) !== undefined;
+  return store.prepare(SELECT_READY).get(memoryNo) !== undefined;
 }
 
-/** The fields of an active memory that its decay is computed from. */
+/** The fields of an active memory from which its decay is computed. */
 export interface ActiveDynamics {
   readonly memoryNo: number;
   readonly primary_sector: Sector;
   /** Salience at the time `salience_at`, 0..1. */
   readonly salience: number;
-  /** Time of the anchor, Unix ms. */
+  /** Time of `salience`, Unix ms. */
   readonly salience_at: number;
-  /** Decay of the salience, per day. */
+  /** Rate of decay of the salience, per day. */
   readonly decay_lambda: number;
 }
 
 /**
- * Iterates over all memories with the status `active`, in the order of their numbers. The connection can write nothing
- * until the iteration has ended.
+ * Iterates over all memories with the status `active`, by ascending number. The connection cannot write until the
+ * iteration has ended.
  */
 export function iterateActive(store: Store): IterableIterator<ActiveDynamics> {
   return store
@@ -156,31 +164,32 @@ export function iterateActive(store: Store): IterableIterator<ActiveDynamics> {
     .iterate() as IterableIterator<ActiveDynamics>;
 }
 
-/** Sets how far a memory is processed: `queued`, `ready` or `failed`. */
+/** Sets the state of a memory: `queued`, `ready` or `failed`. */
 export function setState(store: Store, memoryNo: number, state: MemoryState): void {
   store.prepare('UPDATE memory_dynamics SET state = ? WHERE seq = ?').run(state, memoryNo);
 }
 
-/** Sets whether a memory still holds, without a revision: `replaceMemory` keeps one. */
+/** Sets the status of a memory without keeping a revision, which `replaceMemory` does. */
 export function setStatus(store: Store, memoryNo: number, status: MemoryStatus): void {
   store.prepare('UPDATE memory_dynamics SET status = ? WHERE seq = ?').run(status, memoryNo);
 }
 
-/** Sets the salience (0..1), such as a stated importance, and its anchor to `now`. */
+/** Sets the salience of a memory (0..1), such as a stated importance, as of `now` (Unix ms). */
 export function setSalience(store: Store, memoryNo: number, salience: number, now: number): void {
   store
     .prepare('UPDATE memory_dynamics SET salience = ?, salience_now = ?, salience_at = ? WHERE seq = ?')
     .run(salience, salience, now, memoryNo);
 }
 
-/** Sets when a memory was last seen, Unix ms, by which its recency is measured. */
+/** Sets the time at which a memory was last seen (Unix ms), from which its recency is computed. */
 export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number): void {
   store.prepare('UPDATE memory_dynamics SET last_seen_at = ? WHERE seq = ?').run(lastSeenAt, memoryNo);
 }
 
 /**
- * Strengthens a memory that a recall returned: its salience as of `now` rises by RECALL_SALIENCE_BOOST to at most 1,
- * and the access is counted. In one hour it rises by `perHour` at most, by whatever way it is reinforced.
+ * Reinforces a memory that a query returned: its salience as of `now` rises by 0.1 (RECALL_SALIENCE_BOOST), to at most
+ * 1, and the access is counted. By all kinds of reinforcement together, its salience rises by at most `perHour` in one
+ * hour.
  */
 export function recallMemory(
   store: Store,
@@ -198,9 +207,10 @@ export function recallMemory(
 }
 
 /**
- * Reinforces a memory on request: its salience as of `now` rises by `boost`, and its strength by
- * REINFORCE_STRENGTH_BOOST, both to at most 1. In one hour the salience rises by `perHour` at most, by whatever way it
- * is reinforced; after that the strength does not rise either. A boost of 0 only notes that the memory was seen.
+ * Reinforces a memory on request: its salience as of `now` rises by `boost` and its strength by 0.1
+ * (REINFORCE_STRENGTH_BOOST), both to at most 1. By all kinds of reinforcement together, its salience rises by at most
+ * `perHour` in one hour; once that is reached, the strength does not rise either. A boost of 0 only sets the time at
+ * which the memory was last seen.
  */
 export function reinforceMemory(
   store: Store,
@@ -220,9 +230,10 @@ export function reinforceMemory(
 }
 
 /**
- * Recomputes `salience_now` for one slice: the first `limit` memories above `afterMemoryNo`. Call inside a write.
+ * Recomputes the cached salience (`salience_now`) of the first `limit` memories with numbers above `afterMemoryNo`.
+ * Call inside a write.
  * @returns `last`: highest number of the slice, to pass as `afterMemoryNo` next time; `changed`: number of memories in
- *   the slice; undefined if none is left
+ *   the slice; undefined if no memory is left
  */
 export function refreshSalience(
   store: Store,
@@ -239,11 +250,9 @@ export function refreshSalience(
 }
 
 /**
- * Gives the memories of a sector in one slice the decay `decayLambda` (per day) that the settings ask for, and moves
- * the anchors of those that had another to `now`. The slice has the numbers above `afterMemoryNo` up to `last`,
- * included.
- * @param sector primary sector of the memories
- * @returns the number of memories that changed
+ * Sets the rate of decay (`decayLambda`, per day) of the memories of one primary sector in a slice: the numbers above
+ * `afterMemoryNo` up to `last`, included. The anchors of memories that had another rate move to `now`.
+ * @returns the number of memories whose rate changed
  */
 export function reanchorLambda(
   store: Store,
@@ -264,10 +273,7 @@ export function reanchorLambda(
     .run({ now, lambda: decayLambda, sector, after: afterMemoryNo, last }).changes;
 }
 
-/**
- * Finds the end of a slice: the highest number of the first `limit` memories above `afterMemoryNo`; undefined if there
- * are none.
- */
+/** Returns the highest number of the first `limit` memories above `afterMemoryNo`; undefined if there are none. */
 export function sliceEnd(store: Store, afterMemoryNo: number, limit: number): number | undefined {
   const row = store
     .prepare('SELECT max(seq) AS last FROM (SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT ?)')
@@ -275,7 +281,7 @@ export function sliceEnd(store: Store, afterMemoryNo: number, limit: number): nu
   return row.last ?? undefined;
 }
 
-/** SQL for the formula of `decayed`, for statements over many rows. The caller binds `:now`. */
+/** Returns the SQL of the formula of `decayed`, for statements over many rows. The caller binds `:now` (Unix ms). */
 function decayedSql(value: string, at: string, lambda: string | number): string {
   return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
 }

@@ -1,32 +1,35 @@
 /**
- * Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema enforces it.
- * The other automatic links hold a language model's conclusions: `contradicts` and `supports` from a comparison,
- * `derived_from` from a reflection.
+ * Links between memories, indexed in both directions. The schema allows at most one automatic waypoint from each
+ * memory. The other automatic links are conclusions: `contradicts` and `supports` from a comparison of texts,
+ * `derived_from` from a reflection or consolidation.
  */
-import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
+
+import { RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
 import type { EdgeType, Link, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
-/** Automatic link from the memory `src` to its nearest neighbour `dst`. */
+/** Automatic link from the memory `src` to the nearest other memory `dst`, both by number. */
 export interface Waypoint {
   readonly src: number;
   readonly dst: number;
-  /** Cosine of the two memories' vectors. */
+  /** Cosine of the two memories' vectors when the link was made. */
   readonly similarity: number;
 }
 
+/** Asks for the automatic waypoint that leaves a memory; its parameter is the number of the memory. */
+export const SELECT_WAYPOINT = `SELECT src, dst, similarity FROM edges
+  WHERE src = ? AND type = 'waypoint' AND automatic = 1`;
+
 /** Finds the automatic waypoint that leaves a memory; undefined if there is none. */
 export function findWaypoint(store: Store, src: number): Waypoint | undefined {
-  return store
-    .prepare(`SELECT src, dst, similarity FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`)
-    .get(src) as Waypoint | undefined;
+  return store.prepare(SELECT_WAYPOINT).get(src) as Waypoint | undefined;
 }
 
 /**
- * Replaces the automatic waypoint that leaves `waypoint.src`; its weight is the similarity, at most 1. If someone
- * stated a waypoint between the two, that one stays as it is, and no automatic waypoint is written.
+ * Writes the automatic waypoint from `waypoint.src`, in place of an earlier one; its weight is the similarity, at most
+ * 1. If a caller stated a waypoint between the same two memories, that one stays, and no automatic one is written.
  */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
@@ -38,14 +41,15 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
     .run(waypoint.src, waypoint.dst, waypoint.similarity, Math.min(1, waypoint.similarity), now, now);
 }
 
-/** Deletes the automatic waypoint that leaves a memory, if there is one. */
+/** Deletes the automatic waypoint from a memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
 /**
- * Deletes automatic waypoints whose similarity is lower than `below`, of memories with these primary sectors, at most
- * `limit`. Call inside a write. @returns the number deleted
+ * Deletes at most `limit` automatic waypoints that have a similarity below `below` and lead from memories with one of
+ * these primary sectors. Call inside a write.
+ * @returns the number of deleted waypoints
  */
 export function deleteWeakWaypoints(
   store: Store,
@@ -61,18 +65,24 @@ export function deleteWeakWaypoints(
     .run(below, JSON.stringify(sectors), limit).changes;
 }
 
+/** Greatest number of memories that are linked anew because the memory that their waypoint leads to has changed. */
+export const MAX_LINKED_ANEW = 100;
+/** Asks for the automatic waypoints to a memory; its parameter is the number of the memory. */
+export const SELECT_WAYPOINT_SOURCES = `SELECT src FROM edges
+  WHERE dst = ? AND type = 'waypoint' AND automatic = 1 LIMIT ${MAX_LINKED_ANEW}`;
+
 /**
- * Lists the memories with an automatic waypoint to the memory `dst`. They need another waypoint when `dst` changes or
- * is deleted.
+ * Lists memories with an automatic waypoint to the memory `dst`, at most `MAX_LINKED_ANEW`. They need another waypoint
+ * when `dst` changes or is deleted. Others keep theirs, or have none, until they change.
  */
 export function listWaypointSources(store: Store, dst: number): number[] {
-  const rows = store
-    .prepare(`SELECT src FROM edges WHERE dst = ? AND type = 'waypoint' AND automatic = 1`)
-    .all(dst) as { src: number }[];
-  return rows.map((row) => row.src);
+  return store.prepare(SELECT_WAYPOINT_SOURCES).pluck().all(dst) as number[];
 }
 
-/** Strengthens the waypoints between two memories, in both directions, by RECALL_WAYPOINT_BOOST up to a weight of 1. */
+/**
+ * Raises the weights of the waypoints between two memories, in both directions, by 0.05 (RECALL_WAYPOINT_BOOST), to at
+ * most 1.
+ */
 export function strengthenWaypoint(store: Store, from: number, to: number, now: number): void {
   store
     .prepare(
@@ -82,17 +92,12 @@ export function strengthenWaypoint(store: Store, from: number, to: number, now: 
     .run({ from, to, now });
 }
 
-/** Deletes waypoints, automatic or stated, with a weight below PRUNE_BELOW_WEIGHT. @returns the number deleted */
-export function pruneWaypoints(store: Store): number {
-  return store.prepare(`DELETE FROM edges WHERE type = 'waypoint' AND weight < ?`).run(PRUNE_BELOW_WEIGHT).changes;
-}
-
-/** Counts all waypoints, automatic and stated. */
+/** Counts all waypoints, automatic and stated ones. */
 export function countWaypoints(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM edges WHERE type = 'waypoint'`).get() as { n: number }).n;
 }
 
-/** Counts the links of a memory in both directions. */
+/** Counts the links from and to a memory. */
 export function countEdgesOf(store: Store, memoryNo: number): number {
   return (
     store.prepare('SELECT count(*) AS n FROM edges WHERE src = :memory OR dst = :memory').get({ memory: memoryNo }) as {
@@ -110,24 +115,24 @@ export interface EdgeKey {
   readonly type: EdgeType;
 }
 
-/** A link, stated or automatic: a row of `edges`. */
+/** A link, automatic or stated: a row of `edges`. */
 export interface Edge extends EdgeKey {
-  /** Similarity measured when a job made the link; null if none was measured, as for a stated link. */
+  /** Cosine similarity when a job made the link; null if it was not measured, as for a stated link. */
   readonly similarity: number | null;
-  /** Strength of the link, 0..1. */
+  /** Weight of the link, 0..1. */
   readonly weight: number;
-  /** Whether a step of a job made the link and nobody stated it. */
+  /** Whether Cairn made the link and no caller has stated it. */
   readonly automatic: boolean;
-  /** The memory that a contradiction was decided for; null while it is undecided, and for every other type. */
+  /** Number of the memory in whose favour a contradiction was decided; null if it is undecided, or for another type. */
   readonly winner: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Public id of the key that stated the link last; null if that is not known or nobody stated it. */
+  /** Public id of the key that stated the link last; null if no caller did or the key is not known. */
   readonly writtenBy: string | null;
 }
 
 /**
- * Finds the link of a type from the memory `src` to the memory `dst`, stated or automatic; undefined if there is none.
+ * Finds the link of a type from the memory `src` to the memory `dst`, automatic or stated; undefined if there is none.
  */
 export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | undefined {
   const row = store
@@ -141,8 +146,9 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
 }
 
 /**
- * Writes a link that someone stated. An existing link takes the weight (0..1) and is no longer automatic.
- * @param writerNo number of the writer who stated it, as `ensureWriter` returns it; null if no caller did
+ * Writes a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
+ * @param writerNo number of the writer who stated it, as `ensureWriter` returns it; with null an existing link keeps
+ *   its writer
  */
 export function putStatedEdge(
   store: Store,
@@ -162,8 +168,8 @@ export function putStatedEdge(
 }
 
 /**
- * Writes a link that a language model concluded, or the form of two texts: then without a similarity. An existing link
- * stays as it is, whether stated or automatic.
+ * Writes an automatic link that a language model concluded, or that a rule found in the form of two texts (`similarity`
+ * null). An existing link, automatic or stated, stays as it is.
  */
 export function putConcludedEdge(
   store: Store,
@@ -181,7 +187,8 @@ export function putConcludedEdge(
 }
 
 /**
- * Deletes the links that were concluded from comparing this memory's text with others, in both directions.
+ * Deletes the automatic `contradicts` and `supports` links of a memory, in both directions: they were concluded from
+ * its text.
  */
 export function deleteConcludedRelations(store: Store, memoryNo: number): void {
   for (const side of ['src', 'dst']) {
@@ -191,7 +198,10 @@ export function deleteConcludedRelations(store: Store, memoryNo: number): void {
   }
 }
 
-/** Notes on a `contradicts` link for which of its two memories it was decided, by the number `winner`. */
+/**
+ * Stores that a contradiction, a `contradicts` link, was decided in favour of one of its two memories, the one with the
+ * number `winner`.
+ */
 export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, now: number): void {
   store
     .prepare(
@@ -206,7 +216,7 @@ export function deleteEdge(store: Store, { src, dst, type }: EdgeKey): void {
   store.prepare('DELETE FROM edges WHERE src = ? AND dst = ? AND type = ?').run(src, dst, type);
 }
 
-/** Lists the memories that directly superseded the memory `old`, highest number first. */
+/** Lists the numbers of the memories that directly superseded the memory `old`, highest first. */
 export function listSuccessors(store: Store, old: number): number[] {
   const rows = store
     .prepare(`SELECT src FROM edges WHERE dst = ? AND type = 'supersedes' ORDER BY src DESC`)
@@ -214,18 +224,18 @@ export function listSuccessors(store: Store, old: number): number[] {
   return rows.map((row) => row.src);
 }
 
-/** One memory superseded by another, both by number. */
+/** A memory that was superseded by another one, both by number. */
 export interface Supersession {
   readonly older: number;
   readonly newer: number;
 }
 
-/** Most links that one walk along chains of supersessions reads, all chains together. */
+/** Greatest number of links that one walk along chains of supersessions reads, all chains together. */
 const MAX_CHAIN_LINKS = 10_000;
 
 /**
- * Lists every supersession on the way from these memories to the live ends of their chains, nearest first, at most
- * MAX_CHAIN_LINKS. Where chains meet, the common rest is read once; a circle therefore ends.
+ * Lists the supersessions on the way from these memories to the live ends of their chains, nearest first, at most
+ * 10,000. A part that several chains have in common is listed once, so a cycle ends the walk.
  */
 export function listSupersessions(store: Store, memoryNos: readonly number[]): Supersession[] {
   return store
@@ -240,30 +250,15 @@ export function listSupersessions(store: Store, memoryNos: readonly number[]): S
     .all(JSON.stringify(memoryNos)) as Supersession[];
 }
 
-/** Tells whether `later` superseded `earlier`, directly or through any number of others, or is the same memory. */
-export function isOnTheWay(store: Store, earlier: number, later: number): boolean {
-  return (
-    store
-      .prepare(
-        `WITH RECURSIVE step (seq) AS (
-           SELECT ?
-           UNION
-           SELECT e.src FROM step CROSS JOIN edges e ON e.dst = step.seq AND e.type = 'supersedes'
-         ) SELECT 1 FROM step WHERE seq = ? LIMIT 1`,
-      )
-      .get(earlier, later) !== undefined
-  );
+/** Lists the numbers of the memories that `newer` directly superseded, ascending; at most `limit`, or all of them. */
+export function listSuperseded(store: Store, newer: number, limit = Number.MAX_SAFE_INTEGER): number[] {
+  return store
+    .prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' ORDER BY dst LIMIT ?`)
+    .pluck()
+    .all(newer, limit) as number[];
 }
 
-/** Lists the memories that the memory `newer` directly superseded, in ascending order. */
-export function listSuperseded(store: Store, newer: number): number[] {
-  const rows = store.prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' ORDER BY dst`).all(newer) as {
-    dst: number;
-  }[];
-  return rows.map((row) => row.dst);
-}
-
-/** Tells whether any contradiction of this memory was decided for the other memory. */
+/** Tells whether a contradiction of this memory was decided in favour of the other memory. */
 export function hasLostContradiction(store: Store, memoryNo: number): boolean {
   return (
     store
@@ -276,7 +271,7 @@ export function hasLostContradiction(store: Store, memoryNo: number): boolean {
   );
 }
 
-/** Lists the contradictions that were decided against a memory. */
+/** Lists the contradictions of a memory that were decided in favour of the other memory. */
 export function listLostContradictions(store: Store, memoryNo: number): EdgeKey[] {
   const rows = store
     .prepare(
@@ -291,13 +286,16 @@ export function listLostContradictions(store: Store, memoryNo: number): EdgeKey[
 /** A memory that was directly superseded by, or lost a contradiction to, a memory that is about to be erased. */
 export interface Released {
   readonly memory: number;
-  /** Next memory in the chain of `memory` that stays; null if there is none, and for a lost contradiction. */
+  /**
+   * Number of the next later memory in the chain of `memory` that stays; null if none stays, and after a contradiction.
+   */
   readonly heir: number | null;
 }
 
 /**
- * Lists the memories that erasing these sets free: those they directly superseded and that stay, and those that lost a
- * contradiction to them, even if they are erased too. A memory may be listed several times.
+ * Lists the memories that are set free when these memories are erased: those that they directly superseded and that
+ * stay, and those that lost a contradiction to them, even if those are erased, too. A memory may be listed several
+ * times.
  */
 export function listReleased(store: Store, erased: readonly number[]): Released[] {
   const numbers = JSON.stringify(erased);
@@ -322,8 +320,8 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
 }
 
 /**
- * Lists the links of a memory in both directions, at most 1,000, strongest first; ties by the other memory's id, then
- * by type. Links to parts of documents that are not shown are left out.
+ * Lists the links of a memory in both directions, by falling weight, then by the id of the other memory, then by type;
+ * at most 1,000. Links to parts of documents that queries do not find are left out.
  */
 export function listLinks(store: Store, memoryNo: number): Link[] {
   const rows = store

@@ -1,4 +1,5 @@
-/** Models and their numbers, vectors that were paid for, and the log of provider calls. */
+/** Models and their numbers, lookups of vectors that were paid for, and the log of provider calls. */
+
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorEncoding } from '../ports.ts';
 import type { EmbedLogEntry } from '../types.ts';
@@ -11,7 +12,7 @@ import { formOf, type VectorSpace } from './vectors.ts';
 
 type ModelName = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
-/** Returns the number of an embedder's vector space, which is made on first use. Call inside a write. */
+/** Returns the number of an embedder's vector space in this file, which is given on first use. Call inside a write. */
 export function modelNumber(store: Store, embedder: ModelName, now: number): number {
   const { provider, model, dimensions, encoding } = embedder;
   return (
@@ -27,8 +28,8 @@ export function modelNumber(store: Store, embedder: ModelName, now: number): num
 }
 
 /**
- * Name of the note that holds the highest number of a dropped model. That number is never given again, since another
- * process may still remember it.
+ * Key of the store info that holds the highest number of a dropped model. That number is never given again, since
+ * another process may still remember it.
  */
 export const LAST_MODEL = 'last_model';
 
@@ -37,7 +38,7 @@ function nextModelNumber(store: Store): number {
   return 1 + Math.max(last, Number(findInfo(store, LAST_MODEL) ?? 0));
 }
 
-/** Finds the number of an embedder's vector space; undefined if `modelNumber` has not made it, or it was dropped. */
+/** Finds the number of an embedder's vector space; undefined if it has none yet, or if the model was dropped. */
 export function findModelNumber(
   store: Store,
   { provider, model, dimensions, encoding }: ModelName,
@@ -48,7 +49,7 @@ export function findModelNumber(
   return row?.model_no;
 }
 
-/** Reads the vector space of a model. @throws EngineError `not_found` */
+/** Reads the vector space of a model by its number. @throws EngineError `not_found` */
 export function getVectorSpace(store: Store, modelNo: number): VectorSpace {
   const row = store.prepare('SELECT dimensions, encoding FROM models WHERE model_no = ?').get(modelNo) as
     { dimensions: number; encoding: VectorEncoding } | undefined;
@@ -56,7 +57,7 @@ export function getVectorSpace(store: Store, modelNo: number): VectorSpace {
   return { modelNo, ...row };
 }
 
-/** Lists the models that have a number in this file, in the order of their numbers, even if they have no vectors. */
+/** Lists the models that have a number in this file, by ascending number, even those without vectors. */
 export function listModels(store: Store): (ModelName & { readonly modelNo: number })[] {
   return store
     .prepare('SELECT model_no AS modelNo, provider, model, dimensions, encoding FROM models ORDER BY model_no')
@@ -64,9 +65,9 @@ export function listModels(store: Store): (ModelName & { readonly modelNo: numbe
 }
 
 /**
- * Looks for vectors of equal texts among the stored ones, by the first 16 bytes of the SHA-256 of each text. The cache
- * of embeddings is nothing else: what was paid for is there as long as a memory has the text.
- * @returns one entry for each hash, in order, undefined if no memory has the text
+ * Looks up vectors of texts in the file, by the first 16 bytes of the SHA-256 of each text. The stored vectors serve as
+ * the cache of embeddings: a vector that was paid for is there as long as a memory has the text.
+ * @returns one vector for each hash, in their order; undefined where no memory has the text
  * @throws EngineError `not_found` for an unknown model; `internal` for a damaged vector
  */
 export function findEmbeddings(
@@ -88,7 +89,10 @@ export function findEmbeddings(
   });
 }
 
-/** Counts the texts of a memory, for each model, that no other memory has vectors of: the cache loses them with it. */
+/**
+ * Counts the cached embeddings that would be lost with a memory: its texts, counted once for each model, that no other
+ * memory has vectors of.
+ */
 export function countEmbeddingsOnlyOf(store: Store, memoryNo: number): number {
   return store
     .prepare(
@@ -101,8 +105,8 @@ export function countEmbeddingsOnlyOf(store: Store, memoryNo: number): number {
 }
 
 /**
- * Deletes the copies of a memory's vectors that an earlier version made. Call before the vectors are deleted, inside a
- * write.
+ * Deletes the copies of a memory's vectors in the table that earlier versions used as a cache. Call before the vectors
+ * are deleted, inside a write.
  */
 export function eraseCopies(store: Store, memoryNo: number): void {
   store
@@ -113,12 +117,12 @@ export function eraseCopies(store: Store, memoryNo: number): void {
     .run(memoryNo);
 }
 
-/** Tells whether the file has copies of vectors that an earlier version made. */
+/** Tells whether the table that earlier versions used as a cache of vectors has any row. */
 export function hasCopies(store: Store): boolean {
   return store.prepare('SELECT 1 FROM cached_copies LIMIT 1').get() !== undefined;
 }
 
-/** Deletes at most `limit` copies of vectors that an earlier version made. Call inside a write. */
+/** Deletes at most `limit` rows of the table that earlier versions used as a cache of vectors. Call inside a write. */
 export function purgeCopies(store: Store, limit: number): void {
   store
     .prepare(
@@ -131,8 +135,8 @@ export function purgeCopies(store: Store, limit: number): void {
 export type { EmbedLogEntry } from '../types.ts';
 
 /**
- * Logs a call of a provider and adds it to the sums of its day; of a failed call the sums have no texts and tokens.
- * Call inside a write.
+ * Adds a call of a provider to the log and to the sums of its day. A failed call adds no texts and no tokens to the
+ * sums. Call inside a write.
  */
 export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
   const { error, ...call } = entry;
@@ -165,15 +169,15 @@ export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
   });
 }
 
-/** Filter for the log of provider calls. */
+/** Selects entries of the log of provider calls. */
 export interface EmbedLogFilter {
-  /** Outcome of the calls; all calls by default. */
+  /** Whether only failed or only completed calls are wanted; all calls if left out. */
   readonly state?: 'failed' | 'completed' | undefined;
 }
 
 const ofState = ({ state }: EmbedLogFilter) => (state === undefined ? '' : `WHERE status = '${state}'`);
 
-/** Lists logged calls, newest first. */
+/** Lists a page of the logged provider calls, newest first. */
 export function listEmbedLogs(
   store: Store,
   filter: EmbedLogFilter,
@@ -193,12 +197,15 @@ export function listEmbedLogs(
   }));
 }
 
-/** Counts the logged calls of providers that a filter selects. */
+/** Counts the logged provider calls that a filter selects. */
 export function countEmbedLogs(store: Store, filter: EmbedLogFilter): number {
   return (store.prepare(`SELECT count(*) AS n FROM embed_logs ${ofState(filter)}`).get() as { n: number }).n;
 }
 
-/** Deletes at most `limit` logged calls from before `before` (Unix ms), oldest first. @returns the number deleted */
+/**
+ * Deletes at most `limit` logged calls with a time before `before` (Unix ms), oldest first.
+ * @returns the number of deleted calls
+ */
 export function purgeEmbedLogs(store: Store, before: number, limit: number): number {
   return store
     .prepare('DELETE FROM embed_logs WHERE log_no IN (SELECT log_no FROM embed_logs WHERE at < ? ORDER BY at LIMIT ?)')

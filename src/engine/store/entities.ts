@@ -1,12 +1,16 @@
-/** The knowledge graph: mentions of entities in memories, and relations that memories state between two entities. */
+/**
+ * The knowledge graph: which memories mention which entities (names), and the relations between two entities that
+ * memories state.
+ */
+
 import type { EntityDetails, EntitySummary } from '../types.ts';
 import type { EntityGraph } from '../entities/extract.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Replaces the entities and relations that a memory states; empty lists remove them. Relations name their ends by names
- * of `entities`. Call inside a write.
+ * Replaces the entities and relations of a memory; empty lists remove them. `from` and `to` of a relation are names in
+ * `entities`. Call inside a write.
  */
 export function putEntities(
   store: Store,
@@ -15,14 +19,8 @@ export function putEntities(
 ): void {
   if (hasMentions(store, memory)) eraseEntities(store, [memory]);
   if (entities.length === 0) return;
-  const count = store
-    .prepare(
-      `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, ?, ?, ?, 1)
-       ON CONFLICT (name, user_no) DO UPDATE
-         SET mentions = mentions + 1, type = iif(type = 'other', excluded.type, type)
-       RETURNING entity_no`,
-    )
-    .pluck();
+  if (store.ahead !== null) return putEntitiesByName(store, { memory, userNo }, { entities, relations });
+  const count = store.prepare(`${COUNT_ENTITY} RETURNING entity_no`).pluck();
   const mention = store.prepare('INSERT INTO entity_mentions (entity_no, memory, label, type) VALUES (?, ?, ?, ?)');
   const numbers = new Map<string, number>();
   for (const { name, label, type } of entities) {
@@ -39,15 +37,44 @@ export function putEntities(
     .run(memory, JSON.stringify(relations.map(({ from, to, type }) => [numbers.get(from), numbers.get(to), type])));
 }
 
+const COUNT_ENTITY = `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, ?, ?, ?, 1)
+  ON CONFLICT (name, user_no) DO UPDATE SET mentions = mentions + 1, type = iif(type = 'other', excluded.type, type)`;
+
+/** Stores the same by statements that find an entity by its name, so that none has to wait for its number. */
+function putEntitiesByName(
+  store: Store,
+  { memory, userNo }: { readonly memory: number; readonly userNo: number },
+  { entities, relations }: EntityGraph,
+): void {
+  const count = store.prepare(COUNT_ENTITY);
+  const mention = store.prepare(
+    `INSERT INTO entity_mentions (entity_no, memory, label, type)
+     SELECT entity_no, ?, ?, ? FROM entities WHERE name = ? AND user_no = ?`,
+  );
+  for (const { name, label, type } of entities) {
+    count.run(userNo, name, label, type);
+    mention.run(memory, label, type, name, userNo);
+  }
+  const relate = store.prepare(
+    `INSERT INTO entity_relations (src, dst, relation, memory)
+     SELECT a.entity_no, b.entity_no, ?, ? FROM entities a CROSS JOIN entities b
+     WHERE a.name = ? AND a.user_no = ? AND b.name = ? AND b.user_no = ?`,
+  );
+  for (const { from, to, type } of relations) relate.run(type, memory, from, userNo, to, userNo);
+}
+
+/** Asks for a mention in a memory; its parameter is the number of the memory. */
+export const SELECT_ANY_MENTION = 'SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1';
+
 function hasMentions(store: Store, memoryNo: number): boolean {
-  return store.prepare('SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1').get(memoryNo) !== undefined;
+  return store.prepare(SELECT_ANY_MENTION).get(memoryNo) !== undefined;
 }
 
 /**
- * Deletes the mentions and relations that these memories state. A name that no other memory mentions is deleted as
- * well, as it is personal data. The spelling is personal data too, so a name that remains is written as the first
- * remaining memory writes it. Many memories are erased at once, since the parts of a document share most of their
- * names, and each name is then settled once. Call inside a write.
+ * Deletes the mentions and relations of these memories. A name that no other memory mentions is deleted as well, as it
+ * is personal data. So is its spelling: a name that stays gets spelling and type of the first memories that still
+ * mention it. Several memories are erased at once because the chunks of a document share most of their names. Call
+ * inside a write.
  */
 export function eraseEntities(store: Store, memories: readonly number[]): void {
   const among = JSON.stringify(memories);
@@ -88,22 +115,22 @@ export function clearEntities(store: Store): void {
   for (const table of ['entity_relations', 'entity_mentions', 'entities']) store.prepare(`DELETE FROM ${table}`).run();
 }
 
-/** Tells whether any memory states a relation. Without one the graph leads nowhere, and no lookup in it is needed. */
+/** Tells whether any memory states a relation. If none does, no lookup in the graph is needed. */
 export function hasRelations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM entity_relations LIMIT 1').get() !== undefined;
 }
 
-/** An entity with its number and its label: the spelling in the first memory that still mentions it. */
+/** An entity with its number, and its label: the spelling in the first memory that still mentions it. */
 export interface NamedEntity {
   readonly entityNo: number;
   readonly label: string;
 }
 
 /**
- * Finds at most `limit` entities with one of these names, fewest mentions first. Hubs, which a large share of their
- * user's memories mention, are left out.
+ * Finds at most `limit` entities with one of these names, those with the fewest mentions first. Hubs are left out:
+ * entities with more than 50 mentions that more than 5 % of their user's memories mention.
  * @param names folded names
- * @param userIds users whose entities are found; undefined for all users, with at most MAX_READ entities of each name
+ * @param userIds users whose entities are found; undefined for all users, with at most 256 entities of each name
  */
 export function findEntities(
   store: Store,
@@ -133,38 +160,39 @@ export function findEntities(
   return statement.all(...parameters) as NamedEntity[];
 }
 
-/** Mentions up to which an entity is no hub, however few memories its user has. */
+/** Greatest number of mentions with which an entity is never a hub, however few memories its user has. */
 const HUB_MENTIONS = 50;
-/** Share of a user's memories above which an entity is a hub. */
+/** Share of a user's memories above which an entity that they mention is a hub. */
 const HUB_SHARE = 0.05;
 /**
- * SQL condition for a hub: an entity that a large share of its user's memories mention says nothing about any one of
- * them. Aliases: `e`, `u`.
+ * SQL condition that an entity is a hub, over the aliases `e` (entities) and `u` (users). A name that many of a user's
+ * memories mention says nothing about any one of them.
  */
 const IS_HUB = `(e.mentions > ${HUB_MENTIONS} AND e.mentions > ${HUB_SHARE} * u.memories)`;
 /**
- * Most entities that are read of one name, which many users may have; most relations followed from an entity in each
- * direction; and most mentions that are read to find the type of an entity.
+ * Greatest number of entities that are read of one name, which many users may have; of relations followed from an
+ * entity in each direction; and of mentions that are read to find the type of an entity.
  */
 const MAX_READ = 256;
-/** Most mentions or relations of an entity that the filter is applied to. */
+/** Greatest number of mentions or relations of an entity to which a filter is applied. */
 const MAX_LOOKED_AT = 2_000;
 
-/** An entity that a relation connects with another. */
+/** An entity that a relation connects to another one. */
 export interface RelatedEntity {
   readonly entityNo: number;
   readonly label: string;
-  /** Name of the relation, whichever of the two entities it leads from. */
+  /** Type of the relation, such as `uses`, in whichever direction it leads. */
   readonly relation: string;
   /** Number of memories that mention the entity. */
   readonly mentions: number;
-  /** Number of memories that the entity's user has. */
+  /** Number of all memories of the entity's user. */
   readonly memories: number;
 }
 
 /**
- * Finds the entities one relation away from these, in either direction, as stated by memories that pass the filter.
- * These themselves and hubs are left out. An entity is listed once for each relation by which it is reached.
+ * Finds the entities that relations connect to these, in either direction, if a memory that passes the filter states
+ * the relation. These entities themselves and hubs are left out. Of each entity, at most 256 passing relations among
+ * the first 2,000 in each direction are followed. An entity is listed once for each type of relation that leads to it.
  */
 export function relatedEntities(store: Store, entityNos: readonly number[], filter: CompiledFilter): RelatedEntity[] {
   const numbers = JSON.stringify(entityNos);
@@ -184,8 +212,8 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
 }
 
 /**
- * SQL for the relations of one direction. They pass through JSON, since SQLite joins laterally only to a table-valued
- * function; so each origin is bounded alone.
+ * Returns the SQL for the relations of entities in one direction. They pass through JSON because SQLite joins laterally
+ * only to a table-valued function, and each entity needs a bound of its own.
  */
 function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation
@@ -199,9 +227,9 @@ function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: Compil
 }
 
 /**
- * Finds the latest memories that mention each of these entities and pass the filter, in descending order of number, at
- * most `perEntity` of each. That is the order of the index, so reading ends with the last memory that is wanted.
- * @returns one item for each entity, in the order of `entityNos`; `memories` may be empty
+ * Finds the latest memories that mention each of these entities and pass the filter, by descending number: at most
+ * `perEntity`, among the latest 2,000 mentions.
+ * @returns one entry for each entity, in the order of `entityNos`; its `memories` may be empty
  */
 export function mentioningMemories(
   store: Store,
@@ -224,21 +252,22 @@ export function mentioningMemories(
   return rows.map(({ entityNo, memories }) => ({ entityNo, memories: JSON.parse(memories) as number[] }));
 }
 
-/** Selection of the entities of a list. */
+/** Selects the entities of a list. */
 export interface EntityListing {
-  /** Folded beginning of the names, or folded whole name; '' for all names. */
+  /** Folded text with which the names must begin, or the folded whole name; '' for all names. */
   readonly prefix: string;
-  /** User whose entities are listed; undefined for all users. */
+  /** User whose entities are listed; undefined for those of all users. */
   readonly userId: string | undefined;
   /** Filter that a memory must pass for its mentions to count. */
   readonly filter: CompiledFilter;
 }
 
 /**
- * Lists names that begin with the prefix and are mentioned by a memory that passes the filter; with `match` 'whole',
- * the one name that equals the prefix. The order is by mentions, most first, then by name; a name of several users is
- * listed once. Pages are cut by the mentions of all memories, hidden ones included, since counting only the others
- * would read every mention. The returned counts leave hidden memories out, up to the bound on mentions read for a name.
+ * Lists the names that begin with the prefix and that a memory mentions which passes the filter; with `match` 'whole',
+ * only the name that equals the prefix. Names with the most mentions come first, then the order is by name; a name of
+ * several users is listed once. Pages are cut by the mentions of all memories, whether they pass or not. The counts
+ * that are returned leave out memories that do not pass, as far as they are examined: at most 2,000 mentions of each
+ * name and about 20,000 on a page.
  */
 export function listEntities(
   store: Store,
@@ -282,23 +311,24 @@ export function listEntities(
 
 const LAST_CHARACTER = '\u{10ffff}';
 /**
- * Names that a list chooses from, in alphabetical order, which takes some 50 ms. To see names beyond them a longer
- * prefix or a user is needed.
+ * Greatest number of entities that a list is chosen from, in alphabetical order, which takes some 50 ms. Names beyond
+ * them need a longer prefix or a user to be listed.
  */
 const NAMES_READ = 50_000;
-/** Mentions that are read for the counts of one page, divided among its names. */
+/** Greatest number of mentions that are read for the counts of one page, divided among its names. */
 const MAX_COUNTED = 20_000;
-/** Fewest mentions that are read for the count of each name, however many names a page has. */
+/** Number of mentions that are read at least for the count of each name, however many names a page has. */
 const MIN_COUNTED = 20;
-/** Most memories and most relations that the details of an entity show. */
+/** Greatest number of memories, and of relations, in the details of an entity. */
 const MAX_SHOWN = 100;
-/** Most statements of relations that the details of an entity are read from, in each direction. */
+/** Greatest number of stated relations, in each direction, from which the details of an entity are made. */
 const STATED_READ = 5_000;
 
 /**
- * Describes a name by the memories that pass the filter; undefined if none of them mentions it.
+ * Describes a name by the memories that pass the filter: its latest 100 mentions and its 100 most often stated
+ * relations; undefined if no such memory mentions it.
  * @param name folded name
- * @param userId user whose memories are meant; undefined for all users
+ * @param userId user whose memories count; undefined for those of all users
  */
 export function findEntity(
   store: Store,

@@ -1,6 +1,7 @@
-/** Receipts of deletes, a chain of hashes like the audit log. */
+/** Stores receipts of deletes. Like the records of the audit log, the closed receipts are a chain of hashes. */
+
 import { EngineError } from '../errors.ts';
-import { type ErasedHashes, joinHashes } from '../text/erased-words.ts';
+import { type ErasedHashes, joinHashes, saltedHash } from '../text/erased-words.ts';
 import { type AuditVerdict, type Erasure, ERASURE_IDS, type OpenErasure } from '../types.ts';
 import { chainHash, NO_HASH } from './audit-chain.ts';
 import type { Store } from './open-store.ts';
@@ -22,17 +23,27 @@ interface Row {
   readonly hash: Buffer | null;
 }
 
-/** What a receipt says beside its columns. */
+/** The values of a closed receipt that have no columns of their own; stored as JSON. */
 interface Detail {
   readonly by: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
   readonly searched: readonly string[];
+  /** Hash of the receipt's id under its salt; absent in receipts of earlier versions. */
+  readonly salted?: string;
 }
 
-/** Key of the store info with the place and hash of the last receipt that retention removed, as `12:hash`. */
+/** Key of the store info that holds position and hash of the last receipt that retention removed, as `12:hash`. */
 const ANCHOR = 'erasure_anchor';
+/**
+ * Key of the store info that holds the position of the newest closed receipt, so that a receipt which was cut off the
+ * end is noticed and its position is not given again.
+ */
+const LAST = 'erasure_last';
 
-/** Begins the receipt of a delete, unless a slice before has. Call inside the write that erases. */
+/**
+ * Returns the row of a receipt, which is inserted if no earlier slice of the delete did that. Call inside the write
+ * that erases.
+ */
 function ensureErasure(
   store: Store,
   { id, kind }: OpenErasure,
@@ -44,7 +55,10 @@ function ensureErasure(
   return getRow(store, id);
 }
 
-/** Adds a slice of a delete to its receipt. Call inside the write that erases. */
+/**
+ * Adds what one slice of a delete erased to its receipt: ids up to 1,000, and the lowest 1,024 hashes of words and of
+ * phrases. Call inside the write that erases.
+ */
 export function addToErasure(
   store: Store,
   erasure: OpenErasure,
@@ -59,11 +73,11 @@ export function addToErasure(
     .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), erasure.id);
 }
 
-/** Ends the receipt of a delete and puts it behind the last one of the chain. Call inside a write. */
+/** Closes the receipt of a delete, which may be empty until then, and appends it to the chain. Call inside a write. */
 export function closeErasure(
   store: Store,
   erasure: OpenErasure,
-  detail: Detail,
+  detail: Omit<Detail, 'salted'>,
   writer: { readonly keyId: string | null; readonly now: number },
 ): void {
   const row = ensureErasure(store, erasure, writer);
@@ -74,15 +88,16 @@ export function closeErasure(
   const closed = {
     ...row,
     closed_at: writer.now,
-    detail: JSON.stringify(detail),
-    chain_no: before.no + 1,
+    detail: JSON.stringify({ ...detail, salted: saltedHash(erasure.salt, erasure.id) }),
+    chain_no: Math.max(before.no, Number(findInfo(store, LAST) ?? 0)) + 1,
   };
   store
     .prepare('UPDATE erasures SET closed_at = ?, detail = ?, chain_no = ?, hash = ? WHERE id = ?')
     .run(closed.closed_at, closed.detail, closed.chain_no, hashOf(before.hash, closed), erasure.id);
+  putInfo(store, LAST, String(closed.chain_no));
 }
 
-/** Lists receipts, newest first. */
+/** Lists a page of receipts, those begun last first, open ones included; `total` counts all receipts. */
 export function listErasures(
   store: Store,
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -92,12 +107,16 @@ export function listErasures(
   return { items: (rows as Row[]).map(toErasure), total };
 }
 
-/** Returns a receipt. @throws EngineError `not_found` */
+/** Returns the receipt with this id. @throws EngineError `not_found` */
 export function getErasure(store: Store, id: string): Erasure {
   return toErasure(getRow(store, id));
 }
 
-/** Checks the chain of closed receipts, as `verifyAudit` does that of the audit log. */
+/**
+ * Checks the chain of closed receipts from the oldest kept one to the newest, and that none was cut off at the end.
+ * @returns `records`: number of receipts that match; `head`: hash of the last of them; `brokenAt`: position of the
+ *   first receipt that is missing or does not match its hash, null if all match
+ */
 export function verifyErasures(store: Store): AuditVerdict {
   let { no, hash } = anchorOf(store);
   let records = 0;
@@ -109,12 +128,14 @@ export function verifyErasures(store: Store): AuditVerdict {
     hash = row.hash;
     records += 1;
   }
-  return { records, brokenAt: null, head: hash.toString('hex') };
+  const last = Number(findInfo(store, LAST) ?? no);
+  return { records, brokenAt: last > no ? no + 1 : null, head: hash.toString('hex') };
 }
 
 /**
- * Deletes at most `limit` of the oldest closed receipts from before a time (Unix ms). The hash of the last one stays.
- * Call inside a write. @returns the number of receipts that were deleted
+ * Deletes the oldest closed receipts, at most `limit`, up to the first one that was not closed before `before` (Unix
+ * ms). The hash of the last deleted one is kept, so that the remaining chain can still be checked. Call inside a write.
+ * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {
   const old = store.prepare('SELECT * FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?').all(limit) as Row[];
@@ -155,7 +176,7 @@ function getRow(store: Store, id: string): Row {
 }
 
 function toErasure(row: Row): Erasure {
-  const { by = [], counts = {}, searched = [] } = parseStored(row.detail) as Partial<Detail>;
+  const { by = [], counts = {}, searched = [], salted = null } = parseStored(row.detail) as Partial<Detail>;
   return {
     id: row.id,
     kind: row.kind,
@@ -165,6 +186,7 @@ function toErasure(row: Row): Erasure {
     by,
     counts,
     searched,
+    salted,
     ids: parseStored(row.ids) as string[],
     words: parseStored(row.words) as string[],
     phrases: parseStored(row.phrases) as string[],

@@ -1,4 +1,5 @@
-/** Evaluation sets, their items and their runs. */
+/** Stores evaluation sets, their items and their runs. */
+
 import { EngineError } from '../errors.ts';
 import { EVAL_LIMITS, type EvalItem, type EvalRun, type EvalSummary, type Json, type NewEvalSet } from '../types.ts';
 import type { Store } from './open-store.ts';
@@ -16,8 +17,8 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
   (SELECT count(*) FROM eval_items WHERE eval_items.set_no = eval_sets.set_no) AS items FROM eval_sets`;
 
 /**
- * Stores a set in place of the one of the same name. Call inside a write.
- * @throws EngineError `conflict` for more sets or guarded items than `EVAL_LIMITS` allows
+ * Stores a set, in place of the one of the same name if there is one; its runs stay. Call inside a write.
+ * @throws EngineError `conflict` for more than 100 sets, or for more than 1,000 items in guarded sets together
  */
 export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
   store
@@ -45,7 +46,7 @@ function requireWithinLimits(store: Store): void {
     );
 }
 
-/** Lists all sets by name, each with its last run. */
+/** Lists all sets, sorted by name, each with its latest run (null if there is none). */
 export function listEvals(store: Store): EvalSummary[] {
   const sets = store.prepare(`${SETS} ORDER BY name`).all() as SetRow[];
   return sets.map(({ setNo, name, guard, items, updatedAt }) => ({
@@ -57,7 +58,7 @@ export function listEvals(store: Store): EvalSummary[] {
   }));
 }
 
-/** Returns a set. @throws EngineError `not_found` */
+/** Returns the set with this name. @throws EngineError `not_found` */
 export function getEval(store: Store, name: string): NewEvalSet {
   const { setNo, guard } = getSet(store, name);
   const rows = store
@@ -77,7 +78,7 @@ export function deleteEval(store: Store, name: string): void {
     store.prepare(`DELETE FROM ${table} WHERE set_no = ?`).run(setNo);
 }
 
-/** A question of a set, with its place in it. */
+/** An item of a stored set, with its index in the set. */
 interface PlacedEvalItem {
   readonly setNo: number;
   /** Name of the set. */
@@ -86,7 +87,7 @@ interface PlacedEvalItem {
   readonly item: Omit<EvalItem, 'userId'>;
 }
 
-/** Lists the items of all sets, or those about a user. */
+/** Lists the items of all sets, in the order of the sets; with `userId` only those about this user. */
 export function listEvalItems(store: Store, userId: string | null = null): PlacedEvalItem[] {
   const rows = store
     .prepare(
@@ -97,7 +98,7 @@ export function listEvalItems(store: Store, userId: string | null = null): Place
   return rows.map((row) => ({ ...row, item: parseStored(row.item) as PlacedEvalItem['item'] }));
 }
 
-/** Puts an item in place of the one at its place. Call inside a write. */
+/** Replaces the item at an index of a set. Call inside a write. */
 export function putEvalItem(
   store: Store,
   { setNo, place, item }: Pick<PlacedEvalItem, 'setNo' | 'place'> & { readonly item: Json },
@@ -107,13 +108,16 @@ export function putEvalItem(
     .run(JSON.stringify(item), setNo, place);
 }
 
-/** Deletes the items about users from all sets. Call inside a write. @returns how many there were */
+/** Deletes the items about these users from all sets. Call inside a write. @returns the number of deleted items */
 export function eraseEvalItems(store: Store, userIds: readonly string[]): number {
   const erase = store.prepare('DELETE FROM eval_items WHERE user_id = ?');
   return userIds.reduce((sum, userId) => sum + erase.run(userId).changes, 0);
 }
 
-/** Adds a run, and drops the oldest ones over `EVAL_LIMITS.runs`. Call inside a write. Throws `not_found`. */
+/**
+ * Adds a run to a set, and deletes the runs beyond the newest 200. Call inside a write.
+ * @throws EngineError `not_found`
+ */
 export function appendRun(store: Store, name: string, run: EvalRun): void {
   const { setNo } = getSet(store, name);
   store.prepare('INSERT INTO eval_runs (set_no, run) VALUES (?, ?)').run(setNo, JSON.stringify(run));
@@ -125,12 +129,12 @@ export function appendRun(store: Store, name: string, run: EvalRun): void {
     .run({ setNo, kept: EVAL_LIMITS.runs });
 }
 
-/** Lists the runs of a set, newest first. @throws EngineError `not_found` */
+/** Lists the newest runs of a set, at most `limit`, newest first. @throws EngineError `not_found` */
 export function listRuns(store: Store, name: string, limit: number): EvalRun[] {
   return runsOf(store, getSet(store, name).setNo, limit);
 }
 
-/** Lists the last run of each set; none in a file of an older schema. */
+/** Lists the latest run of each set that was ever run; empty in a file of an older schema without such a table. */
 export function listLastEvalRuns(store: Store): EvalRun[] {
   if (store.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'eval_runs'`).get() === undefined) return [];
   return listEvals(store).flatMap(({ lastRun }) => lastRun ?? []);

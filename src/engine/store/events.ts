@@ -1,45 +1,52 @@
 /**
  * The change feed: a row for each change, written in the transaction of the change, whichever process makes it.
- * Triggers write it (migrations/0006-logs-and-events.sql), but for the events of this file's functions.
+ * Triggers write the rows (migrations/0006-logs-and-events.sql), except for those that functions of this file append.
  */
+
 import { randomBytes } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
 import { EVENT_KINDS, type EventKind, type EventPage, type EventQuery, type FeedEvent } from '../types.ts';
 import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
 import { findInfo } from './store-info.ts';
+import { findUserNo } from './users.ts';
 
 interface EventRow {
   readonly event_no: number;
   readonly at: number;
   readonly kind: number;
-  /** Number of a memory that is still there; id and user are its own. */
+  /**
+   * Number of the memory that the event is about, while the memory exists; id and user are then read from the memory.
+   */
   readonly memory: number | null;
   readonly user_no: number | null;
   readonly subject: Buffer | string | null;
 }
 
-/** What an event is about, and whose that is. */
+/** The memory, document or other thing that an event is about, and its user. */
 interface Subject {
   readonly id: string | null;
-  /** Number of the user; null if it is not known. */
+  /** Number of the user; null if there is none or it is not known. */
   readonly userNo: number | null;
-  /** Name of the user; null for none and for one whose name is gone. */
+  /** Name of the user; null if there is none, or if nothing of the user is stored any more. */
   readonly userId: string | null;
 }
 
-/** Most rows that one read looks at. A filter that passes few events takes several reads. */
+/** Greatest number of rows that one read examines. A filter that few events pass takes several reads. */
 const LOOKED_AT_ONCE = 5_000;
 const INSERT_STORED = `INSERT INTO events (at, kind, memory) VALUES (?, ${EVENT_KINDS.indexOf('memory.stored')}, ?)`;
-/** Time in a statement, Unix ms; the triggers have no other. */
+/** SQL for the present time, Unix ms. Triggers use the same expression, since they have no parameters. */
 const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
 
 // ── The feed as a whole ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether changes leave events, as the latest transaction of a connection found it: every add asks. */
+/**
+ * Whether changes leave events, as each connection read it in its latest transaction. It is kept because every add asks
+ * for it.
+ */
 const found = new WeakMap<Store, { readonly transactionNo: number; readonly isOn: boolean }>();
 
-/** Tells whether changes of this file leave events. */
+/** Tells whether changes of this file leave events (`OM_EVENTS`). */
 export function hasEvents(store: Store): boolean {
   const { transactionNo } = store;
   const known = found.get(store);
@@ -50,8 +57,8 @@ export function hasEvents(store: Store): boolean {
 }
 
 /**
- * Begins or ends the feed. Cursors from before are no longer valid, as changes without events lie between. Call inside
- * a write.
+ * Begins or ends the feed, and deletes all its events. Cursors from before are no longer valid, since changes in
+ * between have no events. Call inside a write.
  */
 export function switchEvents(store: Store, isOn: boolean): void {
   found.delete(store);
@@ -61,18 +68,25 @@ export function switchEvents(store: Store, isOn: boolean): void {
 }
 
 /**
- * Makes all cursors invalid, since events are lost, or their numbers will be given again: after a restore of a backup.
+ * Makes all cursors invalid and deletes all events, after a restore of a backup: events since the backup are lost, and
+ * their numbers will be given again.
  */
 export function renewFeed(store: Store): void {
   switchEvents(store, hasEvents(store));
 }
 
-/** Appends the event that a memory was stored, at a time (Unix ms). Call inside the write that stores it. */
+/**
+ * Appends the event `memory.stored` with the time `at` (Unix ms); does nothing while there is no feed. Call inside the
+ * write that stores the memory.
+ */
 export function appendStored(store: Store, memoryNo: number, at: number): void {
   if (hasEvents(store)) store.prepare(INSERT_STORED).run(at, memoryNo);
 }
 
-/** Appends the event that a memory answers a standing query. Call inside the write that notes the answer. */
+/**
+ * Appends the event `standing.answered`; does nothing while there is no feed. Call inside the write that stores the
+ * answer.
+ */
 export function appendAnswered(store: Store, memoryNo: number, standingId: string): void {
   if (!hasEvents(store)) return;
   store
@@ -80,16 +94,18 @@ export function appendAnswered(store: Store, memoryNo: number, standingId: strin
     .run(EVENT_KINDS.indexOf('standing.answered'), memoryNo, standingId);
 }
 
-/** Appends an event about the whole tenant. Call inside the write that it tells of. */
+/**
+ * Appends an event about the whole tenant; does nothing while there is no feed. Call inside the write of the change.
+ */
 export function appendEvent(store: Store, kind: EventKind): void {
   if (!hasEvents(store)) return;
   store.prepare(`INSERT INTO events (at, kind) VALUES (${NOW}, ?)`).run(EVENT_KINDS.indexOf(kind));
 }
 
 /**
- * Deletes at most `limit` of the oldest events: those from before a time (Unix ms) and those beyond the newest `rows`.
- * The newest event stays, so that no number is given twice, and so do those that webhooks were not handed yet. Call
- * inside a write.
+ * Deletes at most `limit` of the oldest events: up to the last of them that has a time before `before` (Unix ms) or is
+ * beyond the newest `rows` events. The newest event stays, so that no number is given twice; so do events for which no
+ * deliveries to webhooks were made yet. Call inside a write.
  * @returns the number of deleted events
  */
 export function purgeEvents(
@@ -109,7 +125,10 @@ export function purgeEvents(
   return changes;
 }
 
-/** Number of the last event that the webhooks were handed; beyond all events where there is no webhook. */
+/**
+ * Returns the number of the last event for which deliveries to webhooks were made; a number above all events if there
+ * is no webhook.
+ */
 function handedOut(store: Store): number {
   const isAny = store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() !== undefined;
   if (!isAny) return Number.MAX_SAFE_INTEGER - 1;
@@ -123,8 +142,9 @@ function handedOut(store: Store): number {
 // ── Users ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Keeps the number of a user whose last memory was erased, beside a keyed hash of the name, as long as there are events
- * with it. Call inside the write that deletes the name.
+ * Keeps the number of a user whose last memory was erased, with a keyed hash of the user's name in place of the name,
+ * as long as the feed has events of the user. Does nothing while there is no feed. Call inside the write that deletes
+ * the name.
  */
 export function keepUserNo(store: Store, userNo: number, userId: string): void {
   if (!hasEvents(store)) return;
@@ -134,8 +154,8 @@ export function keepUserNo(store: Store, userNo: number, userId: string): void {
 }
 
 /**
- * Returns the number for a user who has no memories: the one from before, or one that no kept event has. Call inside
- * the write that adds the user.
+ * Returns a number for a user who has none in the file: the number that the user had before, if it was kept, or else
+ * one that no kept event has. Call inside the write that adds the user.
  */
 export function takeUserNo(store: Store, userId: string): number {
   const known = findErasedUserNo(store, userId);
@@ -166,15 +186,16 @@ function hashOfUser(store: Store, userId: string): Buffer {
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns the cursor behind the newest event. Throws EngineError `conflict` while there is no feed. */
+/** Returns the cursor after the newest event. @throws EngineError `conflict` while there is no feed */
 export function newestCursor(store: Store): string {
   return cursorAt(feedId(store), newestNo(store));
 }
 
 /**
- * Reads the events behind a cursor that pass a filter. It looks at `LOOKED_AT_ONCE` rows at most. What happened to a
- * memory that was erased since is left out: its erasure is told.
- * @throws EngineError `invalid` and `conflict` as `EventFeed.listEvents`
+ * Reads the events after a cursor that pass a filter, examining at most 5,000. Events of a memory that was erased since
+ * are left out, except for its erasure.
+ * @throws EngineError `invalid` for a text that is no cursor; `conflict` if events after it are no longer kept, and
+ *   while there is no feed
  */
 export function readEvents(store: Store, { cursor, limit, kinds, userId }: EventQuery): EventPage {
   const feed = feedId(store);
@@ -195,19 +216,19 @@ export function readEvents(store: Store, { cursor, limit, kinds, userId }: Event
   return { events, cursor: cursorAt(feed, last), hasMore: last < newestNo(store) };
 }
 
-/** An event as it is handed to webhooks. */
+/** An event with its number, from which deliveries to webhooks are made. */
 export interface NumberedEvent extends Omit<FeedEvent, 'cursor'> {
   readonly eventNo: number;
-  /** Number of the memory that the event is about, if it is still there. */
+  /** Number of the memory that the event is about; null if it is about none, or for its erasure. */
   readonly memoryNo: number | null;
-  /** Tells whether the event is about something of a user. */
+  /** Tells whether the event is about data of a user, even if the user's name was erased since. */
   readonly isOf: (userId: string) => boolean;
 }
 
 /**
- * Reads the events behind a number, looking at `limit` rows. Like `readEvents` it leaves out what happened to memories
- * that are gone.
- * @returns the events, and the number of the last row that was looked at
+ * Reads the events with numbers above `after`, examining `limit` rows. Events of memories that were erased since are
+ * left out, except for the erasures.
+ * @returns the events, and the number of the last row that was examined (`after` if there was none)
  */
 export function readNumberedEvents(
   store: Store,
@@ -235,7 +256,7 @@ function tellOf({ kind, at, memory, subject }: EventRow, { id, userId }: Subject
   return { kind: EVENT_KINDS[kind]!, at, subject: id, userId, ...standing };
 }
 
-/** Finds what an event is about; undefined for a memory that is gone. */
+/** Finds what an event is about; undefined for an event of a memory that was erased since. */
 function subjectOf(store: Store, { kind, memory, user_no: userNo, subject }: EventRow): Subject | undefined {
   if (memory !== null) {
     return store
@@ -256,19 +277,24 @@ function subjectOf(store: Store, { kind, memory, user_no: userNo, subject }: Eve
   return { id, userNo, userId: (name as string | undefined) ?? null };
 }
 
-/** Makes the test whether something belongs to a user. */
+/**
+ * Makes a function that tells whether the subject of an event belongs to a user, even if the user's name was erased.
+ */
 function ownersNamed(store: Store, userId: string): (subject: Subject) => boolean {
-  const known = store.prepare('SELECT user_no FROM users WHERE user_id = ?').pluck().get(userId) as number | undefined;
+  const known = findUserNo(store, userId);
   const wanted = known ?? findErasedUserNo(store, userId);
   return ({ userNo, userId: name }) => (userNo === null ? name === userId : userNo === wanted);
 }
 
-/** Returns the number of the newest event, 0 for none. */
+/** Returns the number of the newest event; 0 if there is none. */
 export function newestNo(store: Store): number {
   return store.prepare('SELECT coalesce(max(event_no), 0) FROM events').pluck().get() as number;
 }
 
-/** Returns what tells this feed from others. Throws EngineError `conflict` while there is none. */
+/**
+ * Returns the id of the present feed: 8 hexadecimal digits, which change when the feed is begun anew.
+ * @throws EngineError `conflict` while there is no feed
+ */
 export function feedId(store: Store): string {
   const feed = store.prepare('SELECT feed_id, is_on FROM event_feed').get() as { feed_id: string; is_on: number };
   if (feed.is_on !== 1) throw new EngineError('conflict', 'no events are kept: OM_EVENTS is false');
@@ -277,7 +303,11 @@ export function feedId(store: Store): string {
 
 const cursorAt = (feed: string, eventNo: number) => `${feed}.${eventNo.toString(36)}`;
 
-/** Returns the number of the event that a cursor stands behind. */
+/**
+ * Returns the number of the event after which a cursor of this feed stands.
+ * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed, or if events
+ *   after it are no longer kept
+ */
 function placeOf(store: Store, cursor: string, feed: string): number {
   const [, ofFeed, digits = ''] = /^([0-9a-f]{8})\.([0-9a-z]{1,11})$/.exec(cursor) ?? [];
   const eventNo = parseInt(digits, 36);

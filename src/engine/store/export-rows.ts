@@ -1,4 +1,5 @@
-/** Rows of an export that no other reader needs in this form. */
+/** Reads rows for an export, in forms that no other reader needs. */
+
 import type { MemoryStatus } from '../types.ts';
 import type { GenerationRow } from './document-generations.ts';
 import type { DocumentRow } from './documents.ts';
@@ -7,11 +8,14 @@ import { writerOf } from './writers.ts';
 import { ROLES } from './vectors.ts';
 import { STORED_BYTES } from './vector-parts.ts';
 
-/** What an export says of a memory beside its `MemoryRow`. Offsets and pages are null outside a document. */
+/**
+ * Values of an exported memory that its `MemoryRow` lacks. `chunk_index`, offsets and the fields of a chunk are null
+ * outside of documents.
+ */
 export interface MemoryOrigin {
   readonly memoryNo: number;
   readonly event_time_given: number;
-  /** External id as an add gave it; null for an item in no namespace, whose key it is. */
+  /** External id that the add stated; null for an item in a namespace, whose name is its `item_key`. */
   readonly external_id: string | null;
   readonly item_key: string | null;
   readonly document_id: string | null;
@@ -24,7 +28,7 @@ export interface MemoryOrigin {
   readonly chunk_tokens: number;
 }
 
-/** Reads where memories come from: their names as given, and their places in documents. */
+/** Reads the stated names of memories, and their positions in documents, by memory number. */
 export function readOrigins(store: Store, memoryNos: readonly number[]): Map<number, MemoryOrigin> {
   const rows = store
     .prepare(
@@ -41,7 +45,7 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
   return new Map(rows.map((row) => [row.memoryNo, row]));
 }
 
-/** A row of `memory_revisions`, with the id of its writer. */
+/** A row of `memory_revisions`, with the public id of its writer. */
 export interface RevisionRow {
   readonly memory: number;
   readonly version: number;
@@ -55,7 +59,10 @@ export interface RevisionRow {
   readonly written_by: string | null;
 }
 
-/** Reads the revisions of memories that were made by a time, the oldest first, by the number of the memory. */
+/**
+ * Reads the revisions of memories that were made by the time `at` (Unix ms, included), oldest first, by memory number;
+ * a memory without revisions is left out.
+ */
 export function readRevisionRows(store: Store, memoryNos: readonly number[], at: number): Map<number, RevisionRow[]> {
   const rows = store
     .prepare(
@@ -68,13 +75,16 @@ export function readRevisionRows(store: Store, memoryNos: readonly number[], at:
   return Map.groupBy(rows, ({ memory }) => memory);
 }
 
-/** A document with the reading of it that queries find. */
+/** A document with the generation that queries find. */
 export interface ShownDocument {
   readonly document: DocumentRow;
   readonly generation: GenerationRow;
 }
 
-/** Reads a document with the reading that queries find; undefined if they find none of it any more. */
+/**
+ * Reads a document with the generation that queries find; undefined if they find none, or if the document does not
+ * exist.
+ */
 export function readShownDocument(store: Store, documentNo: number): ShownDocument | undefined {
   const document = store
     .prepare('SELECT * FROM documents WHERE document_no = ? AND live_no IS NOT NULL')
@@ -95,12 +105,12 @@ export interface VectorRow {
   readonly encoding: string;
   readonly window: number;
   readonly role: (typeof ROLES)[number];
-  /** Number of the precision, as `vectors.precision` has it. */
+  /** Value of the column `vectors.precision`, which `formOf` decodes. */
   readonly precisionNo: number;
   readonly bytes: Buffer;
 }
 
-/** Reads all vectors of memories, by the number of the memory, in the order of their windows. */
+/** Reads all vectors of memories, by memory number, in the order of their numbers. */
 export function readVectorRows(store: Store, memoryNos: readonly number[]): Map<number, VectorRow[]> {
   const rows = store
     .prepare(

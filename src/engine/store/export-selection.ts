@@ -4,7 +4,7 @@ import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
-/** How far an export goes: rows with these numbers at most, as they were at a time. */
+/** Bounds of an export: the highest numbers of rows that existed when it began, and that time. */
 export interface ExportBounds {
   /** Time at which the export began, Unix ms. */
   readonly at: number;
@@ -12,7 +12,7 @@ export interface ExportBounds {
   readonly lastDocument: number;
 }
 
-/** Reads how far an export that begins now goes. */
+/** Reads the bounds of an export that begins at `now` (Unix ms). */
 export function readExportBounds(store: Store, now: number): ExportBounds {
   const last = store.prepare(
     `SELECT coalesce((SELECT max(seq) FROM memories), 0) AS lastMemory,
@@ -21,19 +21,23 @@ export function readExportBounds(store: Store, now: number): ExportBounds {
   return { at: now, ...(last.get() as Omit<ExportBounds, 'at'>) };
 }
 
-/** What an export selects, as SQL. */
+/** The SQL that selects the memories of an export. */
 interface Selection {
-  /** Source and condition of a selected memory `own`; a caller adds conditions on `own.seq`. */
+  /**
+   * The `FROM` and `WHERE` parts of a statement over selected memories, with the alias `own`. Callers append conditions
+   * on `own.seq`.
+   */
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
-  /** Whether each row that is looked at takes time, because its tags or metadata are parsed. */
+  /** Whether tags or metadata of each examined row are parsed, which takes time. */
   readonly isSlow: boolean;
 }
 
 /**
- * Compiles what an export selects: memories that pass the filter, whatever their status and validity, without expired
- * ones, parts of readings that were not shown yet when the export began, and gathered memories, which repeat others. A
- * part of a document is judged by the document's root.
+ * Compiles what an export selects: memories that pass the filter, whatever their status and validity unless it names
+ * statuses. Left out are expired memories, parts of document readings that queries did not find when the export began,
+ * and gathered memories, which repeat others. For a part of a document, the document's root memory must pass the
+ * filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
   const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
@@ -51,16 +55,22 @@ function selectionOf(filter: MemoryFilter, now: number): Selection {
   };
 }
 
-/** Numbers of a slice of an export, and the number after which the next slice begins; null after the last slice. */
+/**
+ * Numbers of one slice of an export, and the number after which the next slice begins; `next` is null after the last
+ * slice.
+ */
 export interface NumberSlice {
   readonly numbers: readonly number[];
   readonly next: number | null;
 }
 
-/** Most memories that are looked at for one slice if that takes time. */
+/** Greatest number of memories that are examined for one slice if `Selection.isSlow`. */
 const LOOKED_AT_ONCE = 2_000;
 
-/** Lists numbers of selected memories above `after`, ascending, `limit` at most. */
+/**
+ * Lists numbers of selected memories above `after`, ascending, at most `limit`. A slice may have fewer and not be the
+ * last.
+ */
 export function listExportedMemories(
   store: Store,
   filter: MemoryFilter,
@@ -77,8 +87,8 @@ export function listExportedMemories(
 }
 
 /**
- * Lists numbers of documents above `after` that queries find, ascending, `limit` at most. With a filter a document is
- * selected with its root memory, and one without text is not.
+ * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. With a filter, a document is
+ * selected if its root memory is, so one without text is not.
  */
 export function listExportedDocuments(
   store: Store,
@@ -100,17 +110,17 @@ export function listExportedDocuments(
   return { numbers, next: numbers.length === limit ? numbers.at(-1)! : null };
 }
 
-/** Number of things of a kind that no export holds. */
+/** Numbers of things that no export holds, by kind. */
 export interface LeftOut {
-  /** Documents that nobody has read yet, or nobody could. */
+  /** Number of documents that queries do not find in any version: not read yet, or unreadable. */
   readonly documents_not_read: number;
-  /** Webhooks, each of which is signed with a secret that its receiver knows. */
+  /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;
-  /** Gathered memories, whose sources an export holds. */
+  /** Number of gathered memories. An export holds their sources instead. */
   readonly consolidations: number;
 }
 
-/** Counts what no export holds, whatever its filter. */
+/** Counts the things that no export holds, whatever the filter is. */
 export function countLeftOut(store: Store): LeftOut {
   const counts = store.prepare(
     `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
@@ -120,7 +130,7 @@ export function countLeftOut(store: Store): LeftOut {
   return counts.get() as LeftOut;
 }
 
-/** A row of `edges` with the ids of its memories and of its writer. */
+/** A row of `edges`, with the ids of its memories and the public id of its writer. */
 export interface LinkRow {
   readonly src: string;
   readonly dst: string;
@@ -134,7 +144,7 @@ export interface LinkRow {
   readonly written_by: string | null;
 }
 
-/** Lists the links from these memories to selected ones that were there when the export began. */
+/** Lists the links from these memories to memories that the export selects, as far as both existed when it began. */
 export function listExportedLinks(
   store: Store,
   filter: MemoryFilter,
@@ -154,10 +164,10 @@ export function listExportedLinks(
     .all(JSON.stringify(from), bounds.at, bounds.lastMemory, ...parameters) as LinkRow[];
 }
 
-/** A place behind an item of a session log. */
+/** Position of an item of a session log; a list goes on with the items after it. */
 export type LogPosition = readonly [logNo: number, position: number];
 
-/** An item of a session log with the names of its log. */
+/** An item of a session log, with the user and session of its log. */
 export interface LogItemRow {
   readonly user_id: string;
   readonly session_id: string;
@@ -168,14 +178,18 @@ export interface LogItemRow {
   readonly written_by: string | null;
 }
 
-/** Tells whether a filter can select session logs: of what it may ask for they have a user and a session. */
+/**
+ * Tells whether a filter can select session logs. A log has a user and a session only, so any other condition excludes
+ * all logs.
+ */
 export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others }: MemoryFilter): boolean {
   return Object.values(others).every((value) => value === undefined);
 }
 
 /**
- * Lists selected items of session logs behind a place, in their order, until they have `bytes` bytes of JSON.
- * @returns the items, and the place behind the last one that was looked at; null behind the last one of all
+ * Lists the selected items of session logs after a position, by log and position, until they have at least `bytes`
+ * UTF-16 code units of JSON or 2,000 items were examined.
+ * @returns the items, and the position of the last item that was examined; null once all were
  */
 export function listExportedLogItems(
   store: Store,

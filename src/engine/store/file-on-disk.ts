@@ -1,15 +1,15 @@
 import fs from 'node:fs';
 
 /**
- * Age after which a change of a file is certainly in its time stamp, ms: longer than the tick of any file system's
- * clock.
+ * Age after which a change of a file certainly shows in its time stamp, in ms: longer than the tick of any file
+ * system's clock.
  */
 const SETTLED_MS = 1_000;
 
 /**
- * Reads a stamp of a database that changes with every commit, by whatever process.
- * @returns `stamp`, '' if there is no file; `isSettled` false while the last change is so recent that a further one
- *   might leave the stamp as it is
+ * Reads a stamp of a database file, a text that differs after every commit of any process.
+ * @returns `stamp`: '' if the file does not exist; `isSettled`: false while the last change is less than a second old,
+ *   so that a further change might leave the stamp equal
  */
 export function stampOf(path: string): { stamp: string; isSettled: boolean } {
   const file = fs.statSync(path, { throwIfNoEntry: false });
@@ -27,7 +27,7 @@ export function stampOf(path: string): { stamp: string; isSettled: boolean } {
   };
 }
 
-/** Returns the size of a database's write-ahead log in bytes, 0 if there is none. @param file path of the database */
+/** Returns the size of a database's write-ahead log in bytes; 0 if there is none. @param file path of the database */
 export function walBytes(file: string): number {
   return fs.statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }

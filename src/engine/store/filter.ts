@@ -8,17 +8,20 @@ import { isByOneOf } from './writers.ts';
 
 /** A filter as SQL. */
 export interface CompiledFilter {
-  /** SQL condition over the aliases `m` (memories) and `d` (memory_dynamics); `TRUE` if all memories pass. */
+  /** SQL condition over the aliases `m` (memories) and `d` (memory_dynamics); `TRUE` if every memory passes. */
   readonly sql: string;
-  /** Values for the `?` of `sql`, in their order. */
+  /** Values of the `?` in `sql`, in their order. */
   readonly parameters: readonly (string | number)[];
-  /** The conditions that `sql` joins by AND, to tell which of them a memory fails. */
+  /** The conditions that `sql` joins by AND, so that it can be told which of them a memory fails. */
   readonly conditions: readonly FilterCondition[];
-  /** Whether `sql` parses tags or metadata. It then counts the rows that it looks at as work, with what it parses. */
+  /**
+   * Whether `sql` parses tags or metadata. If so, evaluating it counts each examined row, and what it parses, against
+   * the work budget.
+   */
   readonly countsWork: boolean;
 }
 
-/** A condition of a filter, named by the request's field that asks for it. Several conditions may have one name. */
+/** One condition of a filter, named by the request's field that asks for it. Several conditions may have one name. */
 export interface FilterCondition {
   readonly name: FilterName;
   readonly sql: string;
@@ -26,8 +29,8 @@ export interface FilterCondition {
 }
 
 /**
- * Field that a condition belongs to. No request asks for `bounds`, `document`, `status`, `expires_at` or `validity`:
- * they hide memories by themselves.
+ * Request field that a condition stems from. `bounds`, `document`, `status`, `expires_at` and `validity` stem from no
+ * field: these conditions hide memories by default.
  */
 type FilterName =
   | 'user_id'
@@ -42,31 +45,31 @@ type FilterName =
   | 'as_of.valid'
   | 'as_of.recorded';
 
-/** Options of a filter: its treatment of memories that are hidden by default, and the time that it looks at. */
+/** How a filter treats memories that are hidden by default, and the time that it is about. */
 export interface FilterOptions {
   /**
-   * Whether hidden memories pass: parts of a document that is not shown, memories with a status other than active, not
-   * valid, or expired. Statuses that the filter names still restrict it. False by default.
+   * Whether hidden memories pass: parts of documents that queries do not find, and memories that are not active, not
+   * valid or expired. Statuses that the filter names still apply. False by default.
    */
   readonly includeHidden?: boolean;
-  /** Statuses that pass if the filter names none; `active` by default. */
+  /** Statuses that pass if the filter names none; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
   /**
-   * Whether a superseded memory passes, too, that still holds, because its successor holds only from a later time on or
-   * has expired. False by default; it has no effect if the filter names statuses.
+   * Whether a superseded memory passes that still holds, because its successor is not valid yet or has expired. False
+   * by default; it has no effect if the filter names statuses.
    */
   readonly orStillHolds?: boolean;
-  /** Earlier time that the filter looks at, see `AsOf`; the present by default. */
+  /** Earlier time that the filter is about, see `AsOf`; the present by default. */
   readonly asOf?: AsOf | undefined;
 }
 
 /**
- * Turns a filter into SQL. Every value is bound, and a list is bound as one JSON parameter. Filters of one shape
- * therefore share one text and one prepared statement, and no text of a caller can become SQL. A field that is
- * undefined asks for nothing. An empty list of alternatives matches nothing; an empty list of tags asks for nothing.
- * @param now Unix ms; decides which memories are valid and which have expired
- * @throws EngineError `invalid` for a meaningless metadata condition, for more than MAX_METADATA_CONDITIONS of them,
- *   and for sectors together with a time of recording, since past sectors are not kept
+ * Compiles a filter to SQL. Every value is a parameter, and a list is one JSON parameter, so filters of one shape share
+ * one prepared statement and no text of a caller becomes SQL. A field that is undefined excludes nothing. An empty list
+ * of alternatives matches nothing; an empty list of tags excludes nothing.
+ * @param now time at which it is judged which memories are valid and have expired, Unix ms
+ * @throws EngineError `invalid` for a meaningless metadata condition, for more than 32 of them, and for sectors
+ *   together with `asOf.recorded`, since earlier sectors are not kept
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
   const { asOf } = options;
@@ -102,7 +105,7 @@ function condition(name: FilterName, sql: string, ...parameters: (string | numbe
   return { name, sql, parameters };
 }
 
-/** Makes the condition that a column holds one of the values; none if the filter names no values. */
+/** Makes the condition that a column has one of the values; no condition if `values` is undefined. */
 function oneOf(
   name: FilterName,
   [column, ...parameters]: SqlCondition,
@@ -112,7 +115,7 @@ function oneOf(
   return [condition(name, `${column} IN (SELECT value FROM json_each(?))`, ...parameters, JSON.stringify(values))];
 }
 
-/** Conditions on the user, session, type, external id and document of a memory. */
+/** Makes the conditions on user, session, type, external id, document, files, writer and namespace. */
 function placeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
   return [
     ...userCondition(filter.userIds),
@@ -141,7 +144,10 @@ function documentCondition(documentIds: readonly string[] | undefined): FilterCo
   return [condition('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(documentIds))];
 }
 
-/** Finds memories by the index of files; a look back parses the list of files that each memory had. */
+/**
+ * Makes the condition on files. It uses the index of files at present, and parses the list of each memory for an
+ * earlier time.
+ */
 function filesCondition(files: readonly string[] | undefined, recorded: number | undefined): FilterCondition[] {
   if (files === undefined) return [];
   const wanted = JSON.stringify(files);
@@ -156,7 +162,10 @@ function writerCondition(keyIds: readonly string[] | undefined): FilterCondition
   return [condition('filters.written_by', isByOneOf('d.writer_no'), JSON.stringify(keyIds))];
 }
 
-/** Makes the condition on the namespace. What lies below a path begins with the path and a dot, which `/` follows. */
+/**
+ * Makes the condition on the namespace of an item. The paths below a path are those from it and a dot up to it and `/`,
+ * the character after the dot.
+ */
 function namespaceCondition(path: string | undefined): FilterCondition[] {
   if (path === undefined) return [];
   const item = 'EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq AND i.namespace_no';
@@ -194,7 +203,7 @@ function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined
   return [condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(sectors))];
 }
 
-/** Makes the condition on the salience as `decayed` computes it; a clock that was set back decays nothing. */
+/** Makes the condition on the salience, by the formula of `decayed`. If the clock was set back, nothing decays. */
 function salienceCondition({ minSalience }: MemoryFilter, now: number): FilterCondition[] {
   if (minSalience === undefined) return [];
   const days = `max(0, ? - d.salience_at) / ${DAY_MS}.0`;
@@ -211,7 +220,7 @@ function tagsCondition(
   return [condition(name, tagsPass(tags), ...values, JSON.stringify(wanted))];
 }
 
-/** Makes a condition for all keys of the metadata together, and one for each operator, to tell which of them fails. */
+/** Makes one condition on all keys of the metadata together, and one for each operator, to tell which of them fails. */
 function metadataConditions(
   wanted: MemoryFilter['metadata'] = {},
   recorded: number | undefined,
@@ -223,7 +232,7 @@ function metadataConditions(
   return { joined: compiled.length === 0 ? [] : [onAll(compiled)], each: compiled.map((one) => onAll([one])) };
 }
 
-/** Condition on the status: one of those that the filter names, or else one that is not hidden. */
+/** Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. */
 function statusConditions(filter: MemoryFilter, now: number, options: FilterOptions): FilterCondition[] {
   const status = columnAt('d.status', options.asOf?.recorded);
   if (filter.statuses !== undefined) return oneOf('filters.statuses', status, filter.statuses);
@@ -234,7 +243,10 @@ function statusConditions(filter: MemoryFilter, now: number, options: FilterOpti
   return [condition('status', shown, ...values)];
 }
 
-/** Hides parts of a document that is not shown, what has expired, and what is not valid. */
+/**
+ * Makes the conditions that hide parts of documents that queries do not find, expired memories, and memories that are
+ * not valid.
+ */
 function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondition[] {
   return [
     condition('document', IS_SHOWN),
@@ -243,7 +255,7 @@ function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondit
   ];
 }
 
-/** Adds to a filter the condition that the memory belongs to a sector. */
+/** Adds to a compiled filter the condition that the memory has a sector, as its primary or as an additional one. */
 export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter {
   const ofSector = condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits([sector]));
   return {
@@ -255,8 +267,8 @@ export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter
 }
 
 /**
- * SQL condition that a column holds one of the statuses. They are the service's own constants, so they may stand in the
- * text.
+ * Returns the SQL condition that a column has one of the statuses. These are constants of Cairn, so they may be part of
+ * the text.
  */
 function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
   const [only, ...more] = statuses.map((status) => `'${status}'`);
@@ -264,23 +276,23 @@ function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
 }
 
 /**
- * SQL that finds a memory which superseded `m` and holds at a time, its one `?`. From the time such a successor holds,
- * the older memory is no longer true.
+ * SQL that finds a memory which superseded `m` and holds at a time, its one parameter. From that successor's first
+ * moment on, the older memory is no longer true.
  */
 const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
   WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= ?`;
 
 /**
- * SQL condition that a memory is valid at a time, which each of its two `?` takes. A superseded memory passes even if
- * its validity has ended, since it mostly ended because of the supersession.
+ * SQL condition that a memory is valid at a time, which both of its parameters are. A superseded memory passes even if
+ * its validity has ended, since that is usually due to the supersession.
  */
 const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?)
   AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
 
 /**
- * SQL condition that a memory is superseded and still holds at a time, which each of its four `?` takes. A successor
- * that has expired stays linked until it is erased, and the end of validity that it set stays set. Neither counts any
- * more, unless the successor was superseded itself.
+ * SQL condition that a memory is superseded and still holds at a time, which all of its four parameters are. A
+ * successor that has expired does not count, nor does the end of validity that it set, unless the successor was
+ * superseded itself.
  */
 const STILL_HOLDS = `d.status = 'superseded'
   AND (m.valid_to > ? OR EXISTS (SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
@@ -290,8 +302,8 @@ const STILL_HOLDS = `d.status = 'superseded'
     OR EXISTS (SELECT 1 FROM memory_dynamics nd WHERE nd.seq = n.seq AND nd.status = 'superseded')))`;
 
 /**
- * Conditions for a look at an earlier time. With only a time of recording, the memory must have been valid at that
- * time, as a query of that time would have required.
+ * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid at that time,
+ * as a query at that time would have required.
  */
 function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition[] {
   const then = valid ?? recorded ?? now;
@@ -309,21 +321,21 @@ function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition
   ];
 }
 
-/** Columns that a revision keeps as columns of its own, by the column of the present. */
+/** Columns whose earlier values a revision has in columns of its own, by their present column. */
 const KEPT_COLUMNS = {
   'd.status': 'r.status',
   'm.event_time': 'r.event_time',
   'm.valid_from': 'r.valid_from',
   'm.valid_to': 'r.valid_to',
 } as const;
-/** Fields that a revision keeps in its snapshot, by the column of the present. */
+/** Fields that a revision has in its snapshot, by their present column. */
 const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.files': 'files', 'm.metadata': 'metadata' } as const;
 
 type ChangingColumn = keyof typeof KEPT_COLUMNS | keyof typeof SNAPSHOT_FIELDS;
 
 /**
- * SQL for a column as it was recorded at a time: the value that the first later change replaced, or else the present
- * value.
+ * Returns the SQL for the value of a column as it was recorded at a time: the value that the first later change
+ * replaced, or else the present value.
  */
 function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCondition {
   if (recorded === undefined) return [column];
@@ -342,7 +354,7 @@ function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCond
   ];
 }
 
-/** SQL for a snapshot's field. Only the snapshot of the revision that is asked for is parsed. */
+/** Returns the SQL for a field of a snapshot, so that only the snapshot of the right revision is parsed. */
 function snapshotColumn(field: string, later: string): [value: string, change: string] {
   return [`json_extract(r.snapshot, '$.${field}')`, `${later} AND instr(r.fields, '${field}') > 0`];
 }

@@ -1,32 +1,37 @@
-/** Memories that a run of consolidating may gather, and the waypoints between them. */
+/** Reads the memories that a run of consolidation may gather, and the waypoints between them. */
+
 import { hash } from 'node:crypto';
 import type { RunPlace } from './consolidations.ts';
 import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Longest text of a source, in bytes with its title: a long text says more than a gathered one could repeat. */
+/**
+ * Greatest size of a source, title included, in bytes of UTF-8: a longer text says more than a gathered text could
+ * repeat.
+ */
 const MAX_SOURCE_BYTES = 1_500;
 
 /** A memory that may be gathered with others that have an equal `key`. */
 export interface Gatherable {
   readonly memoryNo: number;
   /**
-   * Its writer, tags and metadata: whoever may see one memory of a key may see all of them, and a filter on these lets
-   * all of them pass or none.
+   * Writer, tags and metadata of the memory in one text. Memories with an equal key are visible to the same callers,
+   * and a filter on these fields passes all of them or none.
    */
   readonly key: string;
 }
 
-/** Some memories of a user, in the order of time. */
+/** Some memories of a user that may be gathered, in the order of event times. */
 export interface GatherableSlice {
   readonly memories: readonly Gatherable[];
-  /** Place behind the last memory that was looked at; null if the user has no more. */
+  /** Place after the last memory that was examined; null if the user has no more memories. */
   readonly next: RunPlace | null;
 }
 
 /**
- * SQL condition for a memory that may be gathered: one that people said, that holds without an end, and that nothing
- * replaces, contradicts or expires. Parts of documents, items and what was concluded stay apart.
+ * SQL condition that a memory may be gathered: it is active, of at most 1,500 bytes and without a stated validity or
+ * expiry, was not derived from others, and neither supersedes, is superseded by, nor contradicts another. Chunks of
+ * documents and items are excluded.
  */
 const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.chain_no IS NULL
   AND m.valid_from IS NULL AND m.valid_to IS NULL AND m.expires_at IS NULL
@@ -36,9 +41,9 @@ const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.c
   AND NOT EXISTS (SELECT 1 FROM edges WHERE dst = m.seq AND type = 'contradicts')`;
 
 /**
- * Reads the memories behind a place, of the user of that place.
- * @param looked most memories that are looked at
- * @param again  whether memories whose consolidation was undone may be gathered
+ * Reads the memories of a user after a place that may be gathered, in the order of event times.
+ * @param looked greatest number of memories that are examined
+ * @param again whether memories whose consolidation was undone may be gathered
  */
 export function listGatherable(
   store: Store,
@@ -80,7 +85,7 @@ function sorted(tags: string): string {
   return tags === '[]' ? tags : JSON.stringify([...new Set(JSON.parse(tags) as string[])].sort());
 }
 
-/** Digests metadata, in whatever order their keys stand. */
+/** Makes a hash of metadata that is independent of the order of its keys; '' for empty metadata. */
 function digestOf(metadata: string): string {
   if (metadata === '{}') return '';
   const inOrder = JSON.stringify(JSON.parse(metadata), (_, value: unknown) =>
@@ -91,14 +96,14 @@ function digestOf(metadata: string): string {
   return hash('sha256', inOrder, 'base64');
 }
 
-/** A waypoint between two memories, by number. */
+/** The automatic waypoint from one memory to another, both by number, with its cosine similarity. */
 export interface Near {
   readonly src: number;
   readonly dst: number;
   readonly similarity: number;
 }
 
-/** Lists the automatic waypoints that leave these memories. */
+/** Lists the automatic waypoints from these memories. */
 export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Near[] {
   return store
     .prepare(
@@ -109,8 +114,8 @@ export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Nea
 }
 
 /**
- * Lists at most `limit` gathered memories of a user that no longer stand for their sources: one of these was changed,
- * replaced or contradicted, or the gathered memory is not active.
+ * Lists at most `limit` gathered memories of a user, by number, that no longer stand for their sources: a source was
+ * changed, superseded or contradicted since, or the gathered memory is not active.
  */
 export function listOutdatedGathered(store: Store, userNo: number, limit: number): number[] {
   return store

@@ -7,10 +7,10 @@ import type { Store } from './open-store.ts';
 import { findInfo } from './store-info.ts';
 
 /**
- * Finds the reply that is stored for a key and its route, marked as `replayed`; undefined if the key is new.
+ * Finds the reply that is stored for an Idempotency-Key and route, marked as `replayed`; undefined if the key is new.
  * @param items number of items of the request, which is the number of outcomes of the reply
- * @throws EngineError `conflict` if a memory of the reply was deleted, or if another version of Cairn stored the reply
- *   without an outcome for each item; `unprocessable` if the key came with another body
+ * @throws EngineError `conflict` if a memory of the reply was deleted, or if the reply was stored by a version of Cairn
+ *   that kept no outcome for each item; `unprocessable` if the key was used with another body
  */
 export function findStoredReply(store: Store, claim: IdempotencyClaim, items: number): AddReply | undefined {
   const { keyHash, bodyHash } = hashesOf(store, claim);
@@ -38,8 +38,9 @@ export function findStoredReply(store: Store, claim: IdempotencyClaim, items: nu
 }
 
 /**
- * Stores the reply to the first use of a key. Call inside the write that adds the memories, after `findStoredReply`.
- * @param memories lowest and highest number of the memories that were added, at most MAX_REPLY_MEMORIES; null for none
+ * Stores the reply to the first use of an Idempotency-Key. Call inside the write that adds the memories, after
+ * `findStoredReply`.
+ * @param memories lowest and highest number of the at most 1,000 memories that were added; null if none was
  */
 export function putStoredReply(
   store: Store,
@@ -55,19 +56,19 @@ export function putStoredReply(
     .run(keyHash, claim.route, bodyHash, JSON.stringify(reply), memories?.first ?? null, memories?.last ?? null, now);
 }
 
-/** Returns the hashes that stand in the file for the key of a request and for its body. */
+/** Returns the keyed hashes of the key and of the body's hash: the file holds neither the key nor the hash itself. */
 function hashesOf(store: Store, { key, bodyHash }: IdempotencyClaim): { keyHash: Buffer; bodyHash: Buffer } {
   const secret = findInfo(store, 'idempotency_secret');
   assert(secret !== undefined, 'a migration made the secret of the stored replies');
   return { keyHash: keyedHash(secret, key), bodyHash: keyedHash(secret, bodyHash) };
 }
 
-/** Most memories of one stored reply. It bounds the search for the reply that made a memory. */
+/** Greatest number of memories of one stored reply. It bounds the search for the reply that added a memory. */
 export const MAX_REPLY_MEMORIES = 1_000;
 
 /**
- * Replaces each stored reply whose range of memory numbers holds this memory by a tombstone, so that a later use of the
- * key fails. The tombstone keeps nothing of the body. Call inside a write.
+ * Replaces the stored replies whose range of memory numbers includes this memory by tombstones, which keep nothing of
+ * request and reply, so that a later use of the key fails. Call inside a write.
  * @returns the number of replies that were replaced
  */
 export function eraseStoredReplies(store: Store, memoryNo: number): number {
@@ -82,7 +83,7 @@ export function eraseStoredReplies(store: Store, memoryNo: number): number {
 /**
  * Deletes at most `limit` replies and tombstones of replies that were stored before `before` (Unix ms, excluded),
  * oldest first.
- * @returns the number deleted
+ * @returns the number of deleted rows
  */
 export function purgeStoredReplies(store: Store, before: number, limit: number): number {
   return store

@@ -1,4 +1,5 @@
-/** Writes rows exactly as an export told of them. Call all of it inside a write. */
+/** Writes rows exactly as the lines of an export have them. Call all of these functions inside a write. */
+
 import { decayLambdaOf, initialSalience, sectorBits } from '../dynamics.ts';
 import type {
   MemoryState,
@@ -15,23 +16,23 @@ import { appendStored } from './events.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
 
-/** What a file does not say of a memory. */
+/** The values of an imported memory that its line does not have. */
 interface MemoryFacts {
   readonly userNo: number;
-  /** Whole hash of the text. */
+  /** Whole hash of the memory's text: the result of `contentHash`. */
   readonly contentHash: Buffer;
-  /** State from now on. */
+  /** State that the memory gets. */
   readonly state: MemoryState;
-  /** Number of the reading of the document that the memory is a part of; null for none. */
+  /** Number of the generation of the document that the memory is a part of; null if it is no part of one. */
   readonly generationNo: number | null;
-  /** Value of `OM_DECAY_LAMBDA`; undefined if it is not set. */
+  /** Value of the setting `OM_DECAY_LAMBDA`; undefined if it is not set. */
   readonly decayLambda: number | undefined;
-  /** Number of the key that imports. */
+  /** Number of the writer for the key that imports; null without one. */
   readonly writerNo: number | null;
   readonly now: number;
 }
 
-/** A memory with an id that a file names. */
+/** A stored memory that has the id of an imported line. */
 export interface StoredTwin {
   readonly memoryNo: number;
   readonly userId: string;
@@ -39,11 +40,11 @@ export interface StoredTwin {
   readonly version: number;
   readonly status: MemoryStatus;
   readonly updatedAt: number;
-  /** First bytes of the hash of the text, as `keptHash` makes them. */
+  /** First 8 bytes of the hash of the text, as `keptHash` returns them. */
   readonly contentHash: Buffer;
 }
 
-/** Finds a memory by its id, hidden and expired ones, too; undefined if there is none. */
+/** Finds a memory by its id, hidden and expired ones included; undefined if there is none. */
 export function findTwinById(store: Store, id: string): StoredTwin | undefined {
   return store
     .prepare(
@@ -55,19 +56,21 @@ export function findTwinById(store: Store, id: string): StoredTwin | undefined {
     .get(id) as StoredTwin | undefined;
 }
 
-/** A document with an id, or an external id, that a file names. */
+/** A stored document that has the id, or the external id, of an imported line. */
 export interface DocumentTwin {
   readonly documentNo: number;
   readonly id: string;
   readonly userId: string;
   readonly state: string;
-  /** Number of the reading that queries find; null for none. */
+  /** Number of the generation that the document names as its live one; null if there is none. */
   readonly liveNo: number | null;
-  /** Whether queries find that reading already: all of its memories are there. */
+  /**
+   * 1 if queries find that generation, because all of its memories are stored; 0 if not yet; null without a generation.
+   */
   readonly isShown: 0 | 1 | null;
-  /** Time of that reading. */
+  /** Time at which that generation was added, Unix ms; null without a generation. */
   readonly readAt: number | null;
-  /** SHA-256 of the file of that reading. */
+  /** SHA-256 of that generation's file; null if it is not known or there is no generation. */
   readonly fileHash: Buffer | null;
   readonly chunks: number | null;
 }
@@ -76,25 +79,29 @@ const DOCUMENT_TWIN = `SELECT o.document_no AS documentNo, o.id, o.user_id AS us
     NOT g.hidden AS isShown, g.created_at AS readAt, g.file_hash AS fileHash, g.chunks
   FROM documents o LEFT JOIN document_generations g ON g.generation_no = o.live_no`;
 
-/** Finds a document by its id; undefined if there is none. */
+/** Finds a document by its id, even one that is being erased; undefined if there is none. */
 export function findDocumentTwin(store: Store, id: string): DocumentTwin | undefined {
   return store.prepare(`${DOCUMENT_TWIN} WHERE o.id = ?`).get(id) as DocumentTwin | undefined;
 }
 
-/** Finds a user's document by its external id; undefined if there is none. */
+/** Finds a user's document by its external id; undefined if there is none, and for the external id ''. */
 export function findDocumentNamed(store: Store, userId: string, externalId: string): DocumentTwin | undefined {
   return store
     .prepare(`${DOCUMENT_TWIN} WHERE o.external_id = ? AND o.external_id <> '' AND o.user_id = ?`)
     .get(externalId, userId) as DocumentTwin | undefined;
 }
 
-/** Tells whether a place in a reading is taken. */
+/** Tells whether a generation has a memory at this chunk index already. */
 export function hasPlace(store: Store, generationNo: number, index: number): boolean {
   const found = store.prepare('SELECT 1 FROM chunks WHERE generation_no = ? AND chunk_index = ?');
   return found.get(generationNo, index) !== undefined;
 }
 
-/** Inserts a memory with its dynamics; words, name as an item and job are left to the caller. @returns its number */
+/**
+ * Inserts a memory with its labels and dynamics, and appends the event that it was stored unless a document brings it.
+ * Its words, its name as an item and its job are left to the caller.
+ * @returns the number of the memory
+ */
 export function insertExactMemory(store: Store, line: PortableMemory, facts: MemoryFacts): number {
   const created = line.created_at ?? facts.now;
   const result = store
@@ -169,10 +176,11 @@ function insertExactDynamics(
       facts.generationNo,
       facts.writerNo,
     );
-  if (facts.generationNo === null) appendStored(store, memoryNo, line.last_seen_at ?? created);
+  // The event has the time of the import: an old time would have events purged that came before it in the feed.
+  if (facts.generationNo === null) appendStored(store, memoryNo, facts.now);
 }
 
-/** Notes the place of a memory in a reading of a document. */
+/** Stores the position of a memory in a generation of a document. */
 export function insertExactPlace(store: Store, generationNo: number, memoryNo: number, place: PortablePlace): void {
   insertChunk(store, generationNo, memoryNo, {
     index: place.index,
@@ -185,13 +193,13 @@ export function insertExactPlace(store: Store, generationNo: number, memoryNo: n
   });
 }
 
-/** Tells whether an earlier version of a memory is kept. */
+/** Tells whether the file has the revision that replaced this version of a memory. */
 export function hasRevision(store: Store, memoryNo: number, version: number): boolean {
   const found = store.prepare('SELECT 1 FROM memory_revisions WHERE memory = ? AND version = ?').get(memoryNo, version);
   return found !== undefined;
 }
 
-/** Inserts what an update of a memory replaced, as a change that no key of this server made. */
+/** Inserts the values that an update of a memory replaced. No key of this file counts as the writer of the update. */
 export function insertExactRevision(store: Store, memoryNo: number, line: PortableRevision): void {
   store
     .prepare(
@@ -213,7 +221,7 @@ export function insertExactRevision(store: Store, memoryNo: number, line: Portab
     );
 }
 
-/** Inserts a link; chains and statuses are left to the caller. */
+/** Inserts a link. Chains and the statuses of its memories are left to the caller. */
 export function insertExactLink(
   store: Store,
   { src, dst, winner }: { readonly src: number; readonly dst: number; readonly winner: number | null },
@@ -240,7 +248,7 @@ export function insertExactLink(
 }
 
 /**
- * Inserts a document with its reading, hidden until `showComplete` finds all of its memories.
+ * Inserts a document with its generation, which queries find only once `showComplete` finds all of its memories.
  * @returns the number of the document
  */
 export function insertExactDocument(store: Store, line: PortableDocument, writerNo: number | null): number {
@@ -312,7 +320,10 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
   return documentNo;
 }
 
-/** Shows a document once all of its memories are there: its chunks and the root, which one with chunks has. */
+/**
+ * Lets queries find a document if all memories of its live generation are stored: its chunks, and the root memory that
+ * a document with chunks has. Otherwise it does nothing.
+ */
 export function showComplete(store: Store, documentNo: number): void {
   const { generationNo, chunks, stored } = store
     .prepare(

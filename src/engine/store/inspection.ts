@@ -1,7 +1,7 @@
 import type { FilterCondition } from './filter.ts';
 import type { Store } from './open-store.ts';
 
-/** Lists the times (Unix ms) of a memory's latest changes, at most `limit`, newest first. */
+/** Lists the times (Unix ms) of the latest changes of a memory, at most `limit`, newest first. */
 export function listChangeTimes(store: Store, memoryNo: number, limit: number): number[] {
   return store
     .prepare('SELECT replaced_at FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')
@@ -9,7 +9,7 @@ export function listChangeTimes(store: Store, memoryNo: number, limit: number): 
     .all(memoryNo, limit) as number[];
 }
 
-/** Tells for each of these conditions, in their order, whether the memory meets it. The memory must exist. */
+/** Tells for each condition, in their order, whether the memory meets it. The memory must exist. */
 export function meetsConditions(store: Store, memoryNo: number, conditions: readonly FilterCondition[]): boolean[] {
   if (conditions.length === 0) return [];
   const columns = conditions.map(({ sql }, place) => `(${sql}) IS TRUE AS met_${place}`).join(',\n  ');

@@ -6,29 +6,31 @@ import { isBusy, pathError } from './storage-errors.ts';
 import { openDatabase } from './open-database.ts';
 import { createPrivateFile } from './private-file.ts';
 
-/** The lock of a process on its data folder. */
+/** The lock of a process on its data folder, exclusive or shared. */
 export interface InstanceLock {
-  /** Releases the lock; a second call has no effect. */
+  /** Releases the lock. A second call has no effect. */
   release(): void;
 }
 
 /**
- * Longest wait for a process that tries for the whole lock and cannot have it, ms: it is in the way for a moment only.
+ * Longest time, in ms, that a process waits for a shared lock: another process that tries for the exclusive lock and
+ * cannot have it is in the way for a moment only.
  */
 const PASSING_TRY_MS = 1_000;
 
 /**
- * Connections that hold locks. They are kept here, since one that is garbage-collected is closed and loses its lock.
+ * Open connections that hold locks. They are referenced here, since a connection that is garbage-collected is closed
+ * and loses its lock.
  */
 const held = new Set<Database.Database>();
 
 /**
- * Makes this process the only one that uses a data folder, so that every lease there belongs to a dead process. The
- * lock is an open exclusive transaction on an empty SQLite file. The kernel releases it however the process ends, so no
- * stale lock is ever left.
- * @param file the lock's own file; `<file>.pid` beside it names the holder for the error message and decides nothing
- * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it; `invalid` for
- *   a path where no file can be
+ * Takes the exclusive lock of a data folder, so that every lease there belongs to a process that is dead. The lock is
+ * an open exclusive transaction on an empty SQLite file. The kernel releases it however the process ends, so no stale
+ * lock is ever left.
+ * @param file file of the lock; `<file>.pid` beside it names the holder for the error message only
+ * @throws EngineError `conflict` while another process, or another lock of this process, holds or shares the lock;
+ *   `invalid` for a path where no file can be
  */
 export function acquireInstanceLock(file: string): InstanceLock {
   const pidFile = `${file}.pid`;
@@ -45,11 +47,11 @@ export function acquireInstanceLock(file: string): InstanceLock {
 }
 
 /**
- * Makes sure that no process has the data folder to itself while this one uses it. Any number of processes, such as the
- * API and workers, may share it.
- * @param file the lock's own file, as in `acquireInstanceLock`
- * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone; `invalid` for a path
- *   where no file can be
+ * Takes a shared lock of a data folder, so that no process takes the exclusive lock meanwhile. Any number of processes,
+ * such as the API and workers, may share it.
+ * @param file file of the lock, as in `acquireInstanceLock`
+ * @throws EngineError `conflict` while another process, or a lock of this process, holds it exclusively; `invalid` for
+ *   a path where no file can be
  */
 export function shareInstanceLock(file: string): InstanceLock {
   const db = openLock(file, PASSING_TRY_MS);
@@ -63,8 +65,9 @@ export function shareInstanceLock(file: string): InstanceLock {
 }
 
 /**
- * Keeps a lock.
- * @param beforeRelease runs while the lock is still held, since the files beside it may be the next holder's afterwards
+ * Keeps a lock until it is released.
+ * @param beforeRelease called while the lock is still held, since files beside it may belong to the next holder
+ *   afterwards
  */
 function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   held.add(db);
@@ -77,7 +80,7 @@ function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   };
 }
 
-/** Begins a shared lock: a transaction that has read keeps SQLite's shared lock until it ends. */
+/** Begins a shared lock: a transaction that has read something keeps SQLite's shared lock until it ends. */
 function beginShared(db: Database.Database): void {
   db.exec('BEGIN');
   db.prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -120,7 +123,7 @@ function inUse(file: string, cause: unknown): EngineError {
   );
 }
 
-/** Reads the holder's process id; undefined if the holder has ended or has not written it yet. */
+/** Reads the process id of the holder; undefined if the holder has ended or has not written it yet. */
 function readPid(pidFile: string): number | undefined {
   try {
     const pid = Number.parseInt(fs.readFileSync(pidFile, 'utf8'), 10);

@@ -1,7 +1,8 @@
 /**
- * Lists of items and of namespaces, a page at a time. Namespaces are sorted label by label: what lies below a path
- * follows it at once, so that it is one stretch of the order.
+ * Lists items and namespaces, a page at a time. Namespaces are sorted label by label, so that all namespaces below a
+ * path follow it directly, as one range of the order.
  */
+
 import {
   MAX_NAMESPACE_CHARACTERS,
   type CursorPage,
@@ -12,30 +13,33 @@ import {
   type NamespaceSummary,
 } from '../types.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
-import { findUserNo } from './items.ts';
 import { compileMetadata, namespaceMatches, valuePasses } from './label-conditions.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
 import { firstPassing } from './passing-memories.ts';
 import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWanted } from './placed.ts';
+import { findUserNo } from './users.ts';
 
-/** SQL for the order of a namespace. Labels hold no control characters, so `char(1)` ends a label before any other. */
+/**
+ * SQL that turns a path into a text whose order is that of the paths label by label. `char(1)` in place of the dots
+ * sorts the end of a label before any further character, since labels have no control characters.
+ */
 const PATH_ORDER = "replace(n.path, '.', char(1))";
-/** Order of a path, as `PATH_ORDER` has it. */
+/** Returns the text that the SQL of `PATH_ORDER` gives for a path. */
 const orderOf = (path: string) => path.replaceAll('.', '\u0001');
-/** Start of the stretch that holds what lies below a path, and then what follows. */
+/** Returns the first text that sorts after a path: the paths below it come first after it, then all other paths. */
 const behind = (path: string) => `${orderOf(path)}\u0001`;
-/** Text that is greater than every path: the greatest character, more often than a path can hold it. */
+/** Text that sorts after every path: the greatest character, repeated as often as a path can have characters. */
 const BEHIND_ALL = '\u{10ffff}'.repeat(MAX_NAMESPACE_CHARACTERS);
-/** End, excluded, of the stretch that holds a path and what lies below it. */
+/** Returns the end, excluded, of the range that holds a path and all paths below it. */
 const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
 
-/** Most bytes of values that one read looks into. */
+/** Greatest number of bytes of values that one read examines. */
 const LOOKED_INTO_BYTES = 4 * 1024 * 1024;
 
 const ITEMS = 'items';
 
-/** An item in the order of the list. */
+/** An item, with the path and key by which it is sorted. */
 interface ItemInOrder {
   readonly memoryNo: number;
   readonly path: string;
@@ -43,9 +47,10 @@ interface ItemInOrder {
 }
 
 /**
- * Lists the next items that pass a filter, by namespace and key. No value is read, unless the filter asks about it.
- * There may be fewer than `limit`, or none, before the end of the list.
- * @throws EngineError `invalid` for a cursor of another list, or a meaningless condition on the value
+ * Lists the next items that pass a filter, by namespace and key, examining at most 2,000. There may be fewer than
+ * `limit`, or none, before the end of the list. Values are read only if the filter has conditions on them, and then at
+ * most 4 MiB of them.
+ * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
  */
 export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWanted): PlacedSlice {
   const { cursor, now } = wanted;
@@ -60,7 +65,10 @@ export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWa
   return placesOf(store, { found, looked, passing, wanted, cursorAfter });
 }
 
-/** The condition that `listItemPlaces` puts on an item: it is shown whatever its status. */
+/**
+ * Compiles the condition of a list of items: those of any status that are valid, not expired and within the bounds, and
+ * whose value meets the conditions.
+ */
 function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'withinTags'>, now: number): CompiledFilter {
   const compiled = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
   const conditions = value === undefined ? [] : compileMetadata(value);
@@ -72,18 +80,21 @@ function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'within
   };
 }
 
-/** Where a look through the items of a user begins and ends. */
+/** A range of a user's items, in the order of the list. */
 export interface ItemStretch {
   readonly userNo: number;
-  /** Only items of this namespace and of those below it; '' for all. */
+  /** Namespace of the items, those below it included; '' for all namespaces. */
   readonly namespace: string;
-  /** Path and key after which the items begin; undefined for the first ones. */
+  /** Path and key after which the range begins; undefined for the first items. */
   readonly after: readonly [path: string, key: string] | undefined;
-  /** Most items. */
+  /** Greatest number of items. */
   readonly limit: number;
 }
 
-/** Lists the next items in namespaces, expired and hidden ones too: those left of the last namespace come first. */
+/**
+ * Lists the next items of a range, expired and hidden ones included: first those in the namespace where the last page
+ * ended, then those of the following namespaces.
+ */
 export function listItemsBelow(store: Store, { userNo, namespace, after, limit }: ItemStretch): ItemInOrder[] {
   const items = `SELECT i.memory AS memoryNo, n.path, i.item_key AS key
     FROM namespaces n CROSS JOIN items i ON i.namespace_no = n.namespace_no AND i.namespace_no > 0 WHERE n.user_no = ?`;
@@ -103,24 +114,33 @@ export function listItemsBelow(store: Store, { userNo, namespace, after, limit }
   return [...left, ...following] as ItemInOrder[];
 }
 
-/** Lists a namespace of a user and those below it, in their order. */
+/**
+ * Lists a namespace of a user and those below it, in their order.
+ * @param stretch.from path at which the list begins; undefined for the first one
+ */
 export function listNamespacesBelow(
   store: Store,
-  { userNo, namespace }: Pick<ItemStretch, 'userNo' | 'namespace'>,
+  {
+    userNo,
+    namespace,
+    from,
+    limit,
+  }: Pick<ItemStretch, 'userNo' | 'namespace' | 'limit'> & { readonly from: string | undefined },
 ): { readonly namespaceNo: number; readonly path: string }[] {
   return store
     .prepare(
       `SELECT n.namespace_no AS namespaceNo, n.path FROM namespaces n
-       WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER}`,
+       WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER} LIMIT ?`,
     )
-    .all(userNo, orderOf(namespace), endOf(namespace)) as { namespaceNo: number; path: string }[];
+    .all(userNo, orderOf(from ?? namespace), endOf(namespace), limit) as { namespaceNo: number; path: string }[];
 }
 
 const NAMESPACES = 'namespaces';
 
 /**
- * Lists the namespaces that match, with the number of their items. Paths that are cut to one are one stretch of the
- * order, which is left with a single step.
+ * Lists the namespaces that match a filter, with the number of their items; those without such items are left out. With
+ * `maxDepth`, paths that are equal once they are cut are listed as one. They are adjacent in the order, so one step
+ * skips them all.
  * @throws EngineError `invalid` for a cursor of another list
  */
 export function listNamespaces(
@@ -164,7 +184,7 @@ export function listNamespaces(
 
 type CountedItems = Omit<NamespaceSummary, 'path'>;
 
-/** The labels of a pattern before its first `*`, as a path. */
+/** Returns the labels of a pattern before its first `*`, as a path. */
 function literalStart(pattern: string): string {
   const labels = pattern.split('.');
   const first = labels.indexOf('*');

@@ -1,7 +1,8 @@
-/** Items: memories that are named by a key of their caller, within a user and a namespace. */
+/** Stores the names of items. An item is a memory that its caller names by a key, within a user and a namespace. */
+
 import type { Store } from './open-store.ts';
 
-/** Where an item is, with its user's number; `namespace` '' for none. */
+/** Name of an item: the number of its user, its namespace ('' for none) and its key. */
 export interface ItemName {
   readonly userNo: number;
   readonly namespace: string;
@@ -9,8 +10,8 @@ export interface ItemName {
 }
 
 /**
- * Finds the number of the memory with this name, even one that has expired; undefined if there is none. In no namespace
- * the key is the external id of a memory, which an add may have stored.
+ * Finds the number of the memory with this name, even if it has expired; undefined if there is none. If the
+ * namespace is '', the key is the external id of a memory, which may also have been added as a plain memory.
  */
 export function findItemNo(store: Store, { userNo, namespace, key }: ItemName): number | undefined {
   const statement =
@@ -26,14 +27,20 @@ export function findItemNo(store: Store, { userNo, namespace, key }: ItemName): 
   return statement.pluck().get(...parameters) as number | undefined;
 }
 
-/** Notes that a memory is the item with this name, and makes its namespace if needed. Call inside a write. */
+/**
+ * Stores that a memory is the item with this name, and makes the namespace if it does not exist. A memory that has a
+ * name already keeps it. Call inside a write.
+ */
 export function putItemName(store: Store, memoryNo: number, { userNo, namespace, key }: ItemName): void {
   store
     .prepare('INSERT OR IGNORE INTO items (memory, namespace_no, item_key) VALUES (?, ?, ?)')
     .run(memoryNo, namespace === '' ? 0 : ensureNamespace(store, userNo, namespace), key);
 }
 
-/** Sets the lifetime of an item that reads renew, ms; with null its expiry stays as it is. Call inside a write. */
+/**
+ * Sets the lifetime of an item in ms, by which each renewal extends its expiry; with null, renewals leave its expiry as
+ * it is. Call inside a write.
+ */
 export function setItemTtl(store: Store, memoryNo: number, ttlMs: number | null): void {
   store.prepare('UPDATE items SET ttl_ms = :ttlMs WHERE memory = :memoryNo AND ttl_ms IS NOT :ttlMs').run({
     memoryNo,
@@ -41,10 +48,13 @@ export function setItemTtl(store: Store, memoryNo: number, ttlMs: number | null)
   });
 }
 
-/** SQL condition on an item `i`, its memory `m` and `:now`: a read moves its expiry by 1 % of its lifetime or more. */
+/**
+ * SQL condition on an item `i` and its memory `m` that a renewal at `:now` (Unix ms) takes effect: the item has a
+ * lifetime and has not expired, and its expiry would move by more than 1 % of its lifetime.
+ */
 const IS_DUE = `i.ttl_ms > 0 AND m.expires_at > :now AND m.expires_at < :now + 0.99 * i.ttl_ms`;
 
-/** Lists those of the given memories, by their ids, whose lifetime a read at this time renews. */
+/** Lists the numbers of the items among these ids whose expiry a renewal at `now` (Unix ms) would move. */
 export function listDueRenewals(store: Store, ids: readonly string[], now: number): number[] {
   return store
     .prepare(
@@ -55,7 +65,11 @@ export function listDueRenewals(store: Store, ids: readonly string[], now: numbe
     .all({ ids: JSON.stringify(ids), now }) as number[];
 }
 
-/** Lets items expire a lifetime from now on. It is no change of them: no version and no event. Call inside a write. */
+/**
+ * Moves the expiry of items to one lifetime from `now` (Unix ms). An item that has no lifetime or has expired, or whose
+ * expiry would move by less than 1 % of its lifetime, stays as it is. This makes no version and no event. Call inside a
+ * write.
+ */
 export function renewItems(store: Store, memoryNos: readonly number[], now: number): void {
   store
     .prepare(
@@ -65,15 +79,32 @@ export function renewItems(store: Store, memoryNos: readonly number[], now: numb
     .run({ memoryNos: JSON.stringify(memoryNos), now });
 }
 
-/** Lists the numbers of the items in a namespace, expired ones too. */
-export function listItemsIn(store: Store, namespaceNo: number): number[] {
+/** Lists the next items in a namespace by key, expired ones too. */
+export function listItemsIn(
+  store: Store,
+  namespaceNo: number,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): { readonly memoryNo: number; readonly key: string }[] {
   return store
-    .prepare('SELECT memory FROM items WHERE namespace_no = ? AND namespace_no > 0')
-    .pluck()
-    .all(namespaceNo) as number[];
+    .prepare(
+      `SELECT memory AS memoryNo, item_key AS key FROM items
+       WHERE namespace_no = ? AND namespace_no > 0 AND item_key > ? ORDER BY item_key LIMIT ?`,
+    )
+    .all(namespaceNo, after, limit) as { memoryNo: number; key: string }[];
 }
 
-/** Two items with the same key, one of which would take the place of the other, its holder. */
+/** Counts the items in a namespace, expired ones too. */
+export function countItemsIn(store: Store, namespaceNo: number): number {
+  return store
+    .prepare('SELECT count(*) FROM items WHERE namespace_no = ? AND namespace_no > 0')
+    .pluck()
+    .get(namespaceNo) as number;
+}
+
+/**
+ * Two items with an equal key, in two namespaces. If the first one (`memoryNo`) is moved to the namespace of the second
+ * (`holder`), the key is taken there.
+ */
 interface SharedKey {
   readonly memoryNo: number;
   readonly isExpired: boolean;
@@ -81,7 +112,10 @@ interface SharedKey {
   readonly isHolderExpired: boolean;
 }
 
-/** Lists those of the given items of a namespace that have the key of an item of another namespace. */
+/**
+ * Lists those of the items whose keys are taken by items of the namespace `namespaceNo`. An item counts as expired at
+ * `now` (Unix ms).
+ */
 export function listSharedKeys(
   store: Store,
   memoryNos: readonly number[],
@@ -105,19 +139,19 @@ export function listSharedKeys(
   }));
 }
 
-/** Moves items to a namespace that has none of their keys. Call inside a write. */
+/** Moves items to a namespace in which their keys are not taken. Call inside a write. */
 export function moveItems(store: Store, memoryNos: readonly number[], namespaceNo: number): void {
   store
     .prepare('UPDATE items SET namespace_no = ? WHERE memory IN (SELECT value FROM json_each(?))')
     .run(namespaceNo, JSON.stringify(memoryNos));
 }
 
-/** Gives a namespace a path that the user has no other namespace with. Call inside a write. */
+/** Changes the path of a namespace. Its user must have no other namespace with this path. Call inside a write. */
 export function renameNamespace(store: Store, namespaceNo: number, path: string): void {
   store.prepare('UPDATE namespaces SET path = ? WHERE namespace_no = ?').run(path, namespaceNo);
 }
 
-/** Finds the number of a user's namespace; undefined if the user has none with this path. */
+/** Finds the number of a user's namespace by its path; undefined if there is none. */
 export function findNamespaceNo(store: Store, userNo: number, path: string): number | undefined {
   return store
     .prepare('SELECT namespace_no FROM namespaces WHERE user_no = ? AND path = ?')
@@ -125,7 +159,10 @@ export function findNamespaceNo(store: Store, userNo: number, path: string): num
     .get(userNo, path) as number | undefined;
 }
 
-/** Finds the number of a user's namespace, and makes it if needed. Call inside a write that puts an item in it. */
+/**
+ * Returns the number of a user's namespace, which is made if it does not exist. Call inside a write that puts an item
+ * into it.
+ */
 export function ensureNamespace(store: Store, userNo: number, path: string): number {
   const known = findNamespaceNo(store, userNo, path);
   if (known !== undefined) return known;
@@ -133,13 +170,13 @@ export function ensureNamespace(store: Store, userNo: number, path: string): num
   return Number(made.lastInsertRowid);
 }
 
-/** Finds the number of the namespace that a memory is in; 0 for none. */
+/** Finds the number of the namespace of a memory; 0 if it is in none. */
 export function findNamespaceOf(store: Store, memoryNo: number): number {
   const found = store.prepare('SELECT namespace_no FROM items WHERE memory = ?').pluck().get(memoryNo);
   return (found as number | undefined) ?? 0;
 }
 
-/** Deletes a namespace if it has no items; else does nothing. Call inside a write. */
+/** Deletes a namespace if it has no items. Call inside a write. */
 export function deleteEmptyNamespace(store: Store, namespaceNo: number): void {
   store
     .prepare(
@@ -147,11 +184,4 @@ export function deleteEmptyNamespace(store: Store, namespaceNo: number): void {
        AND NOT EXISTS (SELECT 1 FROM items WHERE namespace_no = ? AND namespace_no > 0)`,
     )
     .run(namespaceNo, namespaceNo);
-}
-
-/** Finds the number of a user; undefined for one without memories. */
-export function findUserNo(store: Store, userId: string): number | undefined {
-  const row = store.prepare('SELECT user_no FROM users WHERE user_id = ?').get(userId) as
-    { user_no: number } | undefined;
-  return row?.user_no;
 }

@@ -2,36 +2,35 @@ import type { QueuedStep } from '../jobs.ts';
 import { IS_DUE, type ClaimAt, type DocumentClaim, type HeldJob } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Selection of the jobs that a claim takes, with the owner and length of their leases. */
+/** Selects the jobs that a claim takes, with owner and length of their leases. `now` is in Unix ms. */
 export interface ClaimOptions<Step extends QueuedStep = QueuedStep> {
   readonly step: Step;
-  /** Most jobs that are taken. */
+  /** Greatest number of jobs that are taken. */
   readonly limit: number;
-  /** Name of the worker that takes the leases. */
+  /** Name of the worker that owns the leases. */
   readonly owner: string;
-  /** Length of the leases, ms. */
+  /** Length of the leases, in ms. */
   readonly leaseMs: number;
   readonly now: number;
   /**
-   * Latest due time of bulk work that may be taken, Unix ms, included: see `bulkDueUntil`. By default all due bulk work
-   * may be taken.
+   * Latest due time of bulk jobs that may be taken, Unix ms, included: the result of `bulkDueUntil`. All due bulk jobs
+   * if left out.
    */
   readonly bulkUntil?: number | undefined;
 }
 
-/** Longest time bulk work waits for documents to be read, ms. */
+/** Longest time for which bulk jobs wait while documents are read, in ms. */
 const BULK_HELD_MS = 30_000;
 
-/** Value of `bulkUntil` that lets all due bulk work run. */
+/** Value of `bulkUntil` with which all due bulk jobs are taken. */
 export const ALL_BULK = Number.MAX_SAFE_INTEGER;
 
 /**
- * Says how long bulk work has to have been due to be claimed. While documents of the tenant are read or wait to be
- * read, bulk work waits for its vectors, 30 s at most, since computing them would take the cores from the reading. A
- * document is found by its words once it is read and stored; its vectors add only meaning. Vectors that a provider
- * computes take no cores here and never wait.
+ * Returns the latest due time of bulk jobs that may be claimed to embed memories, Unix ms. While a document is read or
+ * is due to be read, that is 30 seconds ago, so that computing vectors does not take the processor cores from reading:
+ * a document is found by its words once it is read, and vectors add only meaning. Otherwise all due bulk jobs may be
+ * claimed (ALL_BULK), and always if a provider computes the vectors.
  * @param embedsHere whether vectors are computed on this machine
- * @returns the latest due time of bulk work that may be claimed, Unix ms
  */
 export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: boolean; now: number }): number {
   if (!embedsHere) return ALL_BULK;
@@ -41,7 +40,10 @@ export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: bo
   return isRead !== undefined || hasDueJobAt(store, 'ingest', now) ? now - BULK_HELD_MS : ALL_BULK;
 }
 
-/** Tells whether a job at any step that workers claim is due, suspects included. Nobody claims the step `settle`. */
+/**
+ * Tells whether a job that workers can claim is due, suspects included. Jobs at the step `settle` do not count, since
+ * no worker claims them.
+ */
 export function hasDueJob(store: Store, now: number): boolean {
   return (
     store
@@ -66,25 +68,25 @@ export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolea
 }
 
 /**
- * Takes at most `limit` due jobs of a step: interactive before bulk, then those due longest. Suspects are left to
- * `claimSuspects`. Call inside a write.
- * @returns the claims in order of job number; none if no job is due
+ * Claims at most `limit` due jobs of a step: interactive ones before bulk ones, then those due longest. Suspects are
+ * left to `claimSuspects`. Call inside a write.
+ * @returns the claims by ascending `jobNo`; empty if no job is due
  */
 export function claimJobs<Step extends QueuedStep>(store: Store, options: ClaimOptions<Step>): ClaimAt<Step>[] {
   return claim(store, options, 0, options.limit);
 }
 
 /**
- * Takes a group of due suspects, from the largest group size first, since most suspects wait there. The caller must run
- * no other job until all of them have ended. Call inside a write.
- * @returns the claims in order of job number, at most `limit` and the group's size; none if no suspect is due
+ * Claims a group of due suspects, from those that may run in the largest groups, since most suspects are there. The
+ * caller must run no other job until all of them have ended. Call inside a write.
+ * @returns the claims by ascending `jobNo`, at most `limit` and as many as may run together; empty if no suspect is due
  */
 export function claimSuspects<Step extends QueuedStep>(store: Store, options: ClaimOptions<Step>): ClaimAt<Step>[] {
   const together = largestGroup(store, options);
   return together === 0 ? [] : claim(store, options, together, Math.min(together, options.limit));
 }
 
-/** Largest number of due suspects that may run together; 0 if no suspect is due. */
+/** Returns the greatest number of due suspects of a step that may run together; 0 if none is due. */
 function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | 'now'>): number {
   const row = store
     .prepare(
@@ -96,8 +98,8 @@ function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | '
 }
 
 /**
- * Head of a claim's statement. NOT INDEXED makes SQLite look jobs up by `seq`; it would otherwise search all rows of a
- * step, which takes 54 ms for 64 jobs of a million, under the write lock.
+ * Head of a claim's statement. NOT INDEXED makes SQLite look jobs up by `seq`. It would otherwise search all rows of a
+ * step, which takes 54 ms for 64 jobs of a million, while it holds the write lock.
  */
 const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :until,
   lease_epoch = lease_epoch + 1, lease_alone = 0, dispatched_until = 0, updated_at = :now`;
@@ -106,9 +108,9 @@ const CLAIMED = `seq AS jobNo, id, kind, memory AS memoryNo, document AS documen
   attempts, created_at AS createdAt, priority AS isBulk, trace_context AS trace`;
 
 /**
- * Takes one due job that reads a document; with `alone`, a suspect, beside which the caller must run no other job. Call
- * inside a write.
- * @returns undefined if there is none
+ * Claims one due job that reads a document. With `alone` it claims a suspect, during which the caller must run no other
+ * job. Call inside a write.
+ * @returns undefined if none is due
  */
 export function claimDocument(
   store: Store,
@@ -120,11 +122,11 @@ export function claimDocument(
 }
 
 /**
- * Takes those of the named jobs that are still due at this step; a job that a queue carried may be done or changed by
+ * Claims those of the given jobs that are still due at this step; a job that a queue carried may be done or changed by
  * now. Call inside a write.
- * @param alone true to take only suspects whose allowed group (`suspect`) is at least as large as `jobNos`, while the
- *   caller runs nothing else; false to take no suspects
- * @returns the claims in order of job number
+ * @param alone true to claim only suspects that may run in a group of `jobNos.length`, while the caller runs no other
+ *   job; false to claim only jobs that are no suspects
+ * @returns the claims by ascending `jobNo`
  */
 export function claimThese<Step extends QueuedStep>(
   store: Store,
@@ -173,8 +175,9 @@ function claim<Step extends QueuedStep>(
 }
 
 /**
- * Notes how many suspects run together with no other job, since a crash is judged by that.
- * @returns the claims in order of arrival
+ * Stores with each claimed suspect how many of them run together while nothing else runs, by which a crash is judged
+ * later.
+ * @returns the claims by ascending `jobNo`
  */
 function noteAlone<Held extends HeldJob>(store: Store, claims: readonly Held[], alone: boolean): Held[] {
   if (alone) {
@@ -186,8 +189,8 @@ function noteAlone<Held extends HeldJob>(store: Store, claims: readonly Held[], 
 }
 
 /**
- * Postpones those of the jobs that are waiting suspects, because they cannot run alone now: they are not due before
- * `runAt` (Unix ms), and count as known to no queue. Other jobs stay as they are.
+ * Postpones those of the jobs that are waiting suspects, because they cannot run alone now: they become due at `runAt`
+ * (Unix ms) at the earliest, and lose the mark of a queue. Other jobs stay as they are.
  */
 export function postponeSuspects(store: Store, jobNos: readonly number[], runAt: number): void {
   store
@@ -198,14 +201,14 @@ export function postponeSuspects(store: Store, jobNos: readonly number[], runAt:
     .run(runAt, JSON.stringify(jobNos));
 }
 
-/** Tells whether a suspect at this step is due. */
+/** Tells whether a suspect of this step is due. */
 export function hasDueSuspect(store: Store, step: QueuedStep, now: number): boolean {
   return largestGroup(store, { step, now }) > 0;
 }
 
 /**
- * Tells whether a job of this step has yet to run among suspects only. A suspect that failed and waits for its next
- * attempt does not count.
+ * Tells whether a suspect of this step is `queued`, due or not. A suspect that failed and waits for its next attempt
+ * does not count.
  */
 export function hasSuspect(store: Store, step: QueuedStep): boolean {
   return (

@@ -7,10 +7,10 @@ import { UUID, UNFINISHED, isUnfinished, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Queues a failed, dead or cancelled job at its step anew, due at once, with all its attempts. A job that embeds a
+ * Queues a failed, dead or cancelled job again at its step, due at once and with all its attempts. A job that embeds a
  * memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
- * @throws EngineError `not_found`; `conflict` for a job that is queued, active or done, whose memory or file is gone,
- *   whose memory has another unfinished job that embeds or links it, or that reads a document and was cancelled
+ * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file is gone, if
+ *   another unfinished job embeds or links its memory, or if it reads a document and was cancelled
  */
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);
@@ -84,8 +84,8 @@ function requeueAnew(store: Store, id: string, now: number): void {
 
 /**
  * Cancels an unfinished job, even if a worker holds it. Its memory becomes `failed`, or `ready` if it has a vector; a
- * check for contradictions or a reflection changes no memory. Call inside a write.
- * @throws EngineError `not_found`; `conflict` for a job that has ended
+ * job at the step `reason` changes no memory. Call inside a write.
+ * @throws EngineError `not_found`; `conflict` if the job has ended
  */
 export function cancelJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);
@@ -104,8 +104,8 @@ export function cancelJob(store: Store, id: string, now: number): Job {
 }
 
 /**
- * Deletes a job from the ledger.
- * @throws EngineError `not_found`; `conflict` for a job that is neither dead nor cancelled
+ * Deletes a dead or cancelled job from the ledger. Call inside a write.
+ * @throws EngineError `not_found`; `conflict` if the job is in another state
  */
 export function discardJob(store: Store, id: string): void {
   const job = getJob(store, id);
@@ -119,7 +119,7 @@ export function discardJob(store: Store, id: string): void {
 }
 
 /**
- * Cancels every unfinished job of a memory that is about to be deleted, and removes the memory from all its jobs. Call
+ * Cancels the unfinished jobs of a memory that is about to be deleted, and removes the memory from all its jobs. Call
  * inside a write.
  * @returns the number of the memory's jobs, ended ones included
  */

@@ -5,21 +5,20 @@ import { noteEvents } from './job-timeline.ts';
 import { type HeldJob, PARTS, CRASH, CRASH_BUDGET, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
+/** Asks for a claimed job; its parameters are the number of the job and the epoch of the claim. */
+export const SELECT_HELD = `SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`;
+
 /** Tells whether a claim still holds its job. Every write that commits a step asks this inside its transaction. */
 export function holdsLease(store: Store, held: HeldJob): boolean {
-  return (
-    store
-      .prepare(`SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`)
-      .get(held.jobNo, held.epoch) !== undefined
-  );
+  return store.prepare(SELECT_HELD).get(held.jobNo, held.epoch) !== undefined;
 }
 
-/** Sets the end of all leases of the worker `owner` to `until`, Unix ms. */
+/** Sets the end of all leases of the worker `owner` to `until` (Unix ms). */
 export function renewLeases(store: Store, owner: string, until: number): void {
   store.prepare(`UPDATE jobs SET lease_until = ? WHERE state = 'active' AND lease_owner = ?`).run(until, owner);
 }
 
-/** The time by which leases are judged, and their length. */
+/** The time at which leases are judged, and their length. */
 export interface LeaseTimes {
   /** Present time, Unix ms. */
   readonly now: number;
@@ -28,13 +27,16 @@ export interface LeaseTimes {
 }
 
 /**
- * SQL condition for a lease that ran out; the caller binds `:now` and `:leaseMs`. A worker that lives renews its lease
- * every second by the present clock, so a lease that ends too far ahead was written before the clock was set back, and
- * counts as run out.
+ * SQL condition that a lease has run out; the caller binds `:now` and `:leaseMs`. A live worker renews its leases every
+ * second, so a lease that ends more than two lengths ahead was written before the clock was set back, and has run out,
+ * too.
  */
 const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 2 * :leaseMs)';
 
-/** Tells whether the lease of any active job ran out, for `recoverLeases`. It only reads, so it takes no lock. */
+/**
+ * Tells whether the lease of an active job has run out, so that `recoverLeases` has something to do. It only reads, so
+ * it takes no write lock.
+ */
 export function hasLapsedLease(store: Store, times: LeaseTimes): boolean {
   return (
     store
@@ -43,19 +45,23 @@ export function hasLapsedLease(store: Store, times: LeaseTimes): boolean {
   );
 }
 
-/** Numbers of jobs that were taken back from silent workers: those queued again, and those that are dead now. */
+/**
+ * Numbers of jobs that were taken back from workers: `requeued` to run again, `dead` because they killed too many
+ * workers.
+ */
 export interface Recovery {
   readonly requeued: number;
   readonly dead: number;
 }
 
-/** Pause of a job that was alone at a crash, for each of its crashes: 10 s, then 20 s. */
+/** Pause of a job that ran alone when its worker died, in ms, multiplied by its crashes so far: 10 s, then 20 s. */
 const CRASH_PAUSE_MS = 10_000;
 
 /**
- * Takes back the jobs of workers that fell silent: all active jobs with `everyOwner`, or else those whose lease ran
- * out. Jobs that were in flight together become suspects. A job that was alone is charged with the crash, and is dead
- * after CRASH_BUDGET crashes; its memory or document is then marked as failed. Call inside a write.
+ * Takes jobs back from workers that died: the active jobs whose leases have run out, or with `everyOwner` all active
+ * jobs. Jobs that ran beside others become suspects and are queued again. For a job that ran alone the crash is
+ * counted; after three of them (CRASH_BUDGET) the job is dead, and its memory or document `failed`. Call inside a
+ * write.
  */
 export function recoverLeases(
   store: Store,

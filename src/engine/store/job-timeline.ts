@@ -5,7 +5,7 @@
  * times take.
  */
 
-/** Letter of each event. */
+/** Letter of each event in a timeline. */
 const LETTERS = {
   read: 'r',
   settled: 's',
@@ -22,17 +22,18 @@ const LETTERS = {
 } as const;
 
 /**
- * Event of a job: `read`, `settled`, `encoded`, `linked` and `reasoned` end a step and `done` the job; `failed` is a
- * failed attempt, `dead` the end after the last one; `crashed`: its worker died; `requeued`: a change of its memory
- * sent it back; `retried`: it was queued anew on request; `cancelled`: on request, or since its memory was erased.
+ * Names an event of a job. `read`, `settled`, `encoded`, `linked` and `reasoned`: a step ended. `done`: the job ended
+ * well. `failed`: an attempt failed, and another follows. `dead`: the job was given up. `crashed`: its worker died.
+ * `requeued`: a change of its memory sent it back to an earlier step. `retried`: it was queued again on request.
+ * `cancelled`: on request, or because its memory was erased.
  */
 export type JobEvent = keyof typeof LETTERS;
 
 const EVENTS = new Map(Object.entries(LETTERS).map(([event, letter]) => [letter as string, event]));
 
 /**
- * Makes the SQL assignment, for the SET of an UPDATE of `jobs`, that appends events of one time to the timeline.
- * @param now the SQL parameter for that time (Unix ms), which the assignment has once
+ * Returns the SQL assignment, for the SET of an UPDATE of `jobs`, that appends events of one time to the timeline.
+ * @param now the SQL parameter for that time (Unix ms), which occurs once in the assignment
  */
 export function noteEvents([first, ...others]: readonly [JobEvent, ...JobEvent[]], now: '?' | ':now' = '?'): string {
   const letters = others.map((event) => LETTERS[event]).join('');
@@ -40,9 +41,9 @@ export function noteEvents([first, ...others]: readonly [JobEvent, ...JobEvent[]
 }
 
 /**
- * Reads a timeline into events with their times (Unix ms), in the order in which they were noted. The first is `queued`
- * at `createdAt`.
- * @param createdAt time the job was added, Unix ms
+ * Decodes a timeline into events with their times (Unix ms), in the order in which they were stored. The first is
+ * `queued` at `createdAt`.
+ * @param createdAt time at which the job was added, Unix ms
  */
 export function readEvents(timeline: string, createdAt: number): { readonly event: string; readonly at: number }[] {
   let at = createdAt;

@@ -14,7 +14,10 @@ import { readEvents } from './job-timeline.ts';
 import { UUID, UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Reads one job as operators see it. @throws EngineError `not_found` */
+/**
+ * Reads a job as callers see it.
+ * @throws EngineError `not_found`, also for another spelling of the UUID than the ledger's
+ */
 export function getJob(store: Store, id: string): Job {
   const row = store.prepare(`${JOB} WHERE j.uuid = ${UUID}`).get(id) as JobRow | undefined;
   // `unhex` accepts several spellings of a UUID; only the one that the ledger gave out names a job.
@@ -22,7 +25,10 @@ export function getJob(store: Store, id: string): Job {
   return toJob(row);
 }
 
-/** Lists a page of jobs, the last added first; jobs of all states and kinds unless `state` or `kind` is given. */
+/**
+ * Lists a page of jobs, the last added first; `state` and `kind` keep only jobs that have them. Jobs of imported
+ * memories count as `memory`.
+ */
 export function listJobs(
   store: Store,
   {
@@ -89,14 +95,14 @@ function toJob(row: JobRow): Job {
   };
 }
 
-/** Counts the jobs by state. */
+/** Counts all jobs in the ledger by state. */
 export function countJobs(store: Store): JobCounts {
   return summariseJobs(store).counts;
 }
 
 /**
- * Counts the jobs of one kind, in all states or in one.
- * @param counts the result of `countJobs` on the same snapshot
+ * Counts the jobs of one kind, in one state or (`state` left out) in all states.
+ * @param counts the result of `countJobs` on the same snapshot, from which the number of `memory` jobs is derived
  */
 export function countJobsOfKind(store: Store, counts: JobCounts, kind: JobKind, state?: JobState): number {
   const ofState = state === undefined ? '' : 'AND state = ?';
@@ -111,7 +117,7 @@ export function countJobsOfKind(store: Store, counts: JobCounts, kind: JobKind, 
   return others.reduce((left, other) => left - count(other), all);
 }
 
-/** Partial index that holds the jobs of a kind and no others; those of memories have none. */
+/** Partial index that holds the jobs of a kind and no others. Jobs of the kind `memory` have no such index. */
 const INDEX_OF_KIND = {
   document: 'jobs_of_documents',
   reembed: 'jobs_of_reembed',
@@ -121,7 +127,7 @@ const INDEX_OF_KIND = {
 } as const satisfies Record<Exclude<JobKind, 'memory'>, string>;
 
 /**
- * Counts all jobs by state, and the unfinished ones also by step. It reads three partial indexes, which together hold
+ * Counts all jobs by state, and the unfinished ones also by step. It reads three partial indexes that together hold
  * every job once.
  */
 export function summariseJobs(store: Store): JobSummary {
@@ -148,7 +154,7 @@ export function summariseJobs(store: Store): JobSummary {
   return { counts, backlog };
 }
 
-/** Counts the jobs that are claimed by workers, those whose lease ran out included. */
+/** Counts the `active` jobs, those whose leases have run out included. */
 export function countActive(store: Store): number {
   return store
     .prepare(`SELECT count(*) FROM jobs INDEXED BY jobs_leased WHERE state = 'active'`)
@@ -156,12 +162,12 @@ export function countActive(store: Store): number {
     .get() as number;
 }
 
-/** Counts the jobs that wait at any step: queued ones, and failed ones before their next attempt. */
+/** Counts the jobs that wait for a worker or for their next attempt (`queued` and `failed`). */
 export function countWaiting(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'failed')`).get() as { n: number }).n;
 }
 
-/** Returns the time at which the oldest unfinished job was added, Unix ms; null if all jobs have ended. */
+/** Returns the time at which the oldest unfinished job was added, Unix ms; null if no job is unfinished. */
 export function oldestWaitingAt(store: Store): number | null {
   const row = store
     .prepare(
@@ -173,17 +179,24 @@ export function oldestWaitingAt(store: Store): number | null {
   return row?.at ?? null;
 }
 
-/** Tells whether any job with a number from `first` to `last`, both included, has not ended. */
-export function hasUnfinishedBetween(store: Store, first: number, last: number): boolean {
-  return (
-    store
-      .prepare(`SELECT 1 FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} LIMIT 1`)
-      .get(first, last) !== undefined
-  );
+/**
+ * Returns the lowest number of an unfinished job from `first` to `last`, both included; undefined if there is none. It
+ * examines every row before that one, so callers ask about a bounded number of rows.
+ */
+export function firstUnfinishedBetween(store: Store, first: number, last: number): number | undefined {
+  return store
+    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq LIMIT 1`)
+    .pluck()
+    .get(first, last) as number | undefined;
+}
+
+/** Returns the highest number of a job that is in the ledger; 0 if the ledger is empty. */
+export function newestJobNo(store: Store): number {
+  return store.prepare('SELECT coalesce(max(seq), 0) FROM jobs').pluck().get() as number;
 }
 
 /**
- * Tells whether a job with a number above `after` checks a memory for contradictions: one that waits, runs or is done.
+ * Tells whether a job with a number above `after` checks a memory for contradictions and is neither dead nor cancelled.
  */
 export function hasLaterCheck(store: Store, memoryNo: number, after: number): boolean {
   return (

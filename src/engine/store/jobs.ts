@@ -17,48 +17,49 @@
  * A claim raises the job's epoch. Every later statement of that claim names its epoch, so a worker that lost its lease
  * changes nothing.
  */
+
 import type { QueuedStep } from '../jobs.ts';
 import type { JobKind, JobState, JobStep } from '../types.ts';
 import { noteEvents, type JobEvent } from './job-timeline.ts';
 import type { Store } from './open-store.ts';
 
-/** A job that a claim took, named by its number and the epoch of the claim. */
+/** A job that was claimed, identified by its number and the epoch of the claim. */
 export interface HeldJob {
   readonly jobNo: number;
-  /** Step that the claim works on. */
+  /** Step at which the claim took the job. */
   readonly step: JobStep;
   /** Epoch of the claim. A later claim of the job has a higher one, and this claim then no longer holds the job. */
   readonly epoch: number;
-  /** Number of failed attempts at this step so far. */
+  /** Number of failed attempts at this step before the claim. */
   readonly attempts: number;
-  /** The job's UUIDv7, by which callers know it. */
+  /** UUIDv7 of the job, by which callers know it. */
   readonly id: string;
-  /** W3C trace context of the request that asked for the job; null if that request was not traced. */
+  /** W3C trace context of the request that caused the job; null if that request was not traced. */
   readonly trace: string | null;
 }
 
-/** A claimed job about a memory. */
+/** A claimed job that embeds or links a memory. */
 export interface Claim extends HeldJob {
   /**
-   * A `memory` job encodes and links a new or changed memory. A `reembed` job only embeds the memory's text with
-   * another model; at the step `link` it is the director of a change of the model. An `import` job only encodes a
-   * memory whose links came with it.
+   * A `memory` job encodes and links a memory. An `import` job only encodes a memory whose links were imported. A
+   * `reembed` job only embeds a memory by another model; without a memory, at the step `link`, it is the director of a
+   * change of the model.
    */
   readonly kind: 'memory' | 'reembed' | 'import';
-  /** The memory that the job is about. A director has none: the field is null then, whatever its type says. */
+  /** Number of the memory; null, in spite of its type, for a director. */
   readonly memoryNo: number;
-  /** The document that the memory belongs to; null if it belongs to none. */
+  /** Number of the document that the memory is a part of; null if it is no part of one. */
   readonly documentNo: number | null;
-  /** Time the job was added, Unix ms. */
+  /** Time at which the job was added, Unix ms. */
   readonly createdAt: number;
-  /** Priority of the job: 0 for an interactive add, 1 for a bulk one. */
+  /** Priority of the job: 1 for a bulk job, 0 for an interactive one, which runs first. */
   readonly isBulk: 0 | 1;
 }
 
-/** A claimed job that asks a language model something. */
+/** A claimed job at the step `reason`: it asks a language model, or gathers memories. */
 export interface Question extends HeldJob {
   readonly kind: 'contradictions' | 'reflection' | 'consolidation';
-  /** The memory that is checked for contradictions; null for the other kinds. */
+  /** Number of the memory that is checked for contradictions; null for the other kinds. */
   readonly memoryNo: number | null;
 }
 
@@ -68,59 +69,59 @@ export interface DocumentClaim extends HeldJob {
   readonly documentNo: number;
 }
 
-/** The type of the jobs that are claimed at a step. */
+/** The type of the jobs that can be claimed at a step. */
 export type ClaimAt<Step extends QueuedStep> = Step extends 'ingest'
   ? DocumentClaim
   : Step extends 'reason'
     ? Question
     : Claim;
 
-/** Number of crashes of a job while it ran alone at which it is dead. */
+/** Number of times that a worker may die while it runs a job and no other; after them the job is dead. */
 export const CRASH_BUDGET = 3;
 
-/** Error code of a job that killed its workers. */
+/** Error code of a job that is dead because its workers died. */
 export const CRASH = 'crash';
 
-/** Number of parts into which a group is divided that crashed or failed as a whole: 64 → 8 → 1. */
+/** Number of parts into which a group of suspects is divided that crashed or failed as a whole: 64, then 8, then 1. */
 export const PARTS = 8;
 
 /**
- * SQL condition for a job whose pause is over; the caller binds `:now` (Unix ms). No pause is longer than two minutes,
- * so a `run_at` further ahead was written before the clock was set back. Such a job is due, as it could otherwise wait
- * for ever.
+ * SQL condition that a waiting job is due; the caller binds `:now` (Unix ms). No job is postponed by more than two
+ * minutes, so a `run_at` further ahead was written before the clock was set back; such a job is due, as it might
+ * otherwise wait forever.
  */
 export const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
 
-/** States of a job that has not ended. */
+/** States of an unfinished job. */
 const UNFINISHED_STATES: readonly string[] = ['queued', 'active', 'failed'] satisfies JobState[];
-/** SQL list, in parentheses, of the states of a job that has not ended: queued, active and failed. */
+/** SQL list, in parentheses, of the states of an unfinished job: queued, active and failed. */
 export const UNFINISHED = `(${UNFINISHED_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Tells whether a job in this state has not ended: queued, active, or failed with another attempt to come. */
+/** Tells whether a job in this state is unfinished: queued, active, or failed with another attempt to come. */
 export function isUnfinished(state: string): boolean {
   return UNFINISHED_STATES.includes(state);
 }
 
 /**
- * SQL that turns a job's id, its one `?` parameter, into the 16 bytes that the ledger keeps. A text that is no UUID
- * becomes NULL, which matches no job.
+ * SQL that turns a job's id, its one parameter, into the 16 bytes that the ledger stores. A text that is no UUID
+ * becomes NULL, which equals no id.
  */
 export const UUID = `unhex(?, '-')`;
 
 /** A job to add to the ledger. */
 export interface NewJob {
-  /** The job's UUIDv7, by which callers will know it. */
+  /** UUIDv7 of the job, by which callers will know it. */
   readonly id: string;
-  /** Number of the memory that the job is about, if it is about one. */
+  /** Number of the memory that the job works on; left out if it works on none. */
   readonly memory?: number;
-  /** Number of the document that the job reads, or that its memory belongs to. */
+  /** Number of the document that the job reads, or that its memory is a part of; null or left out if there is none. */
   readonly document?: number | null;
   readonly step: QueuedStep;
-  /** Kind of the job; by default `memory` for a job with a memory and `document` for one without. */
+  /** Kind of the job; if left out, `memory` for a job with a memory and `document` for one without. */
   readonly kind?: JobKind | 'import';
-  /** Whether the job waits behind the jobs of interactive adds. */
+  /** Whether it is a bulk job, which runs after interactive ones. */
   readonly bulk: boolean;
-  /** W3C trace context of the request; null or undefined if it was not traced. */
+  /** W3C trace context of the request that causes the job; null or left out if it is not traced. */
   readonly trace?: string | null | undefined;
   /** Time at which the job is added and due, Unix ms. */
   readonly now: number;
@@ -152,11 +153,11 @@ export function insertJob(store: Store, job: NewJob): number {
 }
 
 /**
- * Sends a memory's unfinished `memory` job back to `step` with all its attempts, even if a worker holds it. A job that
- * is not encoded yet stays as it is if `step` is `link`. An `import` job counts as one from then on, since the links
- * that the memory came with no longer hold. With `encode`, unfinished jobs that embed the memory for another model or
+ * Sends the unfinished `memory` job of a memory back to `step`, with all its attempts, even if a worker holds it. A job
+ * that still has to encode the memory stays as it is if `step` is `link`. An unfinished `import` job becomes a `memory`
+ * job, since imported links no longer hold. With `encode`, unfinished jobs that embed the memory by another model or
  * check it for contradictions are deleted. Call inside a write.
- * @returns the job's `jobNo`, or undefined if the memory has no unfinished `memory` job
+ * @returns the job's `jobNo`; undefined if the memory has no unfinished `memory` job
  */
 export function restartJob(
   store: Store,
@@ -191,7 +192,7 @@ export function restartJob(
 
 /**
  * Moves a job to its next step and keeps the lease, if the claim still holds the job.
- * @returns the claim at the next step, even if it no longer holds the job: ask `holdsLease` in the same write
+ * @returns the claim at the next step, even if it no longer holds the job; ask `holdsLease` in the same write
  */
 export function advanceJob(store: Store, held: Claim, step: 'link', now: number): Claim {
   store
@@ -214,19 +215,19 @@ export function finishJob(store: Store, held: HeldJob, now: number): void {
     .run(now, now, now, held.jobNo, held.epoch);
 }
 
-/** Reason of a failed attempt, and the time of the next one. */
+/** Reason of a failed attempt, and the time of the next attempt. */
 export interface Failure {
   readonly code: string;
-  /** What went wrong; the ledger keeps the first 1,000 characters. */
+  /** What went wrong; the ledger stores the first 1,000 characters. */
   readonly message: string;
-  /** Earliest time of the next attempt, Unix ms; null gives the job up. */
+  /** Earliest time of the next attempt, Unix ms; null if the job is to be given up. */
   readonly retryAt: number | null;
 }
 
 /**
- * Ends a claim by a failed attempt.
- * @returns the state of the job now: 'failed' if another attempt follows, 'dead' if the job was given up; undefined if
- *   the claim no longer held the job, which then stays as it is
+ * Ends a claim because its attempt failed.
+ * @returns the new state of the job: 'failed' if another attempt follows, 'dead' if the job was given up; undefined if
+ *   the claim no longer held the job, which stays as it is
  */
 export function failJob(store: Store, held: HeldJob, failure: Failure, now: number): 'failed' | 'dead' | undefined {
   const state = failure.retryAt === null ? 'dead' : 'failed';
@@ -252,16 +253,16 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
 }
 
 /**
- * Hands a job back at its present step, to run from `runAt` (Unix ms) on: at a stop, or when a provider is down.
- * Nothing is counted against the job. A job that the claim no longer holds stays as it is.
+ * Gives a job back at its present step, due at `runAt` (Unix ms), because the worker stops or a provider is down. It
+ * does not count as an attempt. A job that the claim no longer holds stays as it is.
  */
 export function releaseJob(store: Store, held: HeldJob, runAt: number, now: number): void {
   requeue(store, held, { suspect: null, runAt, now });
 }
 
 /**
- * Hands back the jobs of a batch that failed as a whole, as suspects. They run in smaller and smaller groups until the
- * job that causes the failure is known. Jobs that their claims no longer hold stay as they are.
+ * Gives the jobs of a batch that failed as a whole back as suspects, due at once. They run in ever smaller groups until
+ * the job that causes the failure is found. A job that its claim no longer holds stays as it is.
  */
 export function isolateJobs(store: Store, held: readonly HeldJob[], now: number): void {
   const suspect = Math.ceil(held.length / PARTS);
@@ -284,8 +285,8 @@ function requeue(
 }
 
 /**
- * Ends the wait of a memory whose job has given up. Without a vector the memory is `failed`, which means it is found by
- * its words alone; with one it is `ready`. Null and the number of an erased memory have no effect.
+ * Sets the state of a memory whose job gave up or was cancelled: `ready` if it has a vector, otherwise `failed`, so
+ * that queries find it by its words alone. With null or the number of an erased memory it does nothing.
  */
 export function markFailed(store: Store, memoryNo: number | null): void {
   if (memoryNo === null) return;
@@ -298,7 +299,7 @@ export function markFailed(store: Store, memoryNo: number | null): void {
     .run({ memory: memoryNo });
 }
 
-/** Event that the timeline notes when a step ends. */
+/** Event that the timeline notes when a step has ended. */
 const PAST_TENSE: Readonly<Record<JobStep, JobEvent>> = {
   ingest: 'read',
   settle: 'settled',

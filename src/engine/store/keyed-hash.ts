@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * Hashes a value with a secret (HMAC-SHA-256), so that nobody without the secret can confirm a guess of the value.
+ * Hashes a value with a secret (HMAC-SHA-256), so that without the secret nobody can check whether a guessed value is
+ * right.
  * @param secret 64 hexadecimal digits
  * @returns 32 bytes
  */

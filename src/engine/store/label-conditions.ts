@@ -1,28 +1,41 @@
 /**
- * Conditions on the tags, the metadata, the value and the namespace of a memory. SQL functions check them: they parse a
- * row's text once for all conditions, and count what they parse as work.
+ * Conditions on the tags, the metadata, the value and the namespace of a memory. SQL functions check them: they parse
+ * the JSON of a row once for all conditions, and count the parsed bytes against the work budget.
  */
+
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 import { type Json, MAX_METADATA_CONDITIONS, type MemoryFilter, type MetadataCondition } from '../types.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** A condition on one key of the metadata, as the SQL function gets it. */
+/** A condition on one key of the metadata, as the SQL function receives it. */
 type KeyCondition = readonly [key: string, operator: Operator, operand: Json];
 
 const OPERATORS = ['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists'] as const;
 type Operator = (typeof OPERATORS)[number];
 
-/** SQL that calls the function for tags; its `?` takes the wanted tags as a JSON list. */
+/** Returns SQL that is true if the tags in a column include all wanted ones, a JSON list that is its one parameter. */
 export const tagsPass = (tags: string) => `tags_pass(${tags}, ?)`;
-/** SQL that calls the function for metadata; its `?` takes the result of `compileMetadata` as JSON. */
+/**
+ * Returns SQL that is true if the metadata in a column meet all conditions: the result of `compileMetadata` as JSON,
+ * its one parameter.
+ */
 export const metadataPasses = (metadata: string) => `metadata_passes(${metadata}, ?)`;
-/** SQL that calls the function for the value of an item; its `?` takes the same. */
+/**
+ * Returns SQL that is true if the value of an item in a column meets all conditions: the result of `compileMetadata` as
+ * JSON, its one parameter. A value that is no object has no keys.
+ */
 export const valuePasses = (value: string) => `value_passes(${value}, ?)`;
-/** SQL that calls the function for a namespace; its `?` takes prefix and suffix as a JSON list of two patterns. */
+/**
+ * Returns SQL that is true if a path matches a pattern of its first labels and one of its last labels: a JSON list of
+ * both, its one parameter.
+ */
 export const namespaceMatches = (path: string) => `namespace_matches(${path}, ?)`;
 
-/** Defines the functions on a connection. Once the work budget has ended, nothing passes those that parse JSON. */
+/**
+ * Defines the functions on a connection. Once the work budget has ended, those that parse JSON return false for every
+ * row.
+ */
 export function defineLabelFunctions(db: Database.Database): void {
   const wantedTags = keepLast((text) => JSON.parse(text) as string[]);
   const wantedKeys = keepLast((text) => (JSON.parse(text) as KeyCondition[]).map(checkOf));
@@ -58,13 +71,16 @@ function labelsOf(path: string): string[] {
   return path === '' ? [] : path.split('.');
 }
 
-/** Whether the labels from place `at` on are those of a pattern, in which `*` stands for any one. */
+/**
+ * Tells whether a pattern matches the labels from the index `at` on; `*` matches any one label. Labels after the
+ * pattern are ignored. False if `at` is negative or the pattern is longer than the rest.
+ */
 function matchesAt(labels: readonly string[], at: number, pattern: readonly string[]): boolean {
   if (at < 0 || at + pattern.length > labels.length) return false;
   return pattern.every((wanted, place) => wanted === '*' || wanted === labels[at + place]);
 }
 
-/** Keeps the last result of `parse`, since all rows of a statement get the same text. */
+/** Makes a function that keeps the last result of `parse`, since all rows of a statement pass the same text. */
 function keepLast<T>(parse: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly value: T } | undefined;
   return (text) => {
@@ -74,10 +90,10 @@ function keepLast<T>(parse: (text: string) => T): (text: string) => T {
 }
 
 /**
- * Compiles the conditions on metadata, in the order of the filter. A key is a name on the top level of the metadata,
- * taken literally (a dot is a dot). A bare value means `$eq`. Values are equal if type and value are equal (1 and true
- * are not, 1 and 1.0 are); lists and objects are compared as JSON text; null also matches a missing key.
- * @throws EngineError `invalid` for a meaningless condition, and for more than MAX_METADATA_CONDITIONS of them
+ * Compiles conditions on metadata, in the order of the filter. A key names a field of the top level, and a dot in it
+ * has no special meaning. A value without operator means `$eq`. Values are equal if type and value are equal (1 equals
+ * 1.0, but not true); lists and objects are compared as JSON text; null also equals a missing key.
+ * @throws EngineError `invalid` for a meaningless condition, and for more than 32 of them
  */
 export function compileMetadata(metadata: NonNullable<MemoryFilter['metadata']>): KeyCondition[] {
   const conditions = Object.entries(metadata).flatMap(([key, wanted]) => conditionsOn(key, wanted));
@@ -159,7 +175,10 @@ function isAmong(key: string, values: readonly Json[]): Check {
   return (metadata) => (Object.hasOwn(metadata, key) ? wanted.has(comparable(metadata[key]!)) : isMissingWanted);
 }
 
-/** Turns lists and objects into a text that differs from every string. */
+/**
+ * Turns a value into one that a Set compares: lists and objects become JSON text, and strings get a quote in front, so
+ * that no string equals such a text.
+ */
 function comparable(value: Json): unknown {
   if (typeof value === 'string') return `"${value}`;
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;

@@ -1,17 +1,21 @@
 /**
- * Labels of memories: their tags and the files that they mention. Whatever inserts a memory calls `insertLabels`; a
- * trigger follows changes of the two columns.
+ * Labels of memories: their tags and the paths of their files. Code that inserts a memory calls `insertLabels`; a
+ * trigger updates the labels when the two columns change.
  */
+
 import type { Store } from './open-store.ts';
 
-/** Values of `labels.kind`. */
+/** Values of the column `labels.kind`. */
 export const LABEL_KINDS = { tag: 0, file: 1 } as const;
 
-/** SQL that finds the numbers of memories with one of some files; its `?` takes their paths as a JSON list. */
+/** SQL that selects the numbers of memories with at least one of the files whose paths its parameter lists as JSON. */
 export const MEMORIES_OF_FILES = `SELECT x.memory FROM labels l CROSS JOIN memory_labels x ON x.label_no = l.label_no
   WHERE l.kind = ${LABEL_KINDS.file} AND l.label IN (SELECT value FROM json_each(?))`;
 
-/** A memory that was just inserted, and whose it is. */
+/** Asks for the number of a label; its parameters are its kind, the number of the user and the label. */
+export const SELECT_LABEL = 'SELECT label_no FROM labels WHERE kind = ? AND user_no = ? AND label = ?';
+
+/** A memory that was just inserted, with its user. */
 export interface NewlyLabelled {
   readonly memoryNo: number;
   readonly userNo: number;
@@ -20,8 +24,8 @@ export interface NewlyLabelled {
 }
 
 /**
- * Notes the labels of a new memory, row by row: a statement that inserts several would make FTS5 write out the words of
- * the adds before it (`commitGroup`). Call inside the write that inserts the memory.
+ * Stores the labels of a new memory, row by row. One statement for several rows would make FTS5 write out the words of
+ * earlier adds of the same commit, which it would otherwise hold back. Call inside the write that inserts the memory.
  */
 export function insertLabels(store: Store, { memoryNo, userNo, tags, files }: NewlyLabelled): void {
   const note = (kind: number, label: string) => {
@@ -34,10 +38,7 @@ export function insertLabels(store: Store, { memoryNo, userNo, tags, files }: Ne
 
 function ensureLabel(store: Store, key: { readonly kind: number; readonly userNo: number; readonly label: string }) {
   const { kind, userNo, label } = key;
-  const known = store
-    .prepare('SELECT label_no FROM labels WHERE kind = ? AND user_no = ? AND label = ?')
-    .pluck()
-    .get(kind, userNo, label) as number | undefined;
+  const known = store.prepare(SELECT_LABEL).pluck().get(kind, userNo, label) as number | undefined;
   if (known !== undefined) return known;
   const insert = store.prepare('INSERT INTO labels (kind, user_no, label) VALUES (?, ?, ?)');
   return Number(insert.run(kind, userNo, label).lastInsertRowid);

@@ -1,4 +1,5 @@
-/** The latent space of a file's long texts, kept in `store_info`. */
+/** Stores the latent space of a file's long texts (see `text/latent-space.ts`) in `store_info`. */
+
 import { randomUUID } from 'node:crypto';
 import { type LatentSpace, packSpace, unpackSpace } from '../text/latent-space.ts';
 import type { Store } from './open-store.ts';
@@ -6,33 +7,33 @@ import { deleteInfo, findInfo, hasInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
- * Names of the entries in `store_info`: a `LatentFit` as JSON, the bytes of the space in base64, and the name of the
- * fit that is being made.
+ * Keys of the store info: a `LatentFit` as JSON, the bytes of the space in base64, and the name of the fit that is
+ * being made.
  */
 const FIT = 'latent_fit';
 const SPACE = 'latent_space';
 const BEGUN = 'latent_begun';
 
-/** The state of a file at its last fit. */
+/** Circumstances of the last fit, the computation of a file's latent space. */
 export interface LatentFit {
   /** Time of the fit, Unix ms. */
   readonly at: number;
-  /** Number of memories. */
+  /** Number of memories that the file had. */
   readonly memories: number;
-  /** Result of `lastNumbers`. */
+  /** Result of `lastNumbers` at that time, by which it is seen whether anything was added since. */
   readonly numbers: string;
-  /** Number of stems of the space; 0 where the file has too few long texts for one. */
+  /** Number of word stems that the space has; 0 if the file had too few long texts for a space. */
   readonly stems: number;
 }
 
-/** Reads the last fit; undefined before the first. */
+/** Reads the circumstances of the last fit; undefined if there was none. */
 export function findLatentFit(store: Store): LatentFit | undefined {
   const stored = findInfo(store, FIT);
   return stored === undefined ? undefined : (parseStored(stored) as LatentFit);
 }
 
 /**
- * Notes that a fit begins, before it reads the texts. Call inside a write.
+ * Stores that a fit begins; call it before the texts are read, inside a write.
  * @returns the name of the fit, for `putLatentFit`
  */
 export function beginLatentFit(store: Store): string {
@@ -42,11 +43,11 @@ export function beginLatentFit(store: Store): string {
 }
 
 /**
- * Keeps a fit in place of the one before, unless it was forgotten since it began: it may know erased words. Call inside
- * a write.
- * @param name  what `beginLatentFit` returned
- * @param space null where the file has too few long texts
- * @returns whether the fit was kept
+ * Stores the result of a fit, in place of the one before. If the fit was cancelled by `deleteLatentFit` after it began,
+ * or another one began, nothing is stored, as it may hold words of erased texts. Call inside a write.
+ * @param name the result of `beginLatentFit`
+ * @param space null if the file has too few long texts
+ * @returns whether the result was stored
  */
 export function putLatentFit(
   store: Store,
@@ -61,22 +62,22 @@ export function putLatentFit(
   return true;
 }
 
-/** Whether there is a space, or one is being made. */
+/** Tells whether the file has a latent space, or a fit is being made. */
 export function hasLatentSpace(store: Store): boolean {
   return [SPACE, BEGUN].some((key) => hasInfo(store, key));
 }
 
-/** Forgets the fit, and the one that is being made. Call inside a write. */
+/** Deletes the last fit with its space, and cancels a fit that is being made. Call inside a write. */
 export function deleteLatentFit(store: Store): void {
   deleteInfo(store, BEGUN);
   deleteInfo(store, FIT);
   deleteInfo(store, SPACE);
 }
 
-/** The space that a connection has read, and the fit that it belongs to. */
+/** The space that each connection has decoded, with the fit that it is of. */
 const known = new WeakMap<Store, { readonly fit: string; readonly space: LatentSpace | null }>();
 
-/** Reads the latent space; null where there is none. It is unpacked once for each connection and fit. */
+/** Reads the latent space; null if the file has none. It is decoded once for each connection and fit. */
 export function readLatentSpace(store: Store): LatentSpace | null {
   const fit = findInfo(store, FIT);
   if (fit === undefined) return null;

@@ -1,10 +1,11 @@
-/** What was learned from feedback (migrations/0014-learned.sql). */
+/** Stores weights and floors that were learned from feedback (migrations/0014-learned.sql). */
+
 import { EngineError } from '../errors.ts';
 import type { Learned, LearnedState, RetrievalOptions } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Most rows that are kept; the oldest leave. */
+/** Greatest number of rows that are kept; older ones are deleted. */
 const KEPT = 100;
 
 interface Row {
@@ -12,7 +13,10 @@ interface Row {
   readonly data: string;
 }
 
-/** Adds a proposal. An earlier one that was not accepted is deleted. Call inside a write. */
+/**
+ * Stores a proposal. An earlier proposal that was not accepted is deleted, as are rows beyond the newest 100. Call
+ * inside a write.
+ */
 export function putLearned(store: Store, learned: Learned): void {
   store.prepare(`DELETE FROM learned WHERE state = 'proposed'`).run();
   const { id, at, state, ...data } = learned;
@@ -24,7 +28,7 @@ export function putLearned(store: Store, learned: Learned): void {
     .run(KEPT);
 }
 
-/** Lists what was learned, the newest first. */
+/** Lists all weights that were learned, newest first, at most 100. */
 export function listLearned(store: Store): Learned[] {
   const rows = store.prepare('SELECT id, at, state, data FROM learned ORDER BY learned_no DESC').all() as (Row &
     Pick<Learned, 'id' | 'at'>)[];
@@ -34,10 +38,10 @@ export function listLearned(store: Store): Learned[] {
   });
 }
 
-/** What was learned before shares of vectors were leaves them as they are. */
+/** Share of vectors in rows that were stored before shares were learned: null, the embedder's own. */
 const SHARE_OF_OLD = { vectorWeight: null } as const;
 
-/** Reads what was learned. @throws EngineError `not_found` */
+/** Returns the learned weights with this id. @throws EngineError `not_found` */
 export function getLearned(store: Store, id: string): Learned {
   const learned = listLearned(store).find((one) => one.id === id);
   if (learned === undefined) throw new EngineError('not_found', 'nothing learned has this id');
@@ -45,8 +49,9 @@ export function getLearned(store: Store, id: string): Learned {
 }
 
 /**
- * Changes the state of what was learned, and notes what its acceptance replaced. Call inside a write.
- * @throws EngineError `not_found`; `conflict` if it is not in the state `from`
+ * Changes the state of learned weights, and stores the defaults that their acceptance replaced (null for none). Call
+ * inside a write.
+ * @throws EngineError `not_found`; `conflict` if they are not in the state `from`
  */
 export function moveLearned(
   store: Store,

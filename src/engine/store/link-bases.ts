@@ -1,12 +1,13 @@
 /**
- * How near unrelated texts lie in the vector space of each model, as the links of this file count it. Unlike the fit of
- * the scores, such a base is measured once: links that were drawn by it stay comparable until the model changes.
+ * Bases of links: for each model, the cosine that unrelated texts have in its vector space. A base is measured once and
+ * not updated, so that the weights of links stay comparable until the model changes.
  */
+
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
-/** Name of the entry in `store_info` that keeps the bases by number of model, as JSON. */
+/** Key of the store info that holds the bases by model number, as JSON. */
 const LINK_BASES = 'link_bases';
 
 type LinkBases = Readonly<Record<string, number>>;
@@ -15,12 +16,15 @@ function readLinkBases(store: Store): LinkBases {
   return JSON.parse(findInfo(store, LINK_BASES) ?? '{}') as LinkBases;
 }
 
-/** Finds the cosine, 0 ≤ … < 1, from which links by a model are counted; undefined until it has been measured. */
+/**
+ * Finds the base of a model, the cosine that unrelated texts have in its space, from 0 to below 1; undefined until it
+ * is measured.
+ */
 export function findLinkBase(store: Store, modelNo: number): number | undefined {
   return readLinkBases(store)[modelNo];
 }
 
-/** Keeps the base of a model, or forgets it for null. Call inside a write. */
+/** Stores the base of a model; null deletes it. Call inside a write. */
 export function putLinkBase(store: Store, modelNo: number, base: number | null): void {
   const bases = new Map(Object.entries(readLinkBases(store)));
   if (base === null) bases.delete(String(modelNo));
@@ -28,14 +32,17 @@ export function putLinkBase(store: Store, modelNo: number, base: number | null):
   putInfo(store, LINK_BASES, JSON.stringify(Object.fromEntries(bases)));
 }
 
-/** A memory that has vectors of a model. */
+/** A memory that has vectors of a model, by number. */
 export interface EmbeddedMemory {
   readonly memory: number;
   readonly userNo: number;
   readonly sessionId: string;
 }
 
-/** Lists the oldest memories that have vectors of a model, at most `limit`, among the `within` oldest of the file. */
+/**
+ * Lists the memories that have vectors of a model, lowest numbers first: at most `limit`, among the first `within`
+ * memories of the file.
+ */
 export function listOldestEmbedded(
   store: Store,
   modelNo: number,
@@ -51,7 +58,10 @@ export function listOldestEmbedded(
     .all(within, modelNo, limit) as EmbeddedMemory[];
 }
 
-/** Tells whether a memory with a number up to `upTo`, included, still waits for a model to embed it. */
+/**
+ * Tells whether a memory with a number up to `upTo` (included) lacks vectors of a model and has an unfinished job that
+ * will make them.
+ */
 export function waitsForVectors(store: Store, modelNo: number, upTo: number): boolean {
   return (
     store

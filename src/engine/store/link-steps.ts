@@ -3,9 +3,9 @@ import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { createRowReader, type RowReader } from './ranking-rows.ts';
 
-/** A step over a link, in either of its directions. */
+/** A step over a link, in either direction. */
 export interface Step {
-  /** Number of the memory that the step begins at. */
+  /** Number of the memory from which the step leads. */
   readonly origin: number;
   /** Number of the memory at the other end of the link. */
   readonly reached: number;
@@ -15,32 +15,32 @@ export interface Step {
 }
 
 /**
- * Links of one origin that are read in each direction, strongest first. It bounds the cost of a hub, whatever the
- * filter leaves of it.
+ * Greatest number of links of one memory that are read in each direction, strongest first, so that a memory with very
+ * many links is not too expensive.
  */
 const LINKS_READ = 2_000;
 
 /**
- * Most links of all origins together that are read whole and chosen in JavaScript. That takes a third of the time of
- * the statement that chooses in SQL, if there are no hubs.
+ * Greatest number of links, of all origins together, that are all read and then chosen from in JavaScript. If there are
+ * no more, that takes a third of the time of choosing in SQL.
  */
 const FEW_LINKS = 400;
 
-/** Limits of the memories that a step may lead to. */
+/** Conditions on the memories to which a step may lead. */
 export interface Allowed {
   readonly filter: CompiledFilter;
-  /** Numbers of all memories that pass the filter, if they are known already; this spares applying the filter. */
+  /** Numbers of all memories that pass the filter, if they are known already; the filter is then not applied. */
   readonly passing?: ReadonlySet<number> | undefined;
-  /** Memories that are known to pass the filter, by number, where others may pass, too. */
+  /** Memories that are known to pass the filter, by number. Other memories may pass as well. */
   readonly known?: { has(memoryNo: number): boolean } | undefined;
-  /** Applies the filter and keeps the rows of the memories that pass. */
+  /** Applies the filter, and keeps the rows of the memories that pass; one of its own if left out. */
   readonly rows?: RowReader | undefined;
 }
 
 /**
- * Reads the strongest links of each origin to memories that pass the filter, at most `perOrigin` for each.
- * `contradicts` links are not followed: a memory that contradicts a hit is no hit for that.
- * @returns steps by origin, strongest first; ties by the number of the memory reached
+ * Reads the strongest links of each memory to memories that pass the filter, at most `perOrigin` for each. Links of the
+ * type `contradicts` are not followed, since what contradicts a hit does not answer the query.
+ * @returns steps sorted by `origin`, strongest first; ties by the number of the memory reached, then by type
  */
 export function stepsFrom(store: Store, origins: readonly number[], allowed: Allowed, perOrigin: number): Step[] {
   const links = listLinksOf(store, origins, FEW_LINKS + 1);
@@ -49,7 +49,7 @@ export function stepsFrom(store: Store, origins: readonly number[], allowed: All
     : chooseSteps(store, links, allowed, perOrigin);
 }
 
-/** At most `limit` links of these memories, in both directions. */
+/** Lists at most `limit` links of these memories, in both directions and in no certain order. */
 function listLinksOf(store: Store, origins: readonly number[], limit: number): Step[] {
   const numbers = JSON.stringify(origins);
   return store
@@ -78,7 +78,7 @@ function chooseSteps(store: Store, links: readonly Step[], allowed: Allowed, per
   });
 }
 
-/** Finds the memories reached that pass the filter. */
+/** Finds the numbers of the reached memories that pass the filter. */
 function passingOf(
   store: Store,
   steps: readonly Step[],
@@ -91,10 +91,7 @@ function passingOf(
   return passing;
 }
 
-/**
- * Chooses the strongest links in SQL, for origins with many: no more links are read than are wanted, however many a hub
- * has.
- */
+/** Chooses the strongest links in SQL, for memories with many links: no more links are looked up than are wanted. */
 function strongestSteps(store: Store, origins: readonly number[], filter: CompiledFilter, perOrigin: number): Step[] {
   const numbers = JSON.stringify(origins);
   return store
@@ -114,9 +111,9 @@ function strongestSteps(store: Store, origins: readonly number[], filter: Compil
 }
 
 /**
- * SQL for the links of one direction. SQLite joins laterally only to a table-valued function, so the links that pass
- * leave the index as JSON and are looked up again. Rows leave the inner SELECT in the order of the index, so reading
- * ends with the last link that is wanted.
+ * Returns the SQL for the links of one direction. SQLite joins laterally only to a table-valued function, so the links
+ * that pass are collected as JSON and looked up again. Rows come in the order of the index, so reading ends with the
+ * last link that is wanted.
  */
 function strongestLinks(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   return `SELECT o.value AS origin, e.${to} AS reached, e.type, e.weight

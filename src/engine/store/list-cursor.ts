@@ -1,22 +1,24 @@
 /**
- * Cursors of lists: the place of an entry in the order of its list, as a text that callers hand back unread. A page
- * begins behind a place, not at a count of entries, so entries that come and go between two pages neither repeat nor
- * hide others. A cursor holds nothing that its caller was not shown, but for the number of a memory.
+ * Cursors of lists: the position of an entry in the order of its list, encoded as a text that callers pass back. A page
+ * begins after a position and not at a number of entries, so entries that come and go between two pages neither repeat
+ * nor hide others. A cursor holds only values that its caller has seen, and perhaps the number of a memory.
  */
+
 import { EngineError } from '../errors.ts';
 import { MAX_CURSOR_CHARACTERS } from '../types.ts';
 
-/** A place in the order of a list: the values by which it is sorted. */
+/** Position in the order of a list: the values by which its entries are sorted. */
 export type Place = readonly (string | number)[];
 
-/** @param list name of the list and its order, such as `memories.id.asc` */
+/** Encodes a position as a cursor. @param list name of the list and its order, such as `memories.id.asc` */
 export function encodeCursor(list: string, place: Place): string {
   return Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
 }
 
 /**
- * Reads a cursor.
- * @param shape the type of each value of the place
+ * Decodes a cursor.
+ * @param list name of the list and its order, which the cursor must have
+ * @param shape type of each value of the position
  * @throws EngineError `invalid` for a text that is no cursor of this list in this order
  */
 export function decodeCursor<P extends Place>(

@@ -1,8 +1,9 @@
 /**
- * Live models of a file: those that queries and links use. Their numbers are kept in the file and read at each use. All
- * processes therefore change to new models at the same commit, and a snapshot sees the same models from its beginning
- * to its end.
+ * Live models of a file: those whose vectors queries and links use. Their numbers are stored in the file and read at
+ * each use. All processes therefore change to new models at the same commit, and a snapshot has the same models from
+ * beginning to end.
  */
+
 import { assert } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { SECTORS, type Sector } from '../types.ts';
@@ -12,30 +13,38 @@ import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 import { dropCodes } from './vector-codes.ts';
 
-/** A model of this file with its number. */
+/** A model of this file, with its number. */
 export type StoredModel = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'> & {
   readonly modelNo: number;
 };
 
-/** Models by sector: one for all sectors, or one for each sector in the order of SECTORS, not all the same. */
+/**
+ * Models by sector: one model for all sectors, or one for each sector in the order of SECTORS, at least two of them
+ * different.
+ */
 export type SectorModels<T extends { readonly modelNo: number } = StoredModel> = readonly [T, ...T[]];
 
-/** Numbers of the models by sector, as the file keeps them: one for all sectors, or a list in the order of SECTORS. */
+/**
+ * Numbers of models by sector, as the file stores them: one number for all sectors, or a list in the order of SECTORS.
+ */
 export type SectorModelNumbers = number | readonly number[];
 
-/** Reduces models that are all the same to one. @param models one for all sectors, or one for each in their order */
+/**
+ * Makes `SectorModels` of a list: one model if all are the same.
+ * @param models one model, or one for each sector in the order of SECTORS
+ */
 export function sectorModels<T extends { readonly modelNo: number }>(models: readonly T[]): SectorModels<T> {
   const [first, ...others] = models;
   assert(first !== undefined && (others.length === 0 || models.length === SECTORS.length), 'a model for every sector');
   return others.some(({ modelNo }) => modelNo !== first.modelNo) ? [first, ...others] : [first];
 }
 
-/** Returns the model that embeds a sector. */
+/** Returns the model that embeds memories of a sector. */
 export function modelOfSector<T extends { readonly modelNo: number }>(models: SectorModels<T>, sector: Sector): T {
   return models.length === 1 ? models[0] : models[SECTORS.indexOf(sector)]!;
 }
 
-/** Lists the models of the given sectors, by default of all sectors: each model once, in the order of SECTORS. */
+/** Lists the models of the given sectors, by default of all: each model once, in the order of SECTORS. */
 export function distinctModels<T extends { readonly modelNo: number }>(
   models: SectorModels<T>,
   sectors: readonly Sector[] = SECTORS,
@@ -44,17 +53,20 @@ export function distinctModels<T extends { readonly modelNo: number }>(
   return [...new Map(used.map((model) => [model.modelNo, model])).values()];
 }
 
-/** Lists the sectors that a model embeds, in the order of SECTORS; none if it is not among `models`. */
+/** Lists the sectors whose model this is, in the order of SECTORS; empty if it is not among `models`. */
 export function sectorsOfModel(models: SectorModels<{ readonly modelNo: number }>, modelNo: number): Sector[] {
   return SECTORS.filter((sector) => modelOfSector(models, sector).modelNo === modelNo);
 }
 
-/** Returns the numbers of models in the form that the file keeps, which `areSameModels` compares. */
+/** Returns the numbers of models in the form that the file stores and `areSameModels` compares. */
 export function numbersOf(models: SectorModels<{ readonly modelNo: number }>): SectorModelNumbers {
   return models.length === 1 ? models[0].modelNo : models.map(({ modelNo }) => modelNo);
 }
 
-/** Names models in a run of an evaluation set; `none` where nothing is embedded. */
+/**
+ * Names models in one text, such as `openai/text-embedding-3-small/1536`, by which runs of evaluation sets are
+ * compared; `none` for null, when nothing is embedded.
+ */
 export function namesOfModels(models: SectorModels | null): string {
   if (models === null) return 'none';
   return distinctModels(models)
@@ -62,14 +74,14 @@ export function namesOfModels(models: SectorModels | null): string {
     .join(' ');
 }
 
-/** Tells whether two results of `numbersOf` name the same models for all sectors. */
+/** Tells whether two results of `numbersOf` name the same model for every sector. */
 export function areSameModels(a: SectorModelNumbers, b: SectorModelNumbers): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
 const LIVE_MODEL = 'live_model';
 
-/** Reads the live models; undefined while no process with an embedder has opened the file. */
+/** Reads the live models; undefined until a process with an embedder has opened the file. */
 export function findLiveModels(store: Store): SectorModels | undefined {
   const [first, ...others] = store
     .prepare(
@@ -82,33 +94,33 @@ export function findLiveModels(store: Store): SectorModels | undefined {
 }
 
 /**
- * Reads the live model if one model embeds all sectors, or else the live model of the first of SECTORS; undefined while
- * the file has no live models.
+ * Reads the live model; if each sector has its own, that of the first sector. undefined while the file has no live
+ * models.
  */
 export function findLiveModel(store: Store): StoredModel | undefined {
   return findLiveModels(store)?.[0];
 }
 
-/** Makes models live. Call inside a write. @param numbers numbers as `numbersOf` returns them */
+/** Makes models live. Call inside a write. @param numbers result of `numbersOf` */
 export function putLiveModels(store: Store, numbers: SectorModelNumbers): void {
   putInfo(store, LIVE_MODEL, JSON.stringify(numbers));
 }
 
-/** Makes `configured` the live models of a file that has none yet. Call inside a write. */
+/** Makes the configured models live in a file that has no live models yet. Call inside a write. */
 export function ensureLiveModels(store: Store, configured: SectorModels<{ readonly modelNo: number }>): void {
   if (findLiveModel(store) === undefined) putLiveModels(store, numbersOf(configured));
 }
 
 /**
- * Result of a step of dropping a model: `after` is the value for the next step; 'dropped' says that the model is gone.
+ * Result of one call of `dropModelSlice`: the value of `after` for the next call, or 'dropped' once the model is gone.
  */
 export type DropStep = { readonly after: number } | 'dropped';
 
 /**
- * Deletes one slice of what belongs to a model: at most `limit` of its vectors with their codes, and at last its
- * calibration, its base of links and the model. No process may use the model any more. Call inside a write, again and
- * again, until the result is 'dropped'.
- * @param after 0 to begin, then the `after` that the call before returned
+ * Deletes one slice of a model: at most `limit` of its vectors with their codes; in the last call its calibration, its
+ * base of links and the model itself. No process may use the model any more. Call inside a write, repeatedly until the
+ * result is 'dropped'.
+ * @param after 0 in the first call, then the `after` that the call before returned
  * @throws EngineError `internal` for a live model
  */
 export function dropModelSlice(

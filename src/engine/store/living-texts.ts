@@ -1,7 +1,11 @@
-/** What a tenant's file says at present, for the search for what it should say no more. */
+/**
+ * Reads the texts that a tenant's file holds on purpose. The search for traces of erased texts ignores words that are
+ * in them.
+ */
+
 import type { Store } from './open-store.ts';
 
-/** Statements that give the living texts: each row's first column. */
+/** Statements that read the texts; each row has one column. */
 const TEXTS = [
   `SELECT content || char(10) || title || char(10) || gist || char(10) || entities || char(10) || tags || char(10) ||
      files || char(10) || metadata || char(10) || session_id || char(10) || coalesce(external_id, '') || char(10) ||
@@ -20,14 +24,18 @@ const TEXTS = [
   'SELECT detail FROM erasures',
 ];
 
-/** Iterates over all texts that memories, documents and logs hold now. */
+/**
+ * Iterates over the texts that the file holds on purpose: of memories with their earlier versions, users, documents,
+ * session logs, standing queries and evaluation items, and Cairn's own (schema, audit actions, receipts of deletes).
+ * Each text is the columns of one row, joined by line feeds. Questions in the recall log are not included.
+ */
 export function* livingTexts(store: Store): Iterable<string> {
   for (const sql of TEXTS) {
     for (const text of store.prepare(sql).pluck().iterate()) if (typeof text === 'string') yield text;
   }
 }
 
-/** Iterates over the terms of the word index, those of erased memories included that are not merged away. */
+/** Iterates over the terms of the word index, including those of erased memories that were not merged away yet. */
 export function* indexTerms(store: Store): Iterable<string> {
   store.prepare(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.erased_terms USING fts5vocab(main, memory_text, row)`).run();
   yield* store.prepare('SELECT term FROM temp.erased_terms').pluck().iterate() as IterableIterator<string>;

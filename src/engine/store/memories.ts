@@ -18,12 +18,14 @@ import { compileFilter } from './filter.ts';
 import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
+import { withinBytes } from './text-sizes.ts';
 import { writerOf } from './writers.ts';
+import { SELECT_USER } from './users.ts';
 
 /**
- * Row behind a `Memory`: `memories` joined with `memory_dynamics` and `users`. Times are Unix ms. `tags`, `files`,
- * `entities` and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]; `salience` and `strength` are the
- * values at `salience_at` and `strength_at`, before their decay.
+ * Row of a memory: `memories` joined with `memory_dynamics` and `users`. Times are Unix ms. `tags`, `files`, `entities`
+ * and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]; `salience` and `strength` are the values at
+ * `salience_at` and `strength_at`, from which they decay.
  */
 export interface MemoryRow {
   readonly memoryNo: number;
@@ -49,9 +51,9 @@ export interface MemoryRow {
   readonly gist: string;
   readonly metadata: string;
   readonly content: string;
-  /** Value of an item as JSON; null for none. */
+  /** Value of an item as JSON; null if there is none. */
   readonly value: string | null;
-  /** Path of an item's namespace; null for none. */
+  /** Path of the namespace of an item; null if the memory is in none. */
   readonly namespace: string | null;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
@@ -65,9 +67,9 @@ export interface MemoryRow {
   readonly strength_at: number;
   readonly access_count: number;
   readonly last_seen_at: number;
-  /** Number of the document generation that brought the memory; null if no document did. */
+  /** Number of the document generation that the memory belongs to; null if it is no part of a document. */
   readonly generation_no: number | null;
-  /** Public id of the key that wrote the memory; null if that is not known. */
+  /** Public id of the key that added the memory; null if it is not known. */
   readonly written_by: string | null;
 }
 
@@ -84,38 +86,37 @@ const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u 
   LEFT JOIN items i ON i.memory = m.seq LEFT JOIN namespaces n ON n.namespace_no = i.namespace_no`;
 
 /**
- * Returns the small number that stands for a user in this file, made on first use; 0 for the id ''. Call inside the
+ * Returns the number that stands for a user in this file, which is given on first use; 0 for the id ''. Call inside the
  * write that adds a memory of the user.
  */
 export function ensureUser(store: Store, userId: string): number {
   if (userId === '') return 0;
-  const row = store.prepare('SELECT user_no FROM users WHERE user_id = ?').get(userId) as
-    { user_no: number } | undefined;
+  const row = store.prepare(SELECT_USER).get(userId) as { user_no: number } | undefined;
   if (row !== undefined) return row.user_no;
   const userNo = takeUserNo(store, userId);
   store.prepare('INSERT INTO users (user_no, user_id) VALUES (?, ?)').run(userNo, userId);
   return userNo;
 }
 
-/** A memory to insert, with what the caller of the API does not give. */
+/** A memory to insert, with the values that its caller does not state. */
 export interface MemoryInsert {
   /** UUIDv7 of the memory. */
   readonly id: string;
-  /** Number of the memory's user, as `ensureUser` returns it. */
+  /** Number of the user, as `ensureUser` returns it. */
   readonly userNo: number;
   readonly memory: NewMemory;
-  /** Value of an item as JSON; null or left out for none. */
+  /** Value of an item as JSON; null or left out if there is none. */
   readonly value?: string | null;
-  /** Whole hash of the content, as `contentHash` makes it. */
+  /** Whole hash of the content: the result of `contentHash`. */
   readonly contentHash: Buffer;
-  /** Time of the add, Unix ms; also the event time of a memory without one. */
+  /** Time of the add, Unix ms; it becomes the event time if none is stated. */
   readonly now: number;
 }
 
 /**
- * Inserts a memory's row with its labels, and counts the memory for its user. Its dynamics (`insertDynamics`), words
+ * Inserts the row of a memory with its labels, and counts the memory for its user. Dynamics (`insertDynamics`), words
  * and job are left to the caller. Call inside a write.
- * @returns the new memory's `memoryNo`
+ * @returns the `memoryNo` of the new memory
  */
 export function insertMemory(
   store: Store,
@@ -160,7 +161,7 @@ export function insertMemory(
   return memoryNo;
 }
 
-/** Columns of `memories` that a PATCH or the memory's document can change, encoded as in the table. */
+/** Columns of `memories` that an update of the memory or of its document can change, encoded as in the table. */
 export type MemoryColumns = Partial<
   Pick<
     MemoryRow,
@@ -184,7 +185,7 @@ export type MemoryColumns = Partial<
 >;
 
 /**
- * Sets the given columns, raises `version` by 1 and sets `updated_at` to `now`, unless it is later already. Call it
+ * Sets columns of a memory, raises its `version` by 1, and sets `updated_at` to `now` unless it is later. Call it
  * through `replaceMemory`, which keeps the earlier values.
  */
 export function updateMemory(store: Store, memoryNo: number, columns: MemoryColumns, now: number): void {
@@ -196,9 +197,10 @@ export function updateMemory(store: Store, memoryNo: number, columns: MemoryColu
 }
 
 /**
- * Deletes a memory's row; dynamics, revisions, vectors and edges are deleted by foreign keys. A user's name without
- * memories is deleted too, as is a namespace without items: both are personal data. The word index, vector indexes,
- * entities, jobs and stored replies are left to the caller. An unknown number is ignored. Call inside a write.
+ * Deletes the row of a memory; foreign keys delete its dynamics, revisions, vectors and edges. The name of a user who
+ * has no other memories, and a namespace that has no other items, are deleted as well, as personal data. Word index,
+ * vector indexes, entities, jobs and stored replies are left to the caller. An unknown number is ignored. Call inside a
+ * write.
  */
 export function deleteMemoryRow(store: Store, memoryNo: number): void {
   const namespaceNo = findNamespaceOf(store, memoryNo);
@@ -213,7 +215,7 @@ export function deleteMemoryRow(store: Store, memoryNo: number): void {
   if (gone !== undefined) keepUserNo(store, row.userNo, gone.userId);
 }
 
-/** Finds a memory's number by its id, even if it is hidden or has expired. @throws EngineError `not_found` */
+/** Finds the number of a memory by its id, even if it is hidden or has expired. @throws EngineError `not_found` */
 export function getMemoryNo(store: Store, id: string): number {
   const row = store.prepare('SELECT seq AS memoryNo FROM memories WHERE id = ?').get(id) as
     { memoryNo: number } | undefined;
@@ -221,12 +223,12 @@ export function getMemoryNo(store: Store, id: string): number {
   return row.memoryNo;
 }
 
-/** Finds the number of the user who owns a memory; undefined if the memory is gone. */
+/** Finds the number of the user who owns a memory; undefined if the memory does not exist. */
 export function findOwner(store: Store, memoryNo: number): number | undefined {
   return store.prepare('SELECT user_no FROM memories WHERE seq = ?').pluck().get(memoryNo) as number | undefined;
 }
 
-/** Lists the `limit` lowest numbers of memories above `after`, ascending. */
+/** Lists the lowest numbers of memories above `after`, ascending, at most `limit`. */
 export function listMemoryNosAfter(store: Store, after: number, limit: number): number[] {
   const rows = store
     .prepare('SELECT seq AS memoryNo FROM memories WHERE seq > ? ORDER BY seq LIMIT ?')
@@ -234,7 +236,7 @@ export function listMemoryNosAfter(store: Store, after: number, limit: number): 
   return (rows as { memoryNo: number }[]).map(({ memoryNo }) => memoryNo);
 }
 
-/** Finds memory numbers by id, even of hidden and expired memories; unknown ids are left out. */
+/** Finds the numbers of memories by id, hidden and expired ones included; unknown ids are left out. */
 export function findMemoryNos(store: Store, ids: readonly string[]): Map<string, number> {
   const rows = store
     .prepare('SELECT id, seq AS memoryNo FROM memories WHERE id IN (SELECT value FROM json_each(?))')
@@ -243,9 +245,8 @@ export function findMemoryNos(store: Store, ids: readonly string[]): Map<string,
 }
 
 /**
- * Reads a memory's row.
- * @throws EngineError `not_found`, also for a memory that has expired or belongs to a document generation that is not
- *   shown
+ * Reads the row of a memory by its id.
+ * @throws EngineError `not_found`, also if it has expired, or is a part of a document that queries do not find
  */
 export function getMemoryRow(store: Store, id: string, now: number): MemoryRow {
   const row = store
@@ -257,63 +258,60 @@ export function getMemoryRow(store: Store, id: string, now: number): MemoryRow {
   return row;
 }
 
-/** Reads rows of memories, hidden and expired ones too, in ascending order of number; unknown numbers are left out. */
+/** Asks for rows of memories; its parameter is their numbers as a JSON list. */
+export const SELECT_ROWS = `SELECT ${COLUMNS} FROM ${SOURCE}
+  WHERE m.seq IN (SELECT value FROM json_each(?)) ORDER BY m.seq`;
+
+/** Reads rows of memories, hidden and expired ones included, by ascending number; unknown numbers are left out. */
 export function readMemoryRows(store: Store, memoryNos: readonly number[]): MemoryRow[] {
+  return store.prepare(SELECT_ROWS).all(JSON.stringify(memoryNos)) as MemoryRow[];
+}
+
+/** Lists those of these memories that have the status `active`, at most `limit`. */
+export function listActive(store: Store, memoryNos: readonly number[], limit: number): number[] {
   return store
-    .prepare(`SELECT ${COLUMNS} FROM ${SOURCE} WHERE m.seq IN (SELECT value FROM json_each(?)) ORDER BY m.seq`)
-    .all(JSON.stringify(memoryNos)) as MemoryRow[];
+    .prepare(
+      `SELECT d.seq FROM json_each(?) AS w CROSS JOIN memory_dynamics d ON d.seq = w.value
+       WHERE d.status = 'active' LIMIT ?`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos), limit) as number[];
 }
 
 /**
- * Reads memories by number, hidden and expired ones too, with salience and strength as of `now` (Unix ms); unknown
+ * Reads memories by number, hidden and expired ones included, with salience and strength as of `now` (Unix ms); unknown
  * numbers are left out.
  */
 export function readMemories(store: Store, memoryNos: readonly number[], now: number): Map<number, Memory> {
   return new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, toMemory(row, now)]));
 }
 
-/** Reads the size of each memory's text and value in UTF-8 bytes, by number. SQLite tells it without the text. */
-export function contentBytes(store: Store, memoryNos: readonly number[]): Map<number, number> {
-  const rows = store
-    .prepare(
-      `SELECT seq AS memoryNo, octet_length(content) + coalesce(octet_length(value), 0) AS bytes FROM memories
-       WHERE seq IN (SELECT value FROM json_each(?))`,
-    )
-    .all(JSON.stringify(memoryNos)) as { memoryNo: number; bytes: number }[];
-  return new Map(rows.map(({ memoryNo, bytes }) => [memoryNo, bytes]));
-}
-
-/** Returns the first of these numbers whose texts together have at most `bytes` bytes; the first one in any case. */
-export function withinBytes(store: Store, memoryNos: readonly number[], bytes: number): number[] {
-  const bytesOf = contentBytes(store, memoryNos);
-  let left = bytes;
-  const beyond = memoryNos.findIndex((memoryNo, place) => {
-    left -= bytesOf.get(memoryNo) ?? 0;
-    return place > 0 && left < 0;
-  });
-  return memoryNos.slice(0, beyond === -1 ? memoryNos.length : beyond);
-}
-
-/** A piece of the list of memories that match a filter. */
+/** A slice of the memories that match a filter. */
 export interface MatchingSlice {
   readonly memoryNos: readonly number[];
-  /** Number after which the next piece begins; null if this one is the last. */
+  /** Number after which the next slice begins; null if this is the last one. */
   readonly next: number | null;
 }
 
-/** Most memories whose tags or metadata are looked at for one piece. */
+/** Greatest number of memories whose tags or metadata are parsed for one slice. */
 const LOOKED_AT_ONCE = 2_000;
 
 /**
- * Lists numbers of memories that match a filter, ascending, whatever their validity and expiry, and their status unless
- * the filter names statuses; parts of documents that are not shown included.
+ * Lists numbers of memories that match a filter, ascending, whatever their validity and expiry, and whatever their
+ * status unless the filter names statuses. Parts of documents that queries do not find are included.
  * @param page.after lists only higher numbers
  * @param page.limit most numbers of one piece, which may have fewer, or none, and not be the last one
+ * @param page.bytes most bytes of texts and values of one piece, which has one memory in any case
  */
 export function listMatchingMemoryNos(
   store: Store,
   filter: MemoryFilter,
-  { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: number },
+  {
+    after,
+    limit,
+    bytes = Infinity,
+    now,
+  }: { readonly after: number; readonly limit: number; readonly bytes?: number; readonly now: number },
 ): MatchingSlice {
   const where = compileFilter(filter, now, { includeHidden: true });
   const most = where.countsWork ? after + LOOKED_AT_ONCE : Number.MAX_SAFE_INTEGER;
@@ -321,14 +319,15 @@ export function listMatchingMemoryNos(
     .prepare(`SELECT m.seq FROM ${SOURCE} WHERE m.seq > ? AND m.seq <= ? AND ${where.sql} ORDER BY m.seq LIMIT ?`)
     .pluck()
     .all(after, most, ...where.parameters, limit) as number[];
-  if (memoryNos.length === limit) return { memoryNos, next: memoryNos.at(-1)! };
+  const taken = bytes === Infinity ? memoryNos : withinBytes(store, memoryNos, bytes);
+  if (taken.length < memoryNos.length || taken.length === limit) return { memoryNos: taken, next: taken.at(-1)! };
   const isLast = store.prepare('SELECT 1 FROM memories WHERE seq > ? LIMIT 1').get(most) === undefined;
   return { memoryNos, next: isLast ? null : most };
 }
 
 /**
- * Lists the numbers of at most `limit` memories that have expired by `now` (Unix ms, included), first expired first.
- * Parts of a document are left out, since they are erased with the document.
+ * Lists the numbers of memories that have expired at `now` (Unix ms, included), first expired first, at most `limit`.
+ * Parts of documents are left out, since they are erased with their document.
  */
 export function listExpiredMemoryNos(store: Store, now: number, limit: number): number[] {
   const rows = store
@@ -342,9 +341,9 @@ export function listExpiredMemoryNos(store: Store, now: number, limit: number): 
 }
 
 /**
- * Turns a row into a memory with salience and strength as of `now` (Unix ms), as plain data without getters. V8 gives
- * each object literal with a getter a hidden class of its own, outside the young heap, which keeps the whole row alive
- * until the next full collection: 14 KB for each query.
+ * Turns a row into a memory, with salience and strength as of `now` (Unix ms). The result is plain data without
+ * getters: V8 gives each object literal with a getter a hidden class of its own outside the young heap, which keeps the
+ * whole row alive until the next full collection, 14 KB for each query.
  */
 export function toMemory(row: MemoryRow, now: number): Memory {
   return {

@@ -3,8 +3,8 @@ import { type MemoryState, SECTORS, type SectorStats } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Counts all memories of the file, hidden and expired ones included. The highest `memoryNo` is not their number, as it
- * never falls; FTS5 weighs words by the rows that exist.
+ * Counts all memories of the file, hidden and expired ones included. Unlike the highest `memoryNo`, the count falls
+ * when a memory is erased.
  */
 export function countMemories(store: Store): number {
   return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;
@@ -15,14 +15,14 @@ export function countMemoriesAfter(store: Store, memoryNo: number): number {
   return (store.prepare('SELECT count(*) AS n FROM memories WHERE seq > ?').get(memoryNo) as { n: number }).n;
 }
 
-/** Returns the highest number of a memory that exists; 0 in a file without memories. */
+/** Returns the highest number of a memory in the file; 0 if there is none. */
 export function lastMemory(store: Store): number {
   return (store.prepare('SELECT max(seq) AS last FROM memories').get() as { last: number | null }).last ?? 0;
 }
 
 /**
- * Finds users by id, in ascending order of user number, each with the number of its memories. Users without memories
- * are left out, except the user '', who always exists.
+ * Finds users by id, by ascending user number, each with the number of its memories. Users without memories are left
+ * out, except for the user '', which always exists.
  */
 export function findUsers(
   store: Store,
@@ -36,7 +36,7 @@ export function findUsers(
     .all(JSON.stringify(userIds)) as { userNo: number; memories: number }[];
 }
 
-/** Counts memories by state. The ready ones are counted as the rest, so that only the others are grouped. */
+/** Counts memories by state. It groups only those that are not ready, and counts the ready ones as the rest. */
 export function countByState(store: Store): Record<MemoryState, number> {
   const unready = store
     .prepare(`SELECT state, count(*) AS n FROM memory_dynamics WHERE state <> 'ready' GROUP BY state`)
@@ -51,8 +51,8 @@ export function countByState(store: Store): Record<MemoryState, number> {
 }
 
 /**
- * Counts the memories of every primary sector and computes their mean salience as of `now` (Unix ms): one item for each
- * of SECTORS, in that order, with the mean 0 for a sector without memories.
+ * Counts the memories of each primary sector and computes their mean salience as of `now` (Unix ms). There is one entry
+ * for each sector, in the order of SECTORS; the mean is 0 for a sector without memories.
  */
 export function sectorStats(store: Store, now: number): SectorStats[] {
   const rows = store

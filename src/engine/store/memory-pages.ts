@@ -1,34 +1,35 @@
 /**
- * Pages of memories in the order of adding or in time. A page begins behind a place in its order, so its cost does not
- * grow with the number of pages before it.
+ * Pages of memories in the order of adding or of event times. A page begins after a position in its order, so its cost
+ * does not grow with the number of pages before it.
  */
+
 import type { AsOf, ListOrder, MemoryFilter } from '../types.ts';
 import { compileFilter } from './filter.ts';
-import { findUserNo } from './items.ts';
 import { MEMORIES_OF_FILES } from './labels.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
 import { placesOf, type PlacedSlice, type SliceWanted, LOOKED_AT_ONCE } from './placed.ts';
 import type { Store } from './open-store.ts';
 import { firstPassing } from './passing-memories.ts';
+import { findUserNo } from './users.ts';
 
-/** Which memories a page lists, and in which order. */
+/** Selects the memories of a list, and its order. */
 export interface PageOrder {
   readonly filter: MemoryFilter;
   readonly order: ListOrder;
-  /** Earlier time that the filter looks at; the present by default. */
+  /** Earlier time that the filter is about; the present by default. */
   readonly asOf?: AsOf | undefined;
 }
 
-/** A memory in the order of a list. Its event time is 0 where the list is not sorted by it. */
+/** A memory in the order of a list. Its event time (Unix ms) is 0 if the list is not sorted by it. */
 interface Candidate {
   readonly memoryNo: number;
   readonly eventTime: number;
 }
 
 /**
- * Lists the next memories that pass a filter, as `compileFilter` has it. At most `LOOKED_AT_ONCE` memories are looked
- * at, so there may be fewer than `limit`, or none, before the end of the list.
- * @throws EngineError `invalid` for a cursor of another list or order, and as `compileFilter`
+ * Lists the next memories that pass a filter, with the defaults of `compileFilter`. At most 2,000 memories are
+ * examined, so there may be fewer than `limit`, or none, before the end of the list.
+ * @throws EngineError `invalid` for a cursor of another list or order, and for a filter that `compileFilter` refuses
  */
 export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWanted): PlacedSlice {
   const { filter, order, asOf } = page;
@@ -45,8 +46,8 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
 }
 
 /**
- * The next memories in the order of the list. One user's memories are read from an index of theirs, and a filter by
- * files or external ids from its own index, whose few rows are then sorted.
+ * Lists the next 2,000 memories in the order of the list. Memories of one user are read from an index by user. A filter
+ * by files or external ids is read from its own index, and the few rows found are sorted.
  */
 function candidates(
   store: Store,
@@ -81,7 +82,7 @@ function candidates(
     .all(...userNos, ...place, ...narrow.map(({ wanted }) => JSON.stringify(wanted)), LOOKED_AT_ONCE) as Candidate[];
 }
 
-/** Conditions on the number of a memory whose few rows an index names, with their lists of values. */
+/** Makes the conditions that select memories by an index which has few rows for each value, with the values. */
 function narrowSources(
   { externalIds, files }: MemoryFilter,
   asOf: AsOf | undefined,

@@ -1,26 +1,28 @@
-/** Pages of memories, read a slice at a time, so that no more of a page is in memory than its reader can take. */
+/** Reads pages of memories slice by slice, so that no more of a page is in memory than its reader takes in. */
+
 import type { Memory, MemoryFilter } from '../types.ts';
 import { compileFilter } from './filter.ts';
-import { readMemories, withinBytes } from './memories.ts';
+import { readMemories } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { readMemoriesAsOf } from './revisions.ts';
+import { withinBytes } from './text-sizes.ts';
 
-/** Most memories of a slice: reading them takes about a millisecond. */
+/** Greatest number of memories of a slice: reading them takes about a millisecond. */
 const SLICE_MEMORIES = 128;
-/** Bytes of text after which a slice ends; it holds at least one memory. */
+/** Greatest number of bytes of text of a slice, which holds at least one memory. */
 const SLICE_BYTES = 512 * 1024;
 
-/** Some memories of a page, and the numbers of those that follow them on the page. */
+/** A slice of a page: its memories, and the numbers of the memories that follow on the page. */
 export interface MemorySlice {
   readonly items: readonly Memory[];
-  /** Number of each item. */
+  /** Numbers of the memories in `items`, in their order. */
   readonly memoryNos: readonly number[];
   readonly rest: readonly number[];
 }
 
 /**
- * Lists the numbers of a page of the memories that pass a filter with the defaults of `compileFilter`, highest first.
- * No text is read. The table of memories is read first, as its order is the order of the page.
+ * Lists the numbers of one page of the memories that pass a filter, with the defaults of `compileFilter`, highest
+ * number first. No text is read.
  */
 export function listMemoryNos(
   store: Store,
@@ -39,8 +41,9 @@ export function listMemoryNos(
 }
 
 /**
- * Reads the first memories of a list of numbers, in its order. Memories that were erased since are left out.
- * @param recorded reads them as they were recorded at this time (Unix ms); as they are, if left out
+ * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of text but at least
+ * one. Memories that were erased since are left out.
+ * @param recorded reads the memories as they were recorded at this time (Unix ms); as they are if left out
  */
 export function readMemorySlice(
   store: Store,

@@ -4,16 +4,16 @@ import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 import { keyedHash } from './keyed-hash.ts';
 
-/** Longest wait for a migration in another process, ms. */
+/** Longest time that a process waits for a migration in another process, in ms. */
 const MIGRATION_WAIT_MS = 30 * 60_000;
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
 /**
- * Brings a file's schema to the newest version. Each step is one transaction, and `PRAGMA user_version` counts them, so
- * a kill leaves the old or the new version, never one between.
+ * Brings the schema of a file to the newest version. Each step is one transaction, and `PRAGMA user_version` counts the
+ * steps, so a process that is killed leaves the file at the version before or after a step.
  * @param file path of the database, for the error message
- * @param folder folder with the steps, `0001-name.sql` and on without a gap
- * @throws EngineError `unprocessable` if the file is newer than this code; it is left unchanged
+ * @param folder folder of the steps: `0001-name.sql`, `0002-name.sql` and so on without a gap
+ * @throws EngineError `unprocessable` if the file has a newer schema than this code knows; it is left unchanged
  */
 export function migrate(db: Database.Database, file: string, folder = TENANT_MIGRATIONS): void {
   const steps = migrationFiles(folder);

@@ -1,7 +1,8 @@
 /**
- * Lists of distinct names that memories have: users, sessions, types and tags, with the number of their memories. Users
- * and sessions that have only session logs are listed, too.
+ * Lists of the distinct names that memories have: users, sessions, types and tags, with the number of their memories.
+ * Users and sessions that have only session logs are listed, too.
  */
+
 import { EngineError } from '../errors.ts';
 import {
   type CursorPage,
@@ -12,30 +13,39 @@ import {
   type NameSummary,
 } from '../types.ts';
 import { compileFilter } from './filter.ts';
-import { findUserNo } from './items.ts';
 import { LABEL_KINDS } from './labels.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
+import { findUserNo } from './users.ts';
 
-/** Most memories that are counted for a page, and most names that are looked at. */
+/**
+ * Number of memories (and session logs) after which no further name is counted for a page; and (`LOOKED_AT`) greatest
+ * number of names that are examined for a page.
+ */
 const COUNTED = 200_000;
 const LOOKED_AT = 5_000;
 
-/** How the names of a kind are found, one after the other, and their memories. */
+/** The SQL that finds the names of a kind one after the other, and the memories of a name. */
 interface NameSource {
-  /** SQL that finds the first `name` from `?` on (`>=` or `>`, after which it is made). */
+  /**
+   * SQL that finds the first `name` that is not less than its first parameter; with the comparison `>`, the first one
+   * greater than it.
+   */
   readonly next: string;
-  /** SQL of the memories `m` with the name `?`, up to and with WHERE. */
+  /**
+   * SQL for the memories `m` with the name that is its first parameter: the end of a SELECT, from FROM to its WHERE
+   * condition.
+   */
   readonly memories: string;
-  /** Values for the `?` of both after the name. */
+  /** Values of the parameters that follow the name, in `next` and in `memories` alike. */
   readonly parameters: readonly (string | number)[];
 }
 
 /**
- * Lists the distinct users, sessions, types or tags (`kind`) that memories have, each with the number of its memories,
- * sorted by name, character by character. One step along an index finds the next name, whatever the number of its
- * memories; these are counted one by one, since some may have expired or lie outside the bounds of the caller. A page
- * may have fewer than `page.limit` names and not be the last: the last one has `next` null.
+ * Lists the distinct names of one kind that memories or session logs have, each with the number of its memories, sorted
+ * by Unicode code points. One step along an index finds the next name, however many memories have it; its memories are
+ * counted one by one, since some may have expired or be outside the caller's bounds. A page ends early after about
+ * 200,000 counted memories or 5,000 examined names, so it is the last one only if `next` is null.
  * @param now time at which memories must not have expired, Unix ms
  * @throws EngineError `invalid` for a cursor of another list, and for sessions without `filter.userId`
  */
@@ -119,10 +129,13 @@ const SOURCES: { readonly [K in NameKind]: (comparison: '>=' | '>', userNo: numb
   },
 };
 
-/** Number that no user has, for a user who has no memories. */
+/** Number that no user has; it stands for a user without memories. */
 const WITHOUT_MEMORIES = -1;
 
-/** How the names of logs with items are found, one after the other, and their items counted. */
+/**
+ * Returns the SQL that finds the names of session logs with items one after the other, and a function that counts the
+ * items of a name.
+ */
 function namesOfLogs(kind: 'users' | 'sessions', userId: string | undefined) {
   const column = kind === 'users' ? 'l.user_id' : 'l.session_id';
   const ofUser = userId === undefined ? '' : 'AND l.user_id = ?';

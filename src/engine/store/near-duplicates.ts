@@ -1,8 +1,9 @@
-/** Memories that say nearly the same, by the waypoints between them; `edges.ts` writes these. */
+/** Finds memories that say nearly the same, by the waypoints between them; `edges.ts` writes the waypoints. */
+
 import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Two memories by number, the earlier one first. */
+/** Two memories by number, the one that was added earlier first, with the cosine similarity of their waypoint. */
 export interface NearDuplicate {
   readonly earlier: number;
   readonly later: number;
@@ -10,9 +11,9 @@ export interface NearDuplicate {
 }
 
 /**
- * Lists pairs of active memories whose waypoint is at least this similar, the most similar first. It looks at each
- * waypoint, and ends early where the work budget of its caller ends.
- * @param asked.userId only memories of this user; undefined for all
+ * Lists at most `limit` pairs of active memories that an automatic waypoint with at least this similarity connects,
+ * most similar first. It examines every waypoint, and stops where the work budget ends.
+ * @param asked.userId lists only memories of this user; undefined for those of all users
  */
 export function listNearDuplicateNos(
   store: Store,

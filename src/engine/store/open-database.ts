@@ -12,17 +12,17 @@ import { createPrivateFile } from './private-file.ts';
 import { isBusy, sqliteCode } from './storage-errors.ts';
 
 export interface OpenDatabaseOptions extends Pick<Database.Options, 'readonly' | 'fileMustExist' | 'timeout'> {
-  /** Key of the file, null for a file in clear; by default what `keyOfFile` finds. */
+  /** Key of the file, null for an unencrypted file; if left out, what `keyOfFile` finds. */
   readonly key?: FileKey | null;
 }
 
 /**
- * Opens a database, sealed where the file has a key. SQLite is in defensive mode, better-sqlite3's default: no
- * statement can write to the schema table or to the tables behind a word index. Neither do expressions in the schema of
- * a file run functions with side effects (`trusted_schema`), as a backup may be a stranger's.
- * @param file path; or `:memory:`
- * @throws EngineError `unprocessable` for a file in clear that should be sealed, or that another key sealed; `invalid`
- *   if a key is set and the package with the ciphers is not installed; SQLite's errors as they are
+ * Opens a database, encrypted if the file has a key. SQLite is in defensive mode, better-sqlite3's default, so no
+ * statement can write to the schema table or to the tables behind a word index. With `trusted_schema` off, expressions
+ * in the schema of a file cannot run functions with side effects, as a restored backup may come from a stranger.
+ * @param file path, or `:memory:`
+ * @throws EngineError `unprocessable` for an unencrypted file that should be encrypted, or one that another key
+ *   encrypted; `invalid` if a key is set and the package with the ciphers is not installed; SQLite's errors as they are
  */
 export function openDatabase(file: string, { key, ...options }: OpenDatabaseOptions = {}): Database.Database {
   const found = file === ':memory:' ? null : key === undefined ? keyOfFile(file) : key;
@@ -36,7 +36,7 @@ export function openDatabase(file: string, { key, ...options }: OpenDatabaseOpti
   throw notADatabase(file, true, undefined);
 }
 
-/** Opens a sealed file; undefined if the key does not open it. */
+/** Opens an encrypted file; undefined if the key does not open it. */
 function unlock(file: string, key: FileKey, options: Database.Options): Database.Database | undefined {
   const Sealed = loadCipherLibrary();
   const db = new Sealed(file, options);
@@ -60,15 +60,15 @@ type SealedDatabase = Database.Database & Record<'key' | 'rekey', (key: Buffer) 
 
 /**
  * Sets or changes the key of a connection. The key is passed as bytes, since the text of a statement would appear in
- * errors. The form `x'…'` says that the bytes are the key itself, and not a passphrase to derive the key from.
+ * errors. The form `x'…'` says that the bytes are the key itself, not a passphrase from which it is derived.
  */
 function setKey(db: SealedDatabase, how: 'key' | 'rekey', { bytes }: FileKey): void {
   db[how](Buffer.from(`x'${Buffer.from(bytes).toString('hex')}'`));
 }
 
 /**
- * Seals the file of an open connection with another key, or with null stores it in clear. The file must be one that
- * nobody needs if this is broken off: the rollback journal would have its pages in clear, so there is none.
+ * Encrypts the file of an open connection with another key, or decrypts it if the key is null. There is no rollback
+ * journal, as it would hold the pages unencrypted, so an interrupted change destroys the file: use a copy.
  */
 export function changeKey(db: Database.Database, key: FileKey | null): void {
   const sealed = db as SealedDatabase;
@@ -82,7 +82,8 @@ export function changeKey(db: Database.Database, key: FileKey | null): void {
 }
 
 /**
- * Opens a file with the library that has ciphers even if the file is in clear, so that it can be sealed.
+ * Opens a file with the library that has the ciphers, even an unencrypted one (`key` null), so that `changeKey` can
+ * encrypt it.
  * @throws EngineError as `openDatabase`
  */
 export function openForSealing(file: string, key: FileKey | null): Database.Database {
@@ -95,9 +96,9 @@ function harden<T extends Database.Database>(db: T): T {
 }
 
 /**
- * Makes an empty database that only its owner can read, unless there is a file already. A sealed one gets its name only
- * after its first bytes were found to be sealed, so that no failure of the library leaves text in clear.
- * @throws EngineError as `openDatabase`; `internal` if the library did not seal the file
+ * Makes an empty database that only its owner can read, unless a non-empty file exists. An encrypted one gets its name
+ * only after its first bytes were found to be encrypted, so that no fault of the library leaves text unencrypted.
+ * @throws EngineError as `openDatabase`; `internal` if the library did not encrypt the file
  */
 export function createDatabaseFile(file: string, key = keyOfFile(file)): void {
   if (key === null) return createPrivateFile(file);
@@ -119,7 +120,7 @@ export function createDatabaseFile(file: string, key = keyOfFile(file)): void {
   }
 }
 
-/** Gives a new file its name, unless there is a file of that name: then EEXIST is thrown. */
+/** Gives a new file its name. @throws EEXIST if a non-empty file has the name; an empty one is left in place */
 function giveName(made: string, file: string): void {
   if (fs.statSync(file, { throwIfNoEntry: false })?.size === 0) return; // It is sealed when its first page is written.
   try {
@@ -130,12 +131,12 @@ function giveName(made: string, file: string): void {
   }
 }
 
-/** Version of the package with the ciphers that Cairn was tested with. */
+/** Version of the package with the ciphers with which Cairn was tested. */
 const CIPHER_PACKAGE = 'better-sqlite3-multiple-ciphers@13.0.3';
 const require = createRequire(import.meta.url);
 let cipherLibrary: (new (file: string, options?: Database.Options) => SealedDatabase) | undefined;
 
-/** Loads the optional package on first use: 34 MB that nobody needs who stores in clear. */
+/** Loads the optional package with the ciphers on first use: 34 MB that only encrypted files need. */
 function loadCipherLibrary(): NonNullable<typeof cipherLibrary> {
   try {
     return (cipherLibrary ??= require('better-sqlite3-multiple-ciphers') as NonNullable<typeof cipherLibrary>);

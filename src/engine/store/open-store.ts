@@ -14,18 +14,31 @@ import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
 
+/** What a database that is reached over a network is told inside a transaction, so that questions share round trips. */
+interface Foresight {
+  /**
+   * Says that a question will be asked with each of these parameters. All are answered in one round trip. A statement
+   * that may change an answer meanwhile has the question asked again.
+   */
+  ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
+  /** Says what a question would answer now. @param rows the rows as `all` returns them */
+  answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
+}
+
 /**
- * One tenant's database on one connection. The files beside this one hold the statements, mostly one file for each
- * table, and take a `Store`.
+ * One connection to a tenant's database. The files beside this one hold the statements, mostly one file for each table,
+ * as functions that take a `Store`.
  */
 export interface Store {
   /** Path of the database file. */
   readonly path: string;
   /**
-   * Returns the prepared statement of a text. Callers with one text share one statement, so a mode that is set on it,
-   * such as `pluck`, stays set. The text must have no `?` or `:name` that is not a parameter.
+   * Returns the prepared statement of a text. Callers with the same text share one statement. The text must have no `?`
+   * or `:name` that is not a parameter.
    */
   prepare(sql: string): Statement;
+  /** Takes questions before they are asked; null for a file, where a question costs no more by itself. */
+  readonly ahead: Foresight | null;
   /**
    * Runs `work` in one short `BEGIN IMMEDIATE` transaction, which is rolled back if it throws. Nothing is awaited
    * inside, and a write is not begun inside another transaction.
@@ -33,88 +46,93 @@ export interface Store {
    *   a damaged file; any other error of `work` as it is
    */
   write<T>(work: () => T): T;
-  /** Runs `work` once before the present write commits, however often the write asks for it. Call inside a write. */
+  /** Runs `work` once just before the present write commits, however often it is passed. Call inside a write. */
   beforeCommit(work: (store: Store) => void): void;
-  /** Whether `write` is running. */
+  /** Whether `write` is running on this connection. */
   readonly isWriting: boolean;
-  /** Number of the transaction that this connection has open, never given twice; undefined outside a transaction. */
+  /** Number of the transaction that this connection has open, never given twice; undefined outside of a transaction. */
   readonly transactionNo: number | undefined;
-  /** Grows with each statement of this connection that changed rows, those that were rolled back later included. */
+  /** Counter that rises with each statement of this connection that changed rows, rolled-back ones included. */
   readonly changes: number;
-  /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing is awaited inside. */
+  /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing can be awaited inside. */
   read<T>(work: () => T): T;
   /**
-   * Adapts the cache to the size of the file; call it every second. A reader maps a large file into memory once no
-   * other connection has committed for some seconds, and until one does. Every few seconds the mapping is dropped and
-   * made again; the pages stay in the cache of the operating system.
+   * Adapts the cache to the size of the file; call it every second. A reader also maps an unencrypted file of 512 MB or
+   * more into memory, once no other connection has committed for five calls; a commit of another connection ends that.
+   * Every fifth call drops the mapping and makes it again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
-  /** Reads a number that changes whenever another connection has committed to the tenant. */
+  /** Reads a number that changes when another connection has committed to the database. */
   othersVersion(): number;
-  /** The words of a tenant in PostgreSQL; null for a file, where FTS5 holds them. */
+  /** The table of words of a tenant in PostgreSQL; null for a file, where FTS5 holds the words. */
   readonly words: WordTable | null;
-  /** Whether `close` has not been called. */
+  /** Whether `close` has not been called yet. */
   readonly isOpen: boolean;
   close(): void;
 }
 
-/** A tenant's file that SQLite holds open. */
+/** One connection of SQLite to a tenant's file. */
 export interface SqliteStore extends Store {
   readonly db: Database.Database;
 }
 
-/** Use that a connection is opened for. */
+/** Use for which a connection is opened. */
 export interface OpenStoreOptions {
   /**
-   * A `reader` refuses writes. An `acknowledger` answers clients, so its commits are fsynced (FULL). A `worker` commits
-   * at NORMAL: if a power cut takes its work back, the work is repeated from the ledger. A commit of either makes no
-   * checkpoint; maintenance does (`checkpointLog`).
+   * Role of the connection. A `reader` refuses writes. An `acknowledger` answers clients, so its commits are fsynced
+   * (FULL). A `worker` commits at NORMAL: if a power cut undoes its work, the work is repeated from the ledger. No
+   * commit makes a checkpoint; maintenance does (`checkpointLog`).
    */
   readonly role: 'reader' | 'acknowledger' | 'worker';
-  /** Whether to create the file if it does not exist; false by default. */
+  /** Whether the file is created if it does not exist; false by default. */
   readonly create?: boolean;
-  /** Key of the file, null for a file in clear; by default what `keyOfFile` finds. */
+  /** Key of the file, null for an unencrypted file; if left out, what `keyOfFile` finds. */
   readonly key?: FileKey | null;
 }
 
-/** Longest time a connection waits for another's write until it gives up with `unavailable`, ms. */
+/**
+ * Longest time for which a connection waits for another connection's write before it fails with `unavailable`, in ms.
+ */
 export const BUSY_TIMEOUT_MS = 5_000;
-/** Pause between two attempts to get the write lock, ms: short, so that a short pause of another writer is enough. */
+/**
+ * Pause between two attempts to get the write lock, in ms: short, so that a short pause of another writer is enough.
+ */
 const RETRY_PAUSE_MS = 0.5;
-/** Cache of a connection that only takes a look, KB. */
+/** Cache of a connection of `openForLook`, in KB. */
 const LOOK_CACHE_KB = 256;
 /**
- * Smallest file that a reader maps into memory, bytes. A query of a large file reads some thousand pages all over it,
- * and mapped pages cost a tenth to a third less than one call each. But SQLite drops the mapping whenever another
- * connection has committed, and restoring it, in pages of 64 KB, costs more: a third of the time over HTTP, where
- * commits follow queries. A mapping of a smaller file saves less, and after some hundred queries all of it counts as
- * memory of the process. Writers gain nothing from a mapping, and dropping 2 GB takes 30 ms.
+ * Size of a file from which on a reader maps it into memory, in bytes. A query of a large file reads some thousand
+ * pages all over it, and mapped pages cost a tenth to a third less than one call each. But SQLite drops the mapping
+ * after a commit of another connection, and restoring it, in pages of 64 KB, costs more: a third of the time over HTTP,
+ * where commits follow queries. A mapping of a smaller file saves less, and after some hundred queries all of it counts
+ * as memory of the process. Writers gain nothing from a mapping, and dropping 2 GB takes 30 ms.
  */
 const MIN_MAPPED = 512 * 1024 * 1024;
-/** Most bytes that are mapped: just below 2 GiB. */
+/** Greatest number of bytes that are mapped: just below 2 GiB. */
 const MAX_MAPPED = 2_147_418_112;
 /**
- * Calls of `suitToFile` in a row without a commit of others after which the file is mapped, and the mapping is renewed.
+ * Number of calls of `suitToFile` in a row without a commit of another connection, after which the file is mapped or
+ * the mapping is renewed.
  */
 const MAPPED_FOR_LOOKS = 5;
 /**
- * Smallest cache of a reader, KB. SQLite's own cache is invalid after every commit of others, so a large one helps
- * nobody. But it has to hold the inner pages of the trees, a 300th of the file: otherwise every lookup of a row reads
- * another page, and a query for a user of 100 memories in a million takes a sixth longer.
+ * Smallest cache of a reader, in KB. SQLite's own cache becomes invalid at every commit of another connection, so a
+ * large one is useless. But it has to hold the inner pages of the trees, a 300th of the file: otherwise every lookup of
+ * a row reads another page, and a query for a user of 100 memories in a million takes a sixth longer.
  */
 const READER_CACHE_KB = 2_000;
-/** Smallest cache of a writer, KB. */
+/** Smallest cache of a writer, in KB. */
 const WRITER_CACHE_KB = 8_000;
-/** Largest cache of any connection, KB. */
+/** Largest cache of any connection, in KB. */
 const MAX_CACHE_KB = 16_000;
-/** Cache as a share of the file, above the 300th that the inner pages of the trees take. */
+/** Size of the cache as a share of the size of the file, more than the 300th that the inner pages of the trees take. */
 const CACHE_SHARE = 1 / 200;
 
 /**
- * Opens a tenant's file and brings its schema up to date, for a reader too.
+ * Opens a tenant's file and brings its schema to the newest version, also for a reader.
  * @throws EngineError `not_found` if the file does not exist and `create` is not set; `invalid` for a path where no
- *   database can be; `unprocessable` for a file that is no database, not a tenant's, from a version before 0.1.0 or
- *   from a newer one of Cairn (left unchanged); `unavailable` if another process locks it for BUSY_TIMEOUT_MS
+ *   database can be; `unprocessable` for a file that is no database, no tenant's file, from before version 0.1.0 or of
+ *   a newer schema (it is left unchanged); `unavailable` if another process locks it for more than 5 seconds
  */
 export function openStore(file: string, options: OpenStoreOptions): SqliteStore {
   try {
@@ -149,10 +167,10 @@ function connect(file: string, options: OpenStoreOptions): SqliteStore {
 }
 
 /**
- * Opens a file read-only for a look, without creating or migrating it and without vectors, which takes a tenth of the
- * time.
+ * Opens a file read-only for a brief look. It neither creates nor migrates the file, and does not load sqlite-vec, so
+ * it takes a tenth of the time of `openStore`.
  * @returns undefined if the file does not exist or has no tables yet
- * @throws EngineError `unavailable` at once while another process locks the file, as one that creates it does
+ * @throws EngineError `unavailable` at once if another process locks the file, as one that creates it does
  */
 export function openForLook(file: string, key?: FileKey | null): SqliteStore | undefined {
   if (!fs.existsSync(file)) return undefined;
@@ -179,12 +197,15 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('temp_store = MEMORY');
 }
 
-/** The option `key` of `openDatabase`, left out where the key is to be looked up. */
+/** Returns the option `key` for `openDatabase`; empty if `openDatabase` has to look the key up. */
 function keyOption({ key }: { readonly key?: FileKey | null | undefined }): { key?: FileKey | null } {
   return key === undefined ? {} : { key };
 }
 
-/** Migrates on a connection of its own, with SQLite's patient busy handler, as several processes may start at once. */
+/**
+ * Checks the file and migrates its schema, on a connection of its own with SQLite's patient busy handler, since several
+ * processes may start at once.
+ */
 function prepareFile(file: string, options: OpenStoreOptions): void {
   const db = openDatabase(file, keyOption(options));
   try {
@@ -205,8 +226,8 @@ function prepareFile(file: string, options: OpenStoreOptions): void {
 
 /**
  * Makes a store of an open connection.
- * @param minCacheKb cache for a small file, KB
- * @param minMapped smallest file that is mapped into memory, bytes
+ * @param minCacheKb cache for a small file, in KB
+ * @param minMapped size from which on the file is mapped into memory, in bytes; Infinity for never
  */
 function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): SqliteStore {
   defineLabelFunctions(db);
@@ -220,6 +241,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
     db,
     path: file,
     prepare: statements.prepare,
+    ahead: null,
     get isWriting() {
       return isWriting;
     },
@@ -289,10 +311,7 @@ function finish<T>(db: Database.Database, file: string, work: () => T): T {
   }
 }
 
-/**
- * Begins a write transaction. It tries every half millisecond, so that a short pause of another writer is enough to get
- * the lock.
- */
+/** Begins a write transaction, trying every half millisecond, so that a short pause of another writer is enough. */
 function beginImmediate(db: Database.Database, file: string): void {
   try {
     retryWhileBusy(() => db.exec('BEGIN IMMEDIATE'));
@@ -302,9 +321,10 @@ function beginImmediate(db: Database.Database, file: string): void {
 }
 
 /**
- * Repeats `attempt` while another connection blocks it, with short sleeps of the whole thread. SQLite does not call its
- * own busy handler everywhere: not when a file changes to WAL, nor when the last connection to close removes the log.
- * @throws EngineError `unavailable` after `BUSY_TIMEOUT_MS`; any other error of `attempt` as it is
+ * Repeats `attempt` while another connection blocks it; in between, the whole thread sleeps for half a millisecond.
+ * SQLite does not call its own busy handler everywhere: not when a file changes to WAL, nor when the last connection to
+ * close removes the log.
+ * @throws EngineError `unavailable` after 5 seconds; any other error of `attempt` as it is
  */
 export function retryWhileBusy<T>(attempt: () => T): T {
   const startedAt = performance.now();
@@ -328,18 +348,18 @@ export function retryWhileBusy<T>(attempt: () => T): T {
   }
 }
 
-/** Total cost of waiting for other connections since this thread began. */
+/** Totals of the time that this thread has waited for locks of other connections since it began. */
 export interface BusyTotals {
-  /** Number of attempts after the first attempt of each wait. */
+  /** Number of repeated attempts, the first attempt of each wait not counted. */
   readonly retries: number;
   readonly waitedMs: number;
-  /** Number of waits that ended in `unavailable`. */
+  /** Number of waits that ended with `unavailable`. */
   readonly timeouts: number;
 }
 
 const busy = { retries: 0, waitedMs: 0, timeouts: 0 };
 
-/** Copies the totals of this thread. */
+/** Returns a copy of the totals of this thread. */
 export function busyTotals(): BusyTotals {
   return { ...busy };
 }

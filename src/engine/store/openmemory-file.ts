@@ -1,11 +1,12 @@
-/** Reads the SQLite files of OpenMemory, of every version since 1.0; nothing is written to them. */
+/** Reads the SQLite files of OpenMemory, of every version since 1.0. It writes nothing to them. */
+
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 import { type Json, type Metadata, type Sector, SECTORS } from '../types.ts';
 import { openDatabase } from './open-database.ts';
 import { sqliteCode } from './storage-errors.ts';
 
-/** A memory of OpenMemory, in the form of `POST /memory/add`. */
+/** A memory or fact of OpenMemory, in the form of the body of `POST /memory/add`. */
 interface OpenMemoryItem {
   readonly content: string;
   readonly user_id: string;
@@ -20,24 +21,24 @@ interface OpenMemoryItem {
   readonly external_id: string;
 }
 
-/** What a file of OpenMemory holds. */
+/** An open file of OpenMemory, with the numbers of what it holds. */
 export interface OpenMemoryFile {
-  /** Number of its memories, and of its facts with a time of validity. */
+  /** Number of its memories; `facts` is the number of its facts, which have a time of validity. */
   readonly memories: number;
   readonly facts: number;
   /**
-   * Number of its links, vectors and summaries of users, which Cairn makes itself, and of its relations between facts
-   * and its rows of logs, for which Cairn has no place.
+   * Numbers of things that are not imported: links, vectors and summaries of users, which Cairn makes itself, and
+   * relations between facts and rows of logs, for which Cairn has no counterpart.
    */
   readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations' | 'logs', number>>;
-  /** Its memories, the oldest first, and then its facts. The file is closed after the last one. */
+  /** Yields the memories in the file, oldest first, then its facts. The file is closed after the last one. */
   readonly items: () => Generator<OpenMemoryItem>;
   readonly close: () => void;
 }
 
 /**
  * Opens a file of OpenMemory for reading.
- * @throws EngineError `invalid` for a file that cannot be opened or is none of OpenMemory
+ * @throws EngineError `invalid` for a file that cannot be read as a database or is not one of OpenMemory
  */
 export function openOpenMemoryFile(file: string): OpenMemoryFile {
   const db = openReadOnly(file);
@@ -79,7 +80,7 @@ function openReadOnly(file: string): Database.Database {
   }
 }
 
-/** Tables that versions of OpenMemory have. */
+/** Tables that some version of OpenMemory has. */
 type Table =
   | 'memories'
   | 'vectors'
@@ -114,6 +115,7 @@ function* memoriesOf(db: Database.Database): Generator<OpenMemoryItem> {
       metadata: {
         ...objectOf(row['meta'] ?? row['metadata']),
         ...projectOf(row),
+        ...scoresOf(row),
         ...withSector(sector),
       },
       ...timeAs('event_time', row['created_at']),
@@ -141,7 +143,8 @@ function* factsOf(db: Database.Database): Generator<OpenMemoryItem> {
       type: 'fact',
       ...timeAs('event_time', from),
       ...timeAs('valid_from', from),
-      ...(typeof to === 'number' && typeof from === 'number' && to > from ? timeAs('valid_to', to) : {}),
+      // One that was replaced in its first millisecond ends before it begins; it must not come back as valid.
+      ...(typeof to === 'number' && typeof from === 'number' ? timeAs('valid_to', Math.max(to, from + 1)) : {}),
       ...shareAs('confidence', row['confidence']),
       external_id: `fact:${textOf(row['id'])}`,
     };
@@ -153,11 +156,23 @@ function projectOf(row: Row): Metadata {
   return project === '' ? {} : { project_id: project };
 }
 
+/**
+ * Returns the counts of use that some versions keep beside a memory and that Cairn has no field for, as metadata;
+ * counts of 0 are left out.
+ */
+function scoresOf(row: Row): Metadata {
+  const scores = ['feedback_score', 'coactivations'].map((name) => [name, row[name]] as const);
+  return Object.fromEntries(scores.filter(([, score]) => typeof score === 'number' && score !== 0)) as Metadata;
+}
+
 function withSector(sector: Sector | undefined) {
   return sector === undefined ? {} : { sector };
 }
 
-/** The user of a row. OpenMemory calls a caller without a name `anonymous`, which is nobody in particular. */
+/**
+ * Returns the user of a row. OpenMemory calls a caller without a name `anonymous`; in Cairn that is '', no particular
+ * user.
+ */
 function userOf(row: Row): string {
   const userId = textOf(row['user_id']);
   return userId === 'anonymous' ? '' : userId;
@@ -187,7 +202,7 @@ function objectOf(text: unknown): Metadata {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Metadata) : {};
 }
 
-/** Parses stored JSON; null for text that is none. */
+/** Parses stored JSON; null for a text that is not JSON. */
 function parsed(text: unknown): Json {
   try {
     return JSON.parse(textOf(text)) as Json;

@@ -1,58 +1,93 @@
 import { TEXT_COLUMNS } from '../types.ts';
 import type { Store } from './open-store.ts';
 
-/** Columns of the word index that hold a memory's own words: all of TEXT_COLUMNS but `context`. */
+/** The columns of the word index that hold a memory's own words: all of TEXT_COLUMNS but `context`. */
 export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
 
-/**
- * The words of a memory that its caller gave or that were derived from them. Words of its neighbours in the session
- * (its context) are not among them.
- */
+/** A memory's own text and labels, without the words of its neighbours in the session (its context). */
 export interface OwnText {
-  /** The memory's text, or the beginning that was asked for. */
+  /** Text of the memory, or its beginning as far as it was asked for. */
   readonly content: string;
-  /** The title that the caller gave; '' for none. */
+  /** Title that the caller stated; '' if there is none. */
   readonly title: string;
-  /** One line about the text that the caller gave; '' for none. */
+  /** One line about the text that the caller stated; '' if there is none. */
   readonly gist: string;
-  /** JSON array of strings. */
+  /** Names that the caller stated, as a JSON array. */
   readonly entities: string;
-  /** JSON array of strings. */
+  /** Tags, as a JSON array. */
   readonly tags: string;
-  /** JSON array of paths. */
+  /** Paths of files, as a JSON array. */
   readonly files: string;
 }
 
-/** Reads the first `characters` of these memories' texts, and all their labels, by memory number. */
+/** A row of a memory's own text. */
+interface TextRow extends OwnText {
+  readonly memoryNo: number;
+  /** Stored size of the whole text, in bytes. */
+  readonly bytes: number;
+}
+
+/**
+ * Reads the first `characters` (Unicode code points) of these memories' texts, and all their labels, by memory number;
+ * unknown numbers are left out.
+ */
 function readOwnTexts(store: Store, memoryNos: readonly number[], characters: number): Map<number, OwnText> {
   if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
-      `SELECT seq AS memoryNo, substr(content, 1, ?) AS content, title, gist, entities, tags, files
+      `SELECT seq AS memoryNo, substr(content, 1, ?) AS content, octet_length(content) AS bytes,
+         title, gist, entities, tags, files
        FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
     )
-    .all(characters, JSON.stringify(memoryNos)) as (OwnText & { memoryNo: number })[];
-  return new Map(rows.map((row) => [row.memoryNo, row]));
+    .all(characters, JSON.stringify(memoryNos)) as TextRow[];
+  const texts = new Map(rows.map((row): [number, OwnText] => [row.memoryNo, row]));
+  const broken = rows.filter(({ content, bytes }) => content.length < characters && Buffer.byteLength(content) < bytes);
+  for (const [memoryNo, content] of readBroken(store, broken, characters)) {
+    texts.set(memoryNo, { ...texts.get(memoryNo)!, content });
+  }
+  return texts;
 }
 
-/** Joins title, gist, and the lists of `listedLabelsOf` by line feeds, without empty ones; '' if all are empty. */
+/** Reads the beginnings of texts with U+0000, at which the `substr` of SQLite takes a text to end. */
+function* readBroken(
+  store: Store,
+  rows: readonly TextRow[],
+  characters: number,
+): Generator<[memoryNo: number, content: string]> {
+  if (rows.length === 0) return;
+  const whole = store
+    .prepare('SELECT seq, content FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .raw()
+    .all(JSON.stringify(rows.map(({ memoryNo }) => memoryNo))) as [number, string][];
+  for (const [memoryNo, content] of whole) {
+    // A code point takes at most two places.
+    yield [
+      memoryNo,
+      Array.from(content.slice(0, 2 * characters))
+        .slice(0, characters)
+        .join(''),
+    ];
+  }
+}
+
+/** Joins title, gist and the lists of `listedLabelsOf` by line feeds, without empty ones; '' if all are empty. */
 export function labelsOf(own: OwnText): string {
   return [own.title, own.gist, listedLabelsOf(own)].filter((label) => label !== '').join('\n');
 }
 
-/** Joins entities, tags and files, each as JSON, by line feeds, without empty lists; '' if all are empty. */
+/** Joins entities, tags and files, each as a JSON array, by line feeds, without empty ones; '' if all are empty. */
 export function listedLabelsOf({ entities, tags, files }: OwnText): string {
   if (entities === '[]' && tags === '[]' && files === '[]') return '';
   return [entities, tags, files].filter((list) => list !== '[]').join('\n');
 }
 
 /**
- * Reads the first `characters` (Unicode code points) of memories' texts and all their labels, by memory number; unknown
- * numbers are left out. A text that was read whole is not read again, unless fewer characters are wanted.
+ * Reads the first `characters` (Unicode code points) of memories' texts, and all their labels, by memory number;
+ * unknown numbers are left out. A text that was read completely before is not read again.
  */
 export type TextReader = (memoryNos: readonly number[], characters: number) => ReadonlyMap<number, OwnText>;
 
-/** Makes a text reader, which may be used on the snapshot at which it is made, and on no other. */
+/** Makes a text reader. Use it only on the snapshot on which it was made. */
 export function createTextReader(store: Store): TextReader {
   const whole = new Map<number, OwnText>();
   return (memoryNos, characters) => {

@@ -1,28 +1,29 @@
 /**
- * Finds the memories that pass a filter. Search by words (`word-index/`) and by vectors knows no filter except the
- * user. `firstPassing` applies the filter to what they found, best first, so that a memory outside the filter neither
- * shows nor takes the position of one inside; callers search on if too few are left. CROSS JOIN fixes the order of the
+ * Finds the memories that pass a filter. The searches by words (`word-index/`) and by vectors know no filter except the
+ * user. `firstPassing` applies the filter to what they found, best first, so that a memory that fails neither appears
+ * nor takes the place of one that passes; callers search on if too few are left. CROSS JOIN fixes the order of the
  * joins.
  */
+
 import type { MemoryFilter } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
 
-/** Tells whether a filter asks for anything beside users; a field that is undefined asks for nothing. */
+/** Tells whether a filter has any condition beside users; a field that is undefined is no condition. */
 export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
 }
 
-/** Lists the `limit` lowest numbers of memories that pass, ascending: those before the work budget ends. */
+/** Lists the lowest numbers of memories that pass, ascending, at most `limit`. It stops where the work budget ends. */
 export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
   return listPassingWithin(store, filter, { limit }).rows;
 }
 
 /**
- * Lists numbers as `listPassing` does, with at most `share` (0..1) of the work that is left, and says whether more may
- * pass that were not looked at.
+ * Lists numbers as `listPassing` does, but spends at most `share` (0..1) of the work that is left. `isCut` tells
+ * whether the work ended before all memories were examined.
  */
 export function listPassingWithin(
   store: Store,
@@ -41,7 +42,7 @@ export function listPassingWithin(
   return readUntilWorkEnds(() => statement.iterate(...parameters) as IterableIterator<number>, share);
 }
 
-/** Lists those of the given memories that pass, in no order. */
+/** Lists those of the given memories that pass, in no certain order. */
 export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): number[] {
   if (memoryNos.length === 0) return [];
   return store
@@ -53,7 +54,10 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
     .all(JSON.stringify(memoryNos), ...filter.parameters) as number[];
 }
 
-/** Lists those of the ids whose memories pass and are shown: no parts of hidden documents, nothing that has expired. */
+/**
+ * Lists those of the ids whose memories pass, have not expired at `now` (Unix ms) and are no parts of documents that
+ * queries do not find.
+ */
 export function listPassingIds(store: Store, filter: CompiledFilter, ids: readonly string[], now: number): string[] {
   if (ids.length === 0) return [];
   return store
@@ -67,16 +71,16 @@ export function listPassingIds(store: Store, filter: CompiledFilter, ids: readon
 }
 
 /**
- * Factor by which a batch after the first exceeds what it should take for the rest, by the share that passed so far. A
- * further batch costs as much as looking some three memories up.
+ * Factor on the size of each batch after the first. The size that is expected to suffice, by the share that passed so
+ * far, is multiplied by it, since a further batch costs as much as looking up some three memories.
  */
 const SPARE = 1.5;
-/** Most items of a batch for each item of the batch in front of it. */
+/** Greatest ratio of the sizes of a batch and the batch before it. */
 const GROWTH = 4;
 
 /**
- * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. Mostly all pass,
- * so no more than `limit` memories are looked up at first.
+ * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops where
+ * the work budget ends. As usually all pass, no more than `limit` memories are looked up at first.
  */
 export function firstPassing<T extends { readonly memoryNo: number }>(
   store: Store,

@@ -1,46 +1,50 @@
-/** Parts of pages of memories, found by number before any text is read. */
+/** Finds the memories of a page by number, slice by slice, before any text is read. */
+
 import type { CursorPage } from '../types.ts';
-import { contentBytes, withinBytes } from './memories.ts';
+import { contentBytes, withinBytes } from './text-sizes.ts';
 import type { Store } from './open-store.ts';
 
-/** Most memories that one read looks at for a page. */
+/** Greatest number of memories that one read examines for a page. */
 export const LOOKED_AT_ONCE = 2_000;
 
-/** A memory on a page, and the cursor of the page that would begin after it. */
+/** A memory on a page, and the cursor of a page that would begin after it. */
 export interface Placed {
   readonly memoryNo: number;
   readonly cursor: string;
 }
 
-/** A part of a page of memories, as one read finds it. */
+/** A slice of a page of memories, as one read finds it. */
 export interface PlacedSlice {
   readonly placed: readonly Placed[];
-  /** Bytes of their texts and values. */
+  /** Size of the texts and values of the memories in `placed`, in bytes. */
   readonly bytes: number;
-  /** Where the list goes on; null at its end. */
+  /** Cursor from which the list goes on; null at its end. */
   readonly next: string | null;
 }
 
-/** A part of a page that is still wanted. */
+/** What is still wanted of a page. */
 export interface SliceWanted extends CursorPage {
-  /** Most bytes of texts and values of its memories; one memory may have more. */
+  /** Greatest number of bytes of texts and values together; a single memory may have more. */
   readonly bytes: number;
   readonly now: number;
 }
 
 /** Entries of a list of memories that one read found, in the order of the list. */
 export interface FoundPlaces<Entry extends { readonly memoryNo: number }> {
-  /** The next entries of the list, fewer than `LOOKED_AT_ONCE` only at its end. */
+  /** The next entries of the list; fewer than 2,000 (`LOOKED_AT_ONCE`) only at its end. */
   readonly found: readonly Entry[];
-  /** The first of them, which were looked at. */
+  /** The first entries of `found`, those to which the filter was applied. */
   readonly looked: readonly Entry[];
-  /** The first of those that pass, at most as many as are wanted. */
+  /** The first entries of `looked` that pass the filter, at most as many as are wanted. */
   readonly passing: readonly Entry[];
   readonly wanted: SliceWanted;
   readonly cursorAfter: (entry: Entry) => string;
 }
 
-/** Makes the slice of a page: the entries that pass, up to the bytes that are wanted, and where the list goes on. */
+/**
+ * Makes a slice of a page: the entries that pass, as far as their texts fit into the wanted bytes, and the cursor from
+ * which the list goes on.
+ */
 export function placesOf<Entry extends { readonly memoryNo: number }>(
   store: Store,
   { found, looked, passing, wanted, cursorAfter }: FoundPlaces<Entry>,
@@ -57,7 +61,7 @@ export function placesOf<Entry extends { readonly memoryNo: number }>(
   };
 }
 
-/** The first of these entries whose texts and values have at most `bytes` together; the first one in any case. */
+/** Returns the first entries, as many as have at most `bytes` bytes of text and value together; at least one. */
 export function firstWithin<Entry extends { readonly memoryNo: number }>(
   store: Store,
   entries: readonly Entry[],

@@ -3,18 +3,24 @@ import { LRUCache } from 'lru-cache';
 import type { Statement } from './statement.ts';
 import { damageError } from './storage-errors.ts';
 
-/** Most prepared statements that a connection keeps, since callers determine the shapes of filters. */
+/**
+ * Greatest number of prepared statements that a connection keeps. A bound is needed because callers determine the
+ * shapes of filters.
+ */
 const MAX_STATEMENTS = 500;
 
 /** The prepared statements of one connection. */
 export interface Statements {
-  /** Returns the statement of a text, as `Store.prepare` describes. */
+  /** Returns the prepared statement of a text, as `Store.prepare` does. */
   prepare(sql: string): Statement;
-  /** Grows with each statement that changed rows. */
+  /** Counter that rises with each statement that changed rows. */
   readonly changes: number;
 }
 
-/** @param file path of the database, which errors for damaged data name */
+/**
+ * Makes the prepared statements of a connection; the 500 that were used last are kept.
+ * @param file path of the database, which errors about damaged data name
+ */
 export function createStatements(db: Database.Database, file: string): Statements {
   const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
   let changes = 0;
@@ -32,8 +38,12 @@ export function createStatements(db: Database.Database, file: string): Statement
   };
 }
 
+/** The form of a statement's rows: an object by column, the value of the first column, or an array. */
+type Mode = 'row' | 'pluck' | 'raw';
+
 /**
- * Prepares a statement whose errors for damaged data name the file.
+ * Prepares a statement whose errors about damaged data name the file. Each mode has a statement of SQLite of its own,
+ * since a shared one would return rows in the mode that was set last.
  * @param options.onChange called after each run that changed rows
  */
 function prepareNaming(
@@ -41,31 +51,55 @@ function prepareNaming(
   sql: string,
   { file, onChange }: { readonly file: string; readonly onChange: () => void },
 ): Statement {
-  const naming = <Result>(
-    own: (...parameters: unknown[]) => Result,
-    hasChanged: (result: Result) => boolean,
-  ): ((...parameters: unknown[]) => Result) => {
-    return (...parameters) => {
-      try {
-        const result = own(...parameters);
-        if (hasChanged(result)) onChange();
-        return result;
-      } catch (error) {
-        throw damageError(error, file);
-      }
-    };
+  const naming = <Result>(work: () => Result): Result => {
+    try {
+      return work();
+    } catch (error) {
+      throw damageError(error, file);
+    }
   };
-  const statement = naming<Database.Statement>(
-    () => db.prepare(sql),
-    () => false,
-  )();
+  // Prepared at once, so that a mistake shows where it is made; it serves the mode that is used first.
+  let unused: Database.Statement | undefined = naming(() => db.prepare(sql));
   // A statement that writes and returns rows returns those that it changed.
-  const isWriting = !statement.readonly;
-  return Object.assign(statement as Statement, {
-    get: naming(statement.get.bind(statement), (row) => isWriting && row !== undefined),
-    all: naming(statement.all.bind(statement), (rows) => isWriting && rows.length > 0),
-    run: naming(statement.run.bind(statement), ({ changes }) => changes > 0),
-  });
+  const isWriting = !unused.readonly;
+  const take = (mode: Mode): Database.Statement => {
+    const taken = unused ?? db.prepare(sql);
+    unused = undefined;
+    return mode === 'row' ? taken : taken[mode]();
+  };
+  const modes = new Map<Mode, Statement>();
+  const inMode = (mode: Mode): Statement => {
+    const known = modes.get(mode);
+    if (known !== undefined) return known;
+    let own: Database.Statement | undefined;
+    const statement = () => (own ??= take(mode));
+    const made: Statement = {
+      run: (...parameters) =>
+        naming(() => {
+          const result = statement().run(...parameters);
+          if (result.changes > 0) onChange();
+          return result;
+        }),
+      get: (...parameters) =>
+        naming(() => {
+          const row = statement().get(...parameters);
+          if (isWriting && row !== undefined) onChange();
+          return row;
+        }),
+      all: (...parameters) =>
+        naming(() => {
+          const rows = statement().all(...parameters);
+          if (isWriting && rows.length > 0) onChange();
+          return rows;
+        }),
+      iterate: (...parameters) => naming(() => statement().iterate(...parameters)),
+      pluck: () => inMode('pluck'),
+      raw: () => inMode('raw'),
+    };
+    modes.set(mode, made);
+    return made;
+  };
+  return inMode('row');
 }
 
 /**

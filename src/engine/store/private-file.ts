@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /**
- * Creates an empty file that only its owner can read (0600), in folders that only their owner can enter (0700).
- * Existing files and folders stay as they are. SQLite gives `-wal` and `-shm` the mode of their database.
+ * Creates an empty file that only its owner can read (0600), with missing folders that only their owner can enter
+ * (0700). Existing files and folders stay as they are. SQLite gives `-wal` and `-shm` files the mode of their database.
  */
 export function createPrivateFile(file: string): void {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });

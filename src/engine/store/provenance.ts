@@ -28,7 +28,10 @@ const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g
   g.file_hash, c.chunk_index, g.chunks, c.start_offset, c.end_offset, c.page_from, c.page_to, c.heading_path,
   c.tokens, g.created_at`;
 
-/** Reads where these memories stand in their documents, by memory number. Memories of no document are left out. */
+/**
+ * Reads the positions of these memories in their documents, by memory number. A memory that is no part of a document is
+ * left out.
+ */
 export function readProvenance(store: Store, memoryNos: readonly number[]): Map<number, Provenance> {
   const rows = store
     .prepare(
@@ -42,7 +45,7 @@ export function readProvenance(store: Store, memoryNos: readonly number[]): Map<
   return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
 }
 
-/** Lists a page of the chunks of a generation in the order of the text, without its root memory. */
+/** Lists a page of the chunks of a generation, in the order of the text, without the root memory. */
 export function listDocumentChunks(
   store: Store,
   generationNo: number,

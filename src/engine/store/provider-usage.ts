@@ -1,7 +1,8 @@
 /**
- * Usage of providers, summed in a row for each day and model. The rows are kept for good, while the log of calls is
- * not.
+ * Sums over the usage of providers: a row for each day, model and purpose. Unlike the log of calls, the rows are kept
+ * forever.
  */
+
 import { DAY_MS } from '../dynamics.ts';
 import type { ProviderUsage } from '../types.ts';
 import type { Store } from './open-store.ts';
@@ -24,8 +25,8 @@ export function addUsage(store: Store, at: number, sums: Sums): void {
 }
 
 /**
- * Adds `hits` texts with vectors from the cache, and the tokens that this saved, to the sums of the day. The purpose is
- * `document`. Call inside a write.
+ * Adds `hits` texts whose vectors came from the cache, and the tokens that this saved, to the sums of the day of `at`
+ * (Unix ms) and the purpose `document`. Does nothing for 0 hits. Call inside a write.
  * @param modelNo number of the vectors' model, which must exist
  */
 export function addCacheHits(
@@ -46,7 +47,8 @@ export function addCacheHits(
 }
 
 /**
- * Lists the sums of the UTC days from that of `since` (Unix ms) on, newest day first; days without calls are left out.
+ * Lists the sums from the UTC day of `since` (Unix ms) on, newest day first, then by provider, model and purpose. Days
+ * without calls are absent.
  */
 export function listUsage(store: Store, { since }: { readonly since: number }): ProviderUsage[] {
   const rows = store

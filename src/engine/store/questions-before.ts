@@ -1,15 +1,18 @@
 import type { Store } from './open-store.ts';
 
-/** The part of a text in which a question mark is looked for, in Unicode code points. */
+/** Number of Unicode code points at the start of a text in which a question mark is searched, and that are returned. */
 const MAX_CHARACTERS = 1_000;
 
-/** Codes of the question marks: Latin, full-width, Arabic. Statements take a `?` in a literal for a parameter. */
+/**
+ * Code points of the question marks: Latin, full-width, Arabic. They are passed as numbers, since a `?` in the text of
+ * a statement would count as a parameter.
+ */
 const MARKS = [0x3f, 0xff1f, 0x61f];
 
 /**
- * Reads the questions that memories follow: the text just before each memory in its session, if it has a question mark
- * in its first 1,000 characters. Memories outside a session and parts of documents follow none.
- * @returns the first 1,000 characters of the question, by number of the memory that follows it
+ * Reads the text just before each memory in its session, if it has a question mark in its first 1,000 characters.
+ * Memories outside of sessions and chunks of documents have none.
+ * @returns the first 1,000 characters of that text, by the number of the memory after it
  */
 export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {
   if (memoryNos.length === 0) return new Map();

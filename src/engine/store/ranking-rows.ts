@@ -4,8 +4,9 @@ import type { Store } from './open-store.ts';
 import { hasWorkEnded } from './work-budget.ts';
 
 /**
- * The properties of a memory by which it is ranked, whatever the query. `salience` and `strength` are the values at
- * `salienceAt` and `strengthAt`, before their decay. Times are Unix ms; `decayLambda` is the salience's decay per day.
+ * The properties of a memory that its score depends on, whatever the query is. `salience` and `strength` are the values
+ * at `salienceAt` and `strengthAt`, from which they decay. Times are Unix ms; `decayLambda` is the rate of decay of the
+ * salience, per day.
  */
 export interface RankingRow {
   readonly memoryNo: number;
@@ -21,7 +22,7 @@ export interface RankingRow {
   readonly strength: number;
   readonly strengthAt: number;
   readonly lastSeenAt: number;
-  /** Number of the writer of the memory; null if that is not known. */
+  /** Number of the writer of the memory; null if it is not known. */
   readonly writerNo: number | null;
 }
 
@@ -30,7 +31,7 @@ const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no AS userNo, m.session_id AS s
   d.strength_at AS strengthAt, d.last_seen_at AS lastSeenAt,
   d.writer_no AS writerNo`;
 
-/** Reads ranking rows in ascending order of memory number. Unknown numbers are left out. */
+/** Reads ranking rows by ascending memory number; unknown numbers are left out. */
 export function readRankingRows(store: Store, memoryNos: readonly number[]): RankingRow[] {
   if (memoryNos.length === 0) return [];
   return store
@@ -42,15 +43,18 @@ export function readRankingRows(store: Store, memoryNos: readonly number[]): Ran
 }
 
 /**
- * Reads the ranking rows that the stages of a query need, each row once. Applying the filter to a memory looks up all
- * that its ranking row consists of, so the row is read and kept by the statement that applies the filter.
+ * Reads ranking rows and keeps them, so that the stages of a query read each row once. Applying a filter to a memory
+ * already looks up everything in its ranking row, so the statement that applies the filter also reads the row.
  */
 export interface RowReader {
-  /** Reads the rows of distinct memories, in no order. Unknown numbers are left out. */
+  /** Returns the rows of distinct memories, in the order of `memoryNos`. Unknown numbers are left out. */
   read(memoryNos: readonly number[]): RankingRow[];
-  /** Lists those of the given memories that pass the filter, in no order. */
+  /** Lists those of the given memories that pass the filter, in no certain order. */
   listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[];
-  /** Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. */
+  /**
+   * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops where
+   * the work budget ends.
+   */
   firstPassing<T extends { readonly memoryNo: number }>(
     filter: CompiledFilter,
     inOrder: readonly T[],
@@ -59,12 +63,12 @@ export interface RowReader {
 }
 
 /**
- * Factor on the number of memories to which the filter is applied next, where too few of the first have passed. Without
- * it, about every second look would again find too few.
+ * Factor on the size of each batch after the first, which is chosen by the share of memories that passed so far.
+ * Without it, about every second batch would again have too few.
  */
 const SPARE = 1.5;
 
-/** Makes a row reader, which may be used on the snapshot at which it is made, and on no other. */
+/** Makes a row reader. Use it only on the snapshot on which it was made. */
 export function createRowReader(store: Store): RowReader {
   const kept = new Map<number, RankingRow>();
   return {

@@ -1,35 +1,42 @@
-/** The recall log (migrations/0007-recalls.sql): what was asked and answered, without any text of a memory. */
+/**
+ * Stores the recall log (migrations/0007-recalls.sql): questions and answers of recalls, without the text of any
+ * memory.
+ */
+
 import type {
   ErasureFilter,
   FeedbackVerdict,
-  KeptCandidate,
   MemoryFilter,
   RecallFeedback,
   RecallHead,
   RecallRecord,
 } from '../types.ts';
+import { decodeCandidate } from './kept-candidates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** A recall on its way to the log. Its parts are JSON, since they pass two threads, and a text passes fastest. */
+/** A recall to be logged. Its parts are JSON, since they pass from thread to thread, and texts pass fastest. */
 export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
-  /** The users and sessions that the query named. */
+  /** Users and sessions that the query's filter named. */
   readonly asked: Pick<MemoryFilter, 'userIds' | 'sessionIds'>;
-  /** A `RecallHead`. */
+  /** A `RecallHead` as JSON. */
   readonly head: string;
-  /** A `KeptCandidate` each, hits first. */
-  readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
-  /** Numbers of superseded memories that matched and gave way; they serve a comparison and are not logged. */
+  /** The candidates, hits first; `data` is the result of `encodeCandidate`. */
+  readonly candidates: readonly { readonly memoryNo: number; readonly id: string; readonly data: string }[];
+  /**
+   * Numbers of superseded memories that matched and were replaced by their successors. They serve a comparison and are
+   * not logged.
+   */
   readonly supersededNos: readonly number[];
 }
 
-/** Bytes that rows and index entries take beside their texts, about: of a recall, and of one of its candidates. */
+/**
+ * Approximate number of bytes that a row and its index entries take beside its texts: of a recall, and of one of its
+ * candidates.
+ */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
-/**
- * Adds a recall to the end of the log. A candidate whose memory was erased since the answer is left out. Call inside a
- * write.
- */
+/** Adds a recall to the log. A candidate whose memory was erased since the answer is left out. Call inside a write. */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
@@ -52,7 +59,7 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
   for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
 }
 
-/** Deletes the oldest recalls until the rest take at most this many bytes. Call inside a write. */
+/** Deletes the oldest recalls until the rest take at most `maxBytes` bytes. Call inside a write. */
 export function trimRecalls(store: Store, maxBytes: number): void {
   const total = () => store.prepare('SELECT bytes FROM recall_total').pluck().get() as number;
   while (total() > maxBytes) {
@@ -63,7 +70,10 @@ export function trimRecalls(store: Store, maxBytes: number): void {
   }
 }
 
-/** Deletes at most `limit` recalls from before a time, Unix ms. Call inside a write. @returns their number */
+/**
+ * Deletes at most `limit` recalls from before `before` (Unix ms), oldest first. Call inside a write.
+ * @returns the number of deleted recalls
+ */
 export function purgeRecalls(store: Store, before: number, limit: number): number {
   return store
     .prepare(
@@ -73,14 +83,25 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
     .run(before, limit).changes;
 }
 
+/** Most recalls that one call of `eraseRecalls` looks at, and most that it deletes, each with its candidates. */
+const LOOKED_AT_ONCE = 2_000;
+const ERASED_AT_ONCE = 10;
+
+/** Result of one call of `eraseRecalls`: how many it deleted, and where the next one begins; null at the end. */
+export interface ErasedRecalls {
+  readonly recalls: number;
+  readonly next: number | null;
+}
+
 /**
- * Deletes at most `limit` recalls whose query named one of the users, or sessions, of a filter by nothing else. Call
- * inside a write.
- * @returns their number
+ * Deletes some of the recalls with numbers above `after` whose query named a user of the filter and, if the filter
+ * names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files or writers
+ * deletes none. Call inside a write, until `next` is null.
  */
-export function eraseRecalls(store: Store, filter: ErasureFilter, limit: number): number {
+export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
-  if (tags.length + withinTags.length > 0 || files !== undefined || writtenBy !== undefined) return 0;
+  const ended = { recalls: 0, next: null };
+  if (tags.length + withinTags.length > 0 || files !== undefined || writtenBy !== undefined) return ended;
   const conditions: string[] = [];
   const values: string[] = [];
   for (const [column, names] of [
@@ -91,16 +112,30 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, limit: number)
     conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) n JOIN json_each(?) w ON w.value = n.value)`);
     values.push(JSON.stringify(names));
   }
-  if (conditions.length === 0) return 0;
-  return store
+  if (conditions.length === 0) return ended;
+  const last = store
     .prepare(
-      `DELETE FROM recalls WHERE recall_no IN
-         (SELECT recall_no FROM recalls WHERE ${conditions.join(' AND ')} LIMIT ?)`,
+      `SELECT max(recall_no) FROM (
+         SELECT recall_no FROM recalls WHERE recall_no > ? ORDER BY recall_no LIMIT ?) AS near`,
     )
-    .run(...values, limit).changes;
+    .pluck()
+    .get(after, LOOKED_AT_ONCE) as number | null;
+  if (last === null) return ended;
+  const found = store
+    .prepare(
+      `SELECT recall_no FROM recalls WHERE recall_no > ? AND recall_no <= ? AND ${conditions.join(' AND ')}
+       ORDER BY recall_no LIMIT ?`,
+    )
+    .pluck()
+    .all(after, last, ...values, ERASED_AT_ONCE) as number[];
+  for (const recallNo of found) deleteRecall(store, recallNo);
+  return { recalls: found.length, next: found.length === ERASED_AT_ONCE ? found.at(-1)! : last };
 }
 
-/** Lists the heads of recalls after a number, of all or of those whose query named a user. */
+/**
+ * Lists at most `limit` recalls with numbers above `after`, ascending, without their candidates: all of them, or with
+ * `userId` only those whose query named this user.
+ */
 export function listRecallsAfter(
   store: Store,
   {
@@ -119,12 +154,15 @@ export function listRecallsAfter(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Deletes a recall from the log with its candidates and feedback. Call inside a write. */
+/** Deletes a recall from the log, with its candidates and feedback. Call inside a write. */
 export function deleteRecall(store: Store, recallNo: number): void {
   store.prepare('DELETE FROM recalls WHERE recall_no = ?').run(recallNo);
 }
 
-/** Reads a recall with its feedback; undefined if none is kept under this id. */
+/**
+ * Reads a recall with its feedback, by its id; undefined if the log has none. `missing` lists hits that were erased
+ * since.
+ */
 export function findRecall(store: Store, recallId: string): RecallRecord | undefined {
   const row = store.prepare('SELECT recall_no AS recallNo, head FROM recalls WHERE recall_id = ?').get(recallId) as
     { readonly recallNo: number; readonly head: string } | undefined;
@@ -132,10 +170,12 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
   const head = parseStored(row.head) as RecallHead;
   const candidates = (
     store
-      .prepare('SELECT data FROM recall_candidates WHERE recall_no = ? ORDER BY place')
-      .pluck()
-      .all(row.recallNo) as string[]
-  ).map((data) => parseStored(data) as KeptCandidate);
+      .prepare(
+        `SELECT m.seq AS memoryNo, m.id, c.data FROM recall_candidates c JOIN memories m ON m.seq = c.memory
+         WHERE c.recall_no = ? ORDER BY c.place`,
+      )
+      .all(row.recallNo) as RecallToKeep['candidates']
+  ).map(({ data, ...memory }) => decodeCandidate(data, memory));
   const there = new Set(candidates.map(({ id }) => id));
   return {
     ...head,
@@ -146,10 +186,10 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
 }
 
 /**
- * Lists the heads of recalls, the newest first.
- * @param asked.userId only recalls whose query named this user; undefined for all
- * @param asked.memoryNo only recalls that weighed this memory; undefined for all
- * @param asked.before number of a recall, only older ones; undefined for the newest
+ * Lists recalls without their candidates, newest first, at most `limit`.
+ * @param asked.userId lists only recalls whose query named this user; undefined for all
+ * @param asked.memoryNo lists only recalls that have this memory among their kept candidates; undefined for all
+ * @param asked.before lists only recalls with a lower number; undefined for the newest
  */
 export function listRecallHeads(
   store: Store,
@@ -173,7 +213,7 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Reads the newest recalls with feedback, at most `limit`, the newest first. */
+/** Reads the newest recalls that have feedback, at most `limit`, newest first. */
 export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
   const ids = store
     .prepare(
@@ -195,8 +235,9 @@ function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
 }
 
 /**
- * Keeps a verdict on memories of a recall, in place of earlier ones. Call inside a write.
- * @param memoryNos memories that the recall returned
+ * Stores a verdict on memories of a recall, in place of earlier verdicts on them. Does nothing for an unknown recall.
+ * Call inside a write.
+ * @param memoryNos numbers of memories that the recall returned
  */
 export function putFeedback(
   store: Store,

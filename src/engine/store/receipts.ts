@@ -7,7 +7,7 @@ import { getDocumentRow } from './documents.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** A chunk with what its memory holds now; `id` and `content` are null if the memory is gone. */
+/** A chunk with what its memory holds now; `id` and `content` are null if the memory was erased. */
 interface ChunkRow {
   readonly chunk: number;
   readonly start: number;
@@ -18,10 +18,11 @@ interface ChunkRow {
 }
 
 /**
- * Accounts for the text of the reading that is shown of a document. It reads the content of all its memories, at most
- * some 20 million characters.
- * @param options.limit,options.offset cut the list of spans
- * @throws EngineError `not_found`; `conflict` for a document that was not read
+ * Makes the receipt of a document's text: for each part of the text that was read, whether a memory holds it now. It
+ * reads the content of all its memories, at most some 20 million characters.
+ * @param options.limit greatest number of spans listed, after the first `options.offset`; `options.now` is the present
+ *   time, Unix ms
+ * @throws EngineError `not_found`; `conflict` for a document of which queries find no reading
  */
 export function readTextReceipt(
   store: Store,
@@ -60,16 +61,21 @@ function readChunkRows(store: Store, generationNo: number): IterableIterator<Chu
     .iterate(generationNo) as IterableIterator<ChunkRow>;
 }
 
-/** Goes through the chunks of a text in order, and tells what each holds and whether it fits what was cut. */
+/**
+ * Goes through the chunks of a text in order, and records which part of the text each holds and whether it is intact.
+ */
 class TextAccount {
   readonly spans: HeldSpan[] = [];
-  /** Characters that intact chunks hold, each counted once. */
+  /** Number of characters (UTF-16 code units) that intact chunks hold, each counted once. */
   held = 0;
-  /** Content of the chunk in front, and where its characters end. */
+  /** Content of the chunk before, and the offset at which it ends in the extracted text. */
   #before = '';
   #end = 0;
 
-  /** Yields what each chunk holds beyond the chunk in front of it. A memory that is gone is passed over. */
+  /**
+   * Yields for each chunk the part of its content that the chunk before it does not hold. A chunk whose memory was
+   * erased is skipped.
+   */
   *ownTexts(rows: Iterable<ChunkRow>): Iterable<string> {
     for (const { chunk, start, end, kept, id, content } of rows) {
       if (id === null || content === null) continue;
@@ -93,7 +99,11 @@ class TextAccount {
   }
 }
 
-/** Tells whether all characters are held or named as left out, and the held ones have the hash of what was read. */
+/**
+ * Tells whether memories hold every character of the extracted text, apart from the white space of an omission
+ * `no_text`, and whether what they hold has the hash of the text that was read. The hash is not compared for a document
+ * without chunks, or if none was stored.
+ */
 function isComplete(
   { characters, text_hash: read, chunks }: GenerationRow,
   held: number,

@@ -6,6 +6,7 @@
  *   embed ──all have vectors of the new model──► link ──all waypoints are measured anew──► drop ──► done
  *              (the new model goes live)                 (the old model's vectors are deleted)
  */
+
 import { sectorBits } from '../dynamics.ts';
 import type { ReembedPhase } from '../types.ts';
 import type { Store } from './open-store.ts';
@@ -13,46 +14,54 @@ import { CRASH, UNFINISHED, UUID, type HeldJob } from './jobs.ts';
 import { distinctModels, sectorsOfModel, type SectorModelNumbers, type SectorModels } from './live-model.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
-/** Progress of a change of the embedding model. */
+/** Recorded progress of a change of the embedding model. */
 export interface ReembedRecord {
-  /** Number of the new model, or its models by sector. */
+  /** Number of the new model, or the models by sector. */
   readonly target: SectorModelNumbers;
   readonly phase: ReembedPhase;
   /** Number of the last memory that was processed in the phases `embed` and `link`; of the last vector in `drop`. */
   readonly cursor: number;
-  /** Number of jobs that this pass over the memories added. A pass that adds none proves that everything is done. */
+  /**
+   * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory has its
+   * vectors.
+   */
   readonly owed: number;
   /** Number of the pass over the memories, from 1. */
   readonly pass: number;
-  /** Time the new model went live, Unix ms; null until then. */
+  /** Time at which the new model went live, Unix ms; null before that. */
   readonly wentLiveAt: number | null;
-  /** Whether somebody decided that the new model goes live, however many memories it refused and has no vectors of. */
+  /** Whether a caller decided that the new model goes live, however many memories it refused. */
   readonly withoutRefused?: boolean;
-  /** Whether somebody decided that the new model goes live, although a guarded evaluation set may fall. */
+  /** Whether a caller decided that the new model goes live even if a guarded evaluation set falls. */
   readonly unguarded?: boolean;
-  /** How far the guarded evaluation sets were asked before the new model goes live; left out before the first. */
+  /**
+   * Progress of running the guarded evaluation sets by the old and the new model, before the new one goes live; absent
+   * before the first question.
+   */
   readonly trial?: ReembedTrial | undefined;
   /**
-   * Time (Unix ms) at which the phase was begun or resumed, and the number of memories or vectors that were done then;
-   * rate and remaining time are computed from them.
+   * Time (Unix ms) at which the phase began or was resumed, and the number of memories or vectors that were done then.
+   * Rate and remaining time are computed from them.
    */
   readonly since: { readonly at: number; readonly done: number };
 }
 
-/** How far the questions of the guarded evaluation sets were asked by the old and by the new model. */
+/** Progress of running the guarded evaluation sets by the old and by the new model. */
 export interface ReembedTrial {
-  /** Names the sets and their items; where they have changed meanwhile, all are asked anew. */
+  /** Hash of the sets and their items. If it changes, all questions are asked again. */
   readonly sets: string;
-  /** Number of questions that were asked. */
+  /** Number of questions that were asked so far. */
   readonly asked: number;
-  /** By set: sums of what came by the old and by the new model, and over how many items. */
+  /** Sums of the results so far, by set. */
   readonly sums: Readonly<Record<string, TrialSums>>;
 }
 
-/** Sums over the items of a set so far, each `[old model, new model, number of items]`. */
+/** Sums over the items of a set so far, each as `[old model, new model, number of items]`. */
 export interface TrialSums {
   readonly recall: readonly [number, number, number];
   readonly rightlyEmpty: readonly [number, number, number];
+  /** Numbers of items with a forbidden hit; absent in a trial that an earlier version began. */
+  readonly forbidden?: readonly [number, number, number];
 }
 
 /**
@@ -60,7 +69,7 @@ export interface TrialSums {
  * work.
  */
 export interface Tending {
-  /** Models that the settings ask for; null for `OM_EMBEDDINGS=none`. */
+  /** Models that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly target: SectorModelNumbers | null;
   /** Time of the maintenance, Unix ms. */
   readonly at: number;
@@ -68,7 +77,10 @@ export interface Tending {
 
 const RECORD = 'reembed';
 const TENDING = 'reembed_tended';
-/** SQL condition for a director. A job whose memory was erased has none either, but its step is `encode`. */
+/**
+ * SQL condition that a `reembed` job is a director. A job whose memory was erased has no memory either, but has the
+ * step `encode`.
+ */
 const IS_DIRECTOR = `memory IS NULL AND step <> 'encode'`;
 
 /** Reads the recorded progress of the latest change of the model; undefined if there is no record. */
@@ -77,12 +89,12 @@ export function findReembed(store: Store): ReembedRecord | undefined {
   return value === undefined ? undefined : (JSON.parse(value) as ReembedRecord);
 }
 
-/** Stores the progress of a change of the model in place of the record before. Call inside a write. */
+/** Stores the progress of a change of the model, in place of the record before. Call inside a write. */
 export function putReembed(store: Store, record: ReembedRecord): void {
   putInfo(store, RECORD, JSON.stringify(record));
 }
 
-/** Deletes the record of the latest change of the model, whatever its phase. Call inside a write. */
+/** Deletes the record of the latest change of the model, in whichever phase it is. Call inside a write. */
 export function deleteReembed(store: Store): void {
   deleteInfo(store, RECORD);
 }
@@ -94,42 +106,37 @@ export function findTending(store: Store): Tending | undefined {
 }
 
 /**
- * Notes which embedding models the settings asked for when the file was last tended, and when that was (see `Tending`).
- * Call inside a write.
+ * Stores the models that the settings of this process name, with the present time (see `Tending`). Call inside a write.
  */
 export function putTending(store: Store, tending: Tending): void {
   putInfo(store, TENDING, JSON.stringify(tending));
 }
 
 /**
- * Reads the number of the last memory that the phase `link` has linked anew; Infinity outside that phase. Memories with
- * higher numbers still wait.
+ * Returns the number of the last memory whose waypoint the phase `link` has made anew; Infinity outside of that phase.
  */
 export function relinkedUpTo(store: Store): number {
   const record = findReembed(store);
   return record?.phase === 'link' ? record.cursor : Infinity;
 }
 
-/** Job that directs a change of the model. */
+/** The job that directs a change of the model. */
 export interface Director {
   readonly id: string;
   /** State of the job, one of JOB_STATES. */
   readonly state: string;
-  /** Message of the latest failed attempt; null if there is none. */
+  /** Message of the last failed attempt; null if none failed. */
   readonly error: string | null;
 }
 
-/** Finds the director that was added last, even if it has ended; undefined if there was none. */
+/** Finds the director that was added last, even if it has ended; undefined if there is none. */
 export function findDirector(store: Store): Director | undefined {
   return store
     .prepare(`SELECT id, state, error FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} ORDER BY seq DESC LIMIT 1`)
     .get() as Director | undefined;
 }
 
-/**
- * Tells whether a change of the embedding model is under way in this file: the job that directs it (the director) is
- * neither done nor cancelled nor dead.
- */
+/** Tells whether a change of the embedding model is under way in this file: its director is unfinished. */
 export function isUnderWay(store: Store): boolean {
   return (
     store
@@ -138,15 +145,13 @@ export function isUnderWay(store: Store): boolean {
   );
 }
 
-/**
- * Adds a director to the ledger. It has the step `link`, which every worker runs, and waits behind interactive jobs.
- */
+/** Adds a director to the ledger: a bulk job at the step `link`, which every worker runs. */
 export function insertDirector(store: Store, { id, now }: { readonly id: string; readonly now: number }): void {
   insert(store, { id, memory: null, step: 'link', now });
 }
 
 /**
- * Adds a bulk job that embeds a memory by the new model, unless the memory was deleted meanwhile. Call inside a write.
+ * Adds a bulk job that embeds a memory by the new model, unless the memory was erased meanwhile. Call inside a write.
  */
 export function insertReembedJob(
   store: Store,
@@ -168,7 +173,7 @@ function insert(
     .run(id, memory, step, now, now, now);
 }
 
-/** Deletes every director's job that is not done or cancelled, dead ones included. Call inside a write. */
+/** Deletes all directors that are neither done nor cancelled, dead ones included. Call inside a write. */
 export function withdrawDirector(store: Store): void {
   store
     .prepare(`DELETE FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} AND state NOT IN ('done', 'cancelled')`)
@@ -176,7 +181,7 @@ export function withdrawDirector(store: Store): void {
 }
 
 /**
- * Deletes the unfinished jobs that the director added. Call inside a write.
+ * Deletes the unfinished jobs that embed memories by the new model. Call inside a write.
  * @returns the lowest number of a memory whose job was deleted; undefined if there was none
  */
 export function withdrawMemories(store: Store): number | undefined {
@@ -191,8 +196,8 @@ export function withdrawMemories(store: Store): number | undefined {
 }
 
 /**
- * Deletes the dead jobs of memories that a model refused, since that says nothing about another model. Jobs that killed
- * their workers stay. Call inside a write.
+ * Deletes the dead jobs that were to embed a memory anew, except those whose workers died. That one model refused a
+ * memory says nothing about another model. Call inside a write.
  */
 export function deleteRefusals(store: Store): void {
   store
@@ -204,8 +209,8 @@ export function deleteRefusals(store: Store): void {
 }
 
 /**
- * Lists the ids of dead jobs that were to encode an added memory, if no other job about to embed or link the memory is
- * unfinished. Jobs that killed their workers are left out.
+ * Lists the ids of dead jobs that were to encode a memory after its add, unless another unfinished job embeds or links
+ * the memory. Jobs whose workers died are left out.
  */
 export function listRefusedAdds(store: Store): string[] {
   return store
@@ -221,8 +226,8 @@ export function listRefusedAdds(store: Store): string[] {
 }
 
 /**
- * Hands the director back after a completed slice of its work, to run from `runAt` (Unix ms) on, and clears its crashes
- * and failed attempts. A director that the claim no longer holds stays as it is.
+ * Gives the director back after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
+ * attempts. A director that the claim no longer holds stays as it is.
  */
 export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: number): void {
   store
@@ -235,14 +240,14 @@ export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: n
 }
 
 /**
- * Deletes the job of a memory that has its new vectors, if the claim still holds it. The vectors show that it is done;
- * a million finished jobs would add nothing.
+ * Deletes the job of a memory that has its new vectors, if the claim still holds it. It is not kept as done, since the
+ * vectors show that, and a million such jobs would be useless.
  */
 export function removeReembedJob(store: Store, held: HeldJob): void {
   store.prepare('DELETE FROM jobs WHERE seq = ? AND lease_epoch = ?').run(held.jobNo, held.epoch);
 }
 
-/** Counts the memories with an unfinished job that embeds them by the new model. */
+/** Counts the unfinished jobs that embed memories by the new model. */
 export function countReembedJobs(store: Store): number {
   return store
     .prepare(
@@ -254,8 +259,8 @@ export function countReembedJobs(store: Store): number {
 }
 
 /**
- * Counts the memories whose embedding was given up, by their dead jobs at the step `encode`: `givenUp` counts all, and
- * `refused` leaves out those whose job killed its workers.
+ * Counts the memories with a dead job at the step `encode`: all of them (`givenUp`), and those whose job died for
+ * another reason than the death of its workers (`refused`).
  */
 export function countGivenUp(store: Store): { readonly givenUp: number; readonly refused: number } {
   return store
@@ -271,20 +276,20 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
 export interface OwedMemories {
   /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
-  /** Number of the last memory that was looked at, to go on from; Infinity if no memory is left. */
+  /** Number from which the next call goes on: the last memory that was examined; Infinity if no memory is left. */
   readonly upTo: number;
 }
 
-/** SQL for the sectors of a memory. One that was never classified counts as semantic. */
+/** SQL for the sectors of a memory, as bits. A memory that was not classified yet counts as semantic. */
 const SECTORS_HELD = `CASE d.sectors WHEN 0 THEN ${sectorBits(['semantic'])} ELSE d.sectors END`;
-/** SQL condition that a job embeds the memory or has given up. */
+/** SQL condition that a job is to embed the memory, or was to and is dead. */
 const IS_SEEN_TO = `EXISTS (SELECT 1 FROM jobs j
   WHERE j.memory = d.seq AND j.state IN ('queued', 'active', 'failed', 'dead')
     AND j.step NOT IN ('link', 'reason'))`;
 
 type ModelNumbers = SectorModels<{ readonly modelNo: number }>;
 
-/** SQL condition that a model of the memory's sectors has no vectors of the memory, which has a text to embed. */
+/** Returns the SQL condition that a memory with a text has no vectors of a model of one of its sectors. */
 function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly parameters: readonly number[] } {
   const lacks = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')
     AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = d.seq AND m.content = '' AND m.title = '')`;
@@ -297,10 +302,10 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
 }
 
 /**
- * Lists memories with numbers above `after` that lack vectors of a model of their sectors and have no job for that, in
- * ascending order. A dead job counts: somebody has to read why it died, or to start anew.
- * @param within number of memories to look at, at least 1
- * @param limit most memories to return
+ * Lists the memories with numbers above `after` that lack vectors of a model of their sectors and have no job to make
+ * them, ascending. A memory with a dead job is left out: someone has to see why it died, or begin again.
+ * @param within number of memories to examine, at least 1
+ * @param limit greatest number of memories listed
  */
 export function listOwed(
   store: Store,
@@ -333,8 +338,8 @@ export function listOwed(
 }
 
 /**
- * Counts the memories that lack vectors of a model of their sectors (`lacking`), and how many of them have no job for
- * that, not even a dead one (`owed`). Each memory is looked up, which took 0.3 s of one core for a million.
+ * Counts the memories that lack vectors of a model of their sectors (`lacking`), and those of them without a job to
+ * make them, not even a dead one (`owed`). Each memory is looked up, which takes 0.3 s for a million.
  */
 export function countLacking(store: Store, models: ModelNumbers): { readonly lacking: number; readonly owed: number } {
   const { sql, parameters } = lacksVectors(models);
@@ -349,14 +354,14 @@ export function countLacking(store: Store, models: ModelNumbers): { readonly lac
 /** Vectors whose model serves no sector of their memory, as one call of `listSurplus` found them. */
 export interface SurplusVectors {
   readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
-  /** Last vector number that was looked at, to go on from; Infinity if no vector is left. */
+  /** Number from which the next call goes on: the last vector that was examined; Infinity if no vector is left. */
   readonly upTo: number;
 }
 
 /**
- * Lists vectors that no query reads any more: their model is live, but for other sectors than those their memory now
- * has. Vectors with numbers from `after + 1` up to `after + within` are looked at, so few may be found, or none.
- * @param models the live model of each sector; vectors of models that are not live are not listed
+ * Lists vectors that no query reads any more: their model is live, but only for sectors that their memory does not
+ * have. It examines the vectors with numbers from `after + 1` to `after + within`, so it may find few or none.
+ * @param models the live model of each sector
  */
 export function listSurplus(
   store: Store,
@@ -379,7 +384,7 @@ export function listSurplus(
   return { vectors, upTo: upTo >= last ? Infinity : upTo };
 }
 
-/** Counts the memories with numbers up to `memoryNo`, included; all by default. */
+/** Counts the memories with numbers up to `memoryNo`, included; all if it is left out. */
 export function countUpTo(store: Store, memoryNo = Infinity): number {
   const last = Number.isFinite(memoryNo) ? memoryNo : Number.MAX_SAFE_INTEGER;
   return store.prepare('SELECT count(*) FROM memory_dynamics WHERE seq <= ?').pluck().get(last) as number;

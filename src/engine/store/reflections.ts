@@ -1,24 +1,25 @@
 /**
- * Reflections on a user's memories: which are owed, and how far the last one has read. A reflection is a memory with
- * automatic `derived_from` edges.
+ * Stores which reflections on a user's memories are owed, and up to which memory the last one has read. A reflection is
+ * a memory with automatic `derived_from` edges.
  */
+
 import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** The memories that a reflection is about: those of a user, or of one session of that user. */
+/** Selects the memories that a reflection is about: all of a user, or those of one session of the user. */
 export interface ReflectionScope {
   readonly userNo: number;
   /** The session; null for all memories of the user. */
   readonly sessionId: string | null;
 }
 
-/** Records what a job of the ledger is to reflect on. Call inside a write. */
+/** Stores what a job of the ledger is to reflect on. Call inside a write. */
 export function insertReflection(store: Store, jobNo: number, { userNo, sessionId }: ReflectionScope): void {
   store.prepare('INSERT INTO reflections (user_no, session_id, job) VALUES (?, ?, ?)').run(userNo, sessionId, jobNo);
 }
 
-/** Finds the unfinished job that will reflect on exactly this scope; undefined if there is none. */
+/** Finds the unfinished job that will reflect on exactly these memories; undefined if there is none. */
 export function findOwedReflection(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
@@ -31,7 +32,10 @@ export function findOwedReflection(
     .get(userNo, sessionId) as { id: string; jobNo: number } | undefined;
 }
 
-/** Finds what a job is to reflect on; undefined once it has reflected, or the user has no memories left. */
+/**
+ * Finds the memories that a job is to reflect on; undefined once the job has reflected, or if the user has no memories
+ * left.
+ */
 export function findReflection(store: Store, jobNo: number): ReflectionScope | undefined {
   return store
     .prepare('SELECT user_no AS userNo, session_id AS sessionId FROM reflections WHERE job = ?')
@@ -39,8 +43,8 @@ export function findReflection(store: Store, jobNo: number): ReflectionScope | u
 }
 
 /**
- * Records that the job has reflected. For a scope of all of a user's memories it notes how far the job read and drops
- * the earlier note; for a session nothing is noted. Call inside a write.
+ * Stores that a job has reflected. For a reflection on all memories of a user, it also stores how far the job has read,
+ * in place of the earlier value; for one on a session it does not. Call inside a write.
  * @param upTo highest number of a memory in the file when the job read
  */
 export function finishReflection(store: Store, jobNo: number, upTo: number): void {
@@ -54,16 +58,18 @@ export function finishReflection(store: Store, jobNo: number, upTo: number): voi
 }
 
 /**
- * SQL condition for a memory to reflect on. Parts of documents speak for the document and are left out; so are a
- * language model's own conclusions.
+ * SQL condition that a memory is to be reflected on. Parts of documents, and conclusions of a language model, are not.
  */
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
 
-/** Most memories, latest first, that are looked at to find the wanted ones. */
+/** Greatest number of memories, latest first, that are examined to find the wanted ones. */
 const MAX_LOOKED_AT = 5_000;
 
-/** Lists the numbers of the latest memories to reflect on, at most `limit`, by event time with the earliest first. */
+/**
+ * Lists the numbers of the latest visible memories to reflect on, at most `limit` among the latest 5,000, in the order
+ * of event times, earliest first.
+ */
 export function listRecent(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
@@ -82,7 +88,9 @@ export function listRecent(
     .reverse() as number[];
 }
 
-/** Lists the numbers of a user's visible reflections, at most `limit`, highest number first. */
+/**
+ * Lists the numbers of a user's visible reflections, highest first, at most `limit`. Gathered memories are left out.
+ */
 export function listReflections(
   store: Store,
   userNo: number,
@@ -100,19 +108,19 @@ export function listReflections(
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
-/** Tells whether a memory is a reflection. */
+/** Asks for a conclusion that a memory rests on; its parameter is the number of the memory. */
+export const SELECT_CONCLUDED = `SELECT 1 FROM edges
+  WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`;
+
+/** Tells whether a memory has an automatic `derived_from` link, as reflections and gathered memories do. */
 export function isReflection(store: Store, memoryNo: number): boolean {
-  return (
-    store
-      .prepare(`SELECT 1 FROM edges WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`)
-      .get(memoryNo) !== undefined
-  );
+  return store.prepare(SELECT_CONCLUDED).get(memoryNo) !== undefined;
 }
 
 /**
- * Lists the reflections and gathered memories that rest on at least one of these memories, directly or by way of others
- * of their kind, each once, in no order. What a memory was gathered from is read from its consolidation, so that it
- * rests on its sources even where the links to them are gone.
+ * Lists the reflections and gathered memories that rest on at least one of these memories, directly or through other
+ * reflections, by number, each once. The sources of a gathered memory are read from its consolidation, since links to
+ * them may be gone.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   // A level at a time: PostgreSQL takes one reference to itself in a recursive query, and here there would be two.
@@ -135,8 +143,8 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
 }
 
 /**
- * Tells whether one reflection rests on all of these memories, and perhaps on others.
- * @param sources at least one number, without repetitions
+ * Tells whether one reflection rests on all of these memories, and perhaps on more.
+ * @param sources numbers of memories, at least one, each once
  */
 export function hasReflectionOnAll(store: Store, sources: readonly number[]): boolean {
   return (
@@ -151,9 +159,10 @@ export function hasReflectionOnAll(store: Store, sources: readonly number[]): bo
 }
 
 /**
- * Looks at a page of users: the first `limit` with numbers above `after`.
- * @returns `due`: numbers of the users with at least `atLeast` memories that no reflection has read; `last`: number of
- *   the last user of the page, due or not; undefined if no user is left
+ * Examines a page of users: the first `limit` with numbers above `after`.
+ * @returns `due`: numbers of the users with at least `atLeast` memories to reflect on that were added since the last
+ *   reflection on all their memories; `last`: number of the last user of the page, due or not, undefined if no user is
+ *   left
  */
 export function listUnreflected(
   store: Store,
@@ -173,10 +182,4 @@ export function listUnreflected(
   );
   const due = users.filter(({ userNo, upTo }) => (count.pluck().get(userNo, upTo, atLeast) as number) >= atLeast);
   return { due: due.map(({ userNo }) => userNo), last: users.at(-1)?.userNo };
-}
-
-/** Finds the number of a user; undefined for a user without memories. */
-export function findUserNo(store: Store, userId: string): number | undefined {
-  return store.prepare('SELECT user_no AS userNo FROM users WHERE user_id = ?').pluck().get(userId) as
-    number | undefined;
 }

@@ -7,11 +7,10 @@ import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
 /**
- * Changes columns and status of a memory and keeps the replaced values as a revision. Without columns and without a
- * status nothing is written; an equal value counts as a change. Record time never falls, even if the clock was set
- * back, since the change came after the version that it replaced. The word index and vectors are left to the caller.
- * Call inside a write.
- * @param before the memory's row as it is stored now
+ * Changes columns and status of a memory, and keeps the replaced values as a revision. Without columns and status
+ * nothing is written; an equal value counts as a change. The time of the revision is never earlier than that of the
+ * change before, even if the clock was set back. Word index and vectors are left to the caller. Call inside a write.
+ * @param before the row of the memory as it is stored now
  */
 export function replaceMemory(
   store: Store,
@@ -25,7 +24,7 @@ export function replaceMemory(
   }: {
     readonly columns: MemoryColumns;
     readonly status: MemoryStatus | undefined;
-    /** Whether a link that came or went causes the change, and not a PATCH. */
+    /** Whether the change is caused by a link that was made or removed, and not by a caller's update. */
     readonly byLink?: boolean;
     /** Number of the writer who makes the change, as `ensureWriter` returns it; null if no caller does. */
     readonly writerNo?: number | null;
@@ -57,40 +56,40 @@ export function replaceMemory(
   if (status !== undefined) setStatus(store, before.memoryNo, status);
 }
 
-/** Status and validity of a replaced version, without its text. */
-export interface Standing {
+/** Status and validity of a replaced version of a memory. */
+export interface PastStatus {
   readonly status: MemoryStatus;
-  /** End of validity, Unix ms, excluded; null for no end. */
+  /** End of the validity, Unix ms, excluded; null if there is none. */
   readonly validTo: number | null;
-  /** Whether a link that came or went caused the change to the next version. */
+  /** Whether a link that was made or removed caused the change to the next version. */
   readonly byLink: boolean;
 }
 
-/** Lists status and validity of the replaced versions, newest first. Their texts are not read. */
-export function listStandings(store: Store, memoryNo: number): Standing[] {
+/** Lists status and validity of a memory's replaced versions, newest first. Their texts are not read. */
+export function listPastStatuses(store: Store, memoryNo: number): PastStatus[] {
   const rows = store
     .prepare(
       `SELECT status, valid_to AS validTo, by_link AS byLink FROM memory_revisions
        WHERE memory = ? ORDER BY version DESC`,
     )
-    .all(memoryNo) as (Omit<Standing, 'byLink'> & { byLink: number })[];
+    .all(memoryNo) as (Omit<PastStatus, 'byLink'> & { byLink: number })[];
   return rows.map((row) => ({ ...row, byLink: row.byLink === 1 }));
 }
 
-/** Most revisions of a slice. */
+/** Greatest number of revisions of a slice. */
 const SLICE_REVISIONS = 128;
-/** Bytes of replaced values after which a slice ends; it holds at least one revision. */
+/** Greatest number of bytes of replaced values of a slice, which holds at least one revision. */
 const SLICE_BYTES = 512 * 1024;
 
-/** Some revisions of a memory, newest first, and whether older ones follow. */
+/** A slice of the revisions of a memory, newest first, and whether older ones follow. */
 export interface RevisionSlice {
   readonly items: readonly Revision[];
   readonly hasMore: boolean;
 }
 
 /**
- * Reads the newest revisions of a memory below a version; each holds the values that its change replaced. They are as
- * many as a slice holds, and at most `limit`, which is 1 or more.
+ * Reads the newest revisions of a memory that replaced a version below `before`: at most `limit` (1 or more) and 128,
+ * with at most 512 KiB of values but at least one revision.
  */
 export function readRevisionSlice(
   store: Store,
@@ -129,14 +128,15 @@ export function readRevisionSlice(
   return { items, hasMore: beyond !== -1 };
 }
 
-/** Counts the replaced versions of a memory. */
+/** Counts the revisions of a memory. */
 export function countRevisions(store: Store, memoryNo: number): number {
   return (store.prepare('SELECT count(*) AS n FROM memory_revisions WHERE memory = ?').get(memoryNo) as { n: number })
     .n;
 }
 
 /**
- * Field of `Memory` by column. Snapshots name fields as `Memory` does; columns that are not listed have the same name.
+ * Field of `Memory` by column. Snapshots name fields as `Memory` does; a column that is not listed has the name of its
+ * field.
  */
 const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
   event_time: 'eventTime',
@@ -150,7 +150,7 @@ const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata', 'value']);
 
-/** Turns values that a revision kept, by their names in `Memory`, into columns. */
+/** Turns values of a revision, by their names in `Memory`, into columns of `memories`. */
 export function columnsOf(values: Metadata): MemoryColumns {
   const columns = Object.entries(values).map(([field, value]): [string, unknown] => {
     const column = columnOf(field);
@@ -159,7 +159,10 @@ export function columnsOf(values: Metadata): MemoryColumns {
   return Object.fromEntries(columns);
 }
 
-/** Collects what a revision keeps: the present values of the columns that change, and of the status if it changes. */
+/**
+ * Returns what a revision keeps: the present values of the columns that change, and the status if it changes, by their
+ * names in `Memory`.
+ */
 function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: MemoryStatus | undefined): Metadata {
   const replaced = new Map<string, Json>();
   for (const column of Object.keys(columns)) {
@@ -175,9 +178,9 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
 }
 
 /**
- * Reads memories by number as they stood at a time of recording: text, title, tags and all other fields that revisions
- * keep. A memory that was stored later is shown as it was first stored. Salience and strength are as of `now`. Unknown
- * numbers are left out.
+ * Reads memories by number as they were recorded at a time: text, title, tags and all other fields that revisions keep.
+ * A memory that was stored later is returned as it was first stored. Salience and strength are as of `now` (Unix ms).
+ * Unknown numbers are left out.
  * @param at time of recording, Unix ms; a change made exactly then counts as recorded
  */
 export function readMemoriesAsOf(
@@ -188,7 +191,7 @@ export function readMemoriesAsOf(
   return new Map([...readRowsAsOf(store, memoryNos, at)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
-/** Reads the rows behind these memories as they stood at a time of recording, as `readMemoriesAsOf` does. */
+/** Reads the rows of memories as they were recorded at the time `at`, by the rules of `readMemoriesAsOf`. */
 export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
   const later = store
     .prepare(
@@ -203,9 +206,9 @@ export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: num
 }
 
 /**
- * Reads memories as they were in a version of theirs, otherwise as `readMemoriesAsOf`. A memory that no longer has the
- * version or its revisions is shown in the version nearest to it.
- * @param versions numbers of memories with the version that is wanted of each
+ * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). A memory that lacks
+ * the version or its revisions is returned in the nearest version. Unknown numbers are left out.
+ * @param versions pairs of a memory's number and the wanted version
  */
 export function readMemoriesInVersion(
   store: Store,
@@ -226,7 +229,7 @@ export function readMemoriesInVersion(
   return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
-/** Reads rows as they were before these revisions, which are in order of memory and version. */
+/** Reads rows as they were before these revisions, which are sorted by memory and version. */
 function restoredRows(
   store: Store,
   memoryNos: readonly number[],
@@ -245,13 +248,13 @@ interface LaterRevision {
   readonly memory: number;
   readonly version: number;
   readonly fields: string;
-  /** Time the version was written, Unix ms; null for the first version. */
+  /** Time at which the version was written, Unix ms; null for the first version. */
   readonly writtenAt: number | null;
 }
 
 /**
- * Restores the row as it was before the changes that left these revisions, oldest first. The first revision that names
- * a field has its value, so few of many snapshots are read.
+ * Restores a row as it was before the changes that left these revisions, oldest first. The first revision that names a
+ * field has the value of it, so only few of the snapshots are read.
  */
 function rowBefore(store: Store, row: MemoryRow, revisions: readonly LaterRevision[]): MemoryRow {
   const before = new Map<string, Json>();
@@ -300,9 +303,9 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
 }
 
 /**
- * Archives at most `limit` faded memories of a slice, each with a revision: active ones whose `salience_now`, which
- * `refreshSalience` writes, is lower than `below`. The slice has the numbers above `afterMemoryNo` up to `last`,
- * included. Call inside a write.
+ * Archives at most `limit` faded memories of a slice, each with a revision: active memories whose `salience_now`, as
+ * `refreshSalience` wrote it, is below `below`. The slice has the numbers above `afterMemoryNo` up to `last`, included.
+ * Call inside a write.
  * @returns the number of archived memories
  */
 export function archiveFaded(
@@ -334,12 +337,17 @@ export function archiveFaded(
   return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE seq IN (${faded})`).run(slice).changes;
 }
 
-/** Erases all earlier versions of a memory. Call it inside a write. */
+/** Deletes all revisions of a memory. Call inside a write. */
 export function deleteRevisions(store: Store, memoryNo: number): void {
   store.prepare('DELETE FROM memory_revisions WHERE memory = ?').run(memoryNo);
 }
 
-/** Lists the replaced values of all earlier versions of a memory, each as JSON. */
-export function listSnapshots(store: Store, memoryNo: number): string[] {
-  return store.prepare('SELECT snapshot FROM memory_revisions WHERE memory = ?').pluck().all(memoryNo) as string[];
+/** Yields the replaced values of the earlier versions of a memory, each as JSON, the newest first. */
+export function* iterateSnapshots(store: Store, memoryNo: number): Generator<string> {
+  const before = store
+    .prepare('SELECT version FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')
+    .pluck()
+    .all(memoryNo, SLICE_REVISIONS) as number[];
+  const read = store.prepare('SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?').pluck();
+  for (const version of before) yield read.get(memoryNo, version) as string;
 }

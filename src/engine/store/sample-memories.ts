@@ -6,14 +6,14 @@ export interface SampledMemory {
   readonly userNo: number;
   readonly userId: string;
   readonly sessionId: string;
-  /** The beginning of the memory's text. */
+  /** Beginning of the memory's text. */
   readonly content: string;
 }
 
 /**
- * Draws memories by number `count` times and returns the different ones, so there may be fewer. A memory that follows
- * erased ones is drawn more often than others.
- * @param characters length of the beginning that is read of each text, Unicode code points
+ * Draws a memory at random `count` times, and returns each one drawn once, so there may be fewer; none from an empty
+ * file. A memory whose preceding numbers were erased is drawn more often than others.
+ * @param characters number of Unicode code points that are read of each text
  * @param random returns a number from 0 to below 1 at each call
  */
 export function sampleMemories(

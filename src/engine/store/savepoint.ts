@@ -1,8 +1,9 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Runs `work` so that it can be undone by itself. Call inside a write.
- * @param undone takes the error of `work`, after everything that `work` wrote was undone, and gives the result instead
+ * Runs `work` so that its writes can be undone without undoing the whole transaction. Call inside a write.
+ * @param undone called with the error of `work` after everything that `work` wrote was undone; its result is returned
+ *   instead
  * @throws the error of `work` if it ended the whole transaction, as a full disk may
  */
 export function inSavepoint<T>(store: Store, work: () => T, undone: (error: unknown) => T): T {

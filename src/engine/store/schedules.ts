@@ -1,37 +1,43 @@
 /**
- * The last run of each schedule in this file, and its present runner. Both are kept in the file, so only one process
- * runs a schedule at a time, a run that was broken off is still due, and the signals to look may be lost, doubled or
- * late.
+ * Stores the last run of each schedule, and the process that runs it at present. As both are in the file, only one
+ * process runs a schedule at a time, a run that was interrupted is still due, and signals to check schedules may be
+ * lost, doubled or late.
  */
+
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 import type { Store } from './open-store.ts';
 
 /** Work that is due again after a period. */
 export interface Schedule {
   readonly name: string;
-  /** Period from the beginning of one completed run until the next run is due, ms. */
+  /** Period from the beginning of a completed run until the next run is due, in ms. */
   readonly everyMs: number;
-  /** True if a file that has no run yet is due a period after the first look; false if it is due at once. */
+  /**
+   * Whether a schedule without any run is due only a period after it was first checked; otherwise it is due at once.
+   */
   readonly waitsAPeriod: boolean;
   /**
-   * True if a run that failed is tried again after a minute, and after twice the time at each further failure, at most
-   * an hour or a period; left out if it is due at once.
+   * Whether a run that failed is repeated only after a minute, and after twice the time for each further failure, at
+   * most an hour or the period; otherwise it is due at once.
    */
   readonly backsOff?: boolean;
 }
 
-/** A claim on a schedule by its runner, which lapses unless it is renewed within `leaseMs`. */
+/** A process's claim on a schedule, which lapses unless it is renewed within `leaseMs` (ms). */
 export interface ScheduleClaim {
   /** Name of the schedule. */
   readonly name: string;
-  /** Name of the runner, different for each process. */
+  /** Name of the process, unlike that of every other one. */
   readonly owner: string;
   /** Time of the claim or of its renewal, Unix ms. */
   readonly now: number;
   readonly leaseMs: number;
 }
 
-/** Tells whether `claimSchedule` would write anything. It only reads, so it takes no lock. */
+/**
+ * Tells whether `claimSchedule` would write anything: the schedule is due, nobody has claimed it, and it does not rest
+ * after failures. It only reads, so it takes no write lock.
+ */
 export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): boolean {
   const { name, everyMs } = schedule;
   const last = lastRun(store, name);
@@ -41,8 +47,9 @@ export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): bo
 }
 
 /**
- * Claims a schedule if it is due and nobody has claimed it. Call inside a write.
- * @returns whether the caller runs it
+ * Claims a schedule if it is due and nobody has claimed it. A schedule that `waitsAPeriod` and has no run is only noted
+ * as checked. Call inside a write.
+ * @returns whether the caller is to run the schedule
  */
 export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleClaim): boolean {
   const { name, now } = claim;
@@ -55,14 +62,17 @@ export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleC
   return true;
 }
 
-/** Renews a claim from `claim.now` on, unless it was given up or somebody else took it over. Call inside a write. */
+/**
+ * Renews a claim from `claim.now` (Unix ms) on, unless another process has taken it over or it was given up. Call
+ * inside a write.
+ */
 export function renewSchedule(store: Store, claim: ScheduleClaim): void {
   if (findClaim(store, claim.name)?.owner === claim.owner) putClaim(store, claim);
 }
 
 /**
- * Gives up a claim unless somebody else took it over. Call inside a write.
- * @param ranAt when the completed run began, Unix ms; left out after a run that was broken off, which stays due
+ * Gives up a claim, unless another process has taken it over. Call inside a write.
+ * @param ranAt time at which the completed run began, Unix ms; left out after an interrupted run, which stays due
  */
 export function releaseSchedule(
   store: Store,
@@ -75,19 +85,19 @@ export function releaseSchedule(
   deleteInfo(store, failedKey(name));
 }
 
-/** Notes that a run failed, after which a schedule that backs off rests. Call inside a write. */
+/** Stores that a run failed, so that a schedule that `backsOff` rests. Call inside a write. */
 export function noteFailure(store: Store, { name, now }: Pick<ScheduleClaim, 'name' | 'now'>): void {
   putInfo(store, failedKey(name), `${now} ${(findFailure(store, name)?.times ?? 0) + 1}`);
 }
 
-/** Deletes the claims on all schedules. Call inside a write, and only if no process can still run one of them. */
+/** Deletes the claims on all schedules. Call inside a write, and only if no process can be running one of them. */
 export function forgetScheduleClaims(store: Store): void {
   store.prepare(`DELETE FROM store_info WHERE substr(key, 1, 6) = 'claim_'`).run();
 }
 
 /**
- * Lists the times (Unix ms) at which these schedules began their last completed run in this file, or were first looked
- * at if they wait a period. A schedule without such a time is left out.
+ * Lists the times (Unix ms) at which these schedules began their last completed run, or were first checked if they wait
+ * a period. A schedule without such a time is left out.
  */
 export function listLastRuns(store: Store, names: readonly string[]): [name: string, at: number][] {
   return names.flatMap((name) => {
@@ -97,8 +107,8 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
 }
 
 /**
- * Makes a schedule due at once, also one that rests after failures. Call inside a write.
- * @returns false, and writes nothing, while it runs
+ * Makes a schedule due at once, even if it rests after failures. Call inside a write.
+ * @returns false, without writing anything, while a process runs it
  */
 export function requestRun(store: Store, name: string, times: Times): boolean {
   if (isClaimed(store, name, times)) return false;
@@ -107,7 +117,11 @@ export function requestRun(store: Store, name: string, times: Times): boolean {
   return true;
 }
 
-/** Tells what is known of a schedule's runs. Times are Unix ms; null stands for a time that is not known. */
+/**
+ * Reads the state of a schedule. Times are Unix ms; null stands for a time that is not known.
+ * @returns `lastRunAt`: beginning of the last completed run, or the first check; `isRunning`; `isDue`; `failures`:
+ *   number of failed runs since; `failedAt`: time of the latest of them
+ */
 export function scheduleState(store: Store, schedule: Schedule, times: Times) {
   const { name } = schedule;
   const failure = findFailure(store, name);
@@ -139,7 +153,10 @@ function isClaimed(store: Store, name: string, { now, leaseMs }: Times): boolean
 const FIRST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 
-/** Whether a schedule that failed is not to be tried again yet. A failure that lies ahead is from before a set-back. */
+/**
+ * Tells whether a schedule that failed must not run again yet. A failure with a time after `now` was stored before the
+ * clock was set back, and does not count.
+ */
 function isResting(store: Store, { name, everyMs, backsOff = false }: Schedule, { now }: Times): boolean {
   const failure = backsOff ? findFailure(store, name) : undefined;
   if (failure === undefined) return false;

@@ -1,17 +1,20 @@
-/** What a tenant's stated sectors taught its classifier, kept in `store_info`. */
+/**
+ * Stores the correction of a tenant's classifier, which is learned from sectors that callers stated, in `store_info`.
+ */
+
 import { SECTORS, type Sector } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Name of the entry in `store_info`: pairs of a feature and its numbers, as JSON. */
+/** Key of the store info that holds the correction: a list of pairs of a feature's number and its weights, as JSON. */
 const CORRECTION = 'sector_correction';
-/** Number of the newest memories among which stated sectors are looked for. */
+/** Number of the newest memory numbers among which stated sectors are searched. */
 const LOOKED_AT = 100_000;
 
 /**
- * Lists the newest memories whose `metadata.sector` states their sector, the oldest first. Chunks of documents are left
- * out, since one statement would count for each of them.
+ * Lists the newest memories whose `metadata.sector` states a sector, oldest of them first: at most `limit`, among the
+ * newest 100,000 numbers. Chunks of documents are left out, since one statement would count for each of them.
  */
 export function listStatedSectors(
   store: Store,
@@ -29,7 +32,10 @@ export function listStatedSectors(
   return rows.toReversed();
 }
 
-/** Keeps a correction in place of the one before; null removes it. Call inside a write. */
+/**
+ * Stores a correction, the weights by number of the feature, in place of the one before; null deletes it. Call inside a
+ * write.
+ */
 export function putSectorCorrection(store: Store, correction: ReadonlyMap<number, readonly number[]> | null): void {
   if (correction === null) deleteInfo(store, CORRECTION);
   else putInfo(store, CORRECTION, JSON.stringify([...correction]));
@@ -38,7 +44,7 @@ export function putSectorCorrection(store: Store, correction: ReadonlyMap<number
 const parsed = new WeakMap<Store, { readonly text: string; readonly correction: Correction }>();
 type Correction = ReadonlyMap<number, readonly number[]>;
 
-/** Reads the correction; null if nothing was learned. It is parsed once for each connection. */
+/** Reads the correction; null if none was learned. It is parsed once for each connection. */
 export function readSectorCorrection(store: Store): Correction | null {
   const text = findInfo(store, CORRECTION);
   if (text === undefined) return null;

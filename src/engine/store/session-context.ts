@@ -1,18 +1,18 @@
 import type { MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 
-/** Number of earlier memories of a session that make up a memory's context. */
+/** Number of memories before a memory in its session whose texts are its context. */
 export const CONTEXT_MEMORIES = 2;
-/** Longest context, UTF-16 code units. */
+/** Greatest length of a context, in UTF-16 code units. */
 const CONTEXT_CHARACTERS = 1_000;
 
 /**
- * Position of a memory among those of its user and session. Chunks of documents stand apart: they overlap, so each
- * holds its own context, and a hidden chunk must not show in the words of other memories.
+ * Position of a memory among the memories of its user and session. Chunks of documents have no context: their texts
+ * overlap already, and a chunk that queries do not find must not appear in the words of other memories.
  */
 export interface SessionPlace {
   readonly memoryNo: number;
-  /** Whether a document brought the memory. */
+  /** Whether the memory is a part of a document. */
   readonly isChunk: boolean;
   readonly userNo: number;
   readonly sessionId: string;
@@ -33,9 +33,12 @@ const SELECT_LATEST = `SELECT m.seq AS memoryNo, m.content FROM memories m INDEX
   WHERE m.user_no = ? AND m.session_id = ? AND d.generation_no IS NULL
   ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES + 1}`;
 
+/** Asks for the latest memories of a session; its parameters are the number of the user and the id of the session. */
+export const SELECT_LATEST_WITH_TIME = SELECT_LATEST.replace('m.content', 'm.content, m.event_time AS eventTime');
+
 /**
- * Joins the texts of the two memories just before a memory in its session, earlier first, by a line feed, and keeps the
- * last 1,000 characters (UTF-16 code units); '' outside a session and for a memory of a document.
+ * Returns the context of a memory: the texts of the two memories just before it in its session, earlier first, joined
+ * by a line feed and cut to the last 1,000 UTF-16 code units; '' for a memory outside of sessions or in a document.
  */
 export function contextOf(store: Store, place: SessionPlace): string {
   if (place.sessionId === '' || place.isChunk) return '';
@@ -43,7 +46,7 @@ export function contextOf(store: Store, place: SessionPlace): string {
   return join(store.prepare(SELECT_BEFORE).all(userNo, sessionId, eventTime, memoryNo) as { content: string }[]);
 }
 
-/** Lists the numbers of the memories whose context includes this one: at most two, the next in its session. */
+/** Lists the numbers of the memories whose context includes this one: the next ones in its session, at most two. */
 export function successorsOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
   const { userNo, sessionId, eventTime, memoryNo } = place;
@@ -52,8 +55,8 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 }
 
 /**
- * Returns what `contextOf` and `successorsOf` return for a memory that was just stored. Nearly always it is the latest
- * of its session, and one statement then tells both.
+ * Returns context and successors, as `contextOf` and `successorsOf` do, of a memory that was just stored. It is nearly
+ * always the latest of its session, and then one statement is enough.
  */
 export function neighboursOf(store: Store, place: SessionPlace): { context: string; successors: number[] } {
   if (place.sessionId === '' || place.isChunk) return { context: '', successors: [] };
@@ -63,6 +66,41 @@ export function neighboursOf(store: Store, place: SessionPlace): { context: stri
   }[];
   if (latest?.memoryNo === place.memoryNo) return { context: join(before), successors: [] };
   return { context: contextOf(store, place), successors: successorsOf(store, place) };
+}
+
+/** A memory of a session. */
+interface SessionMemory {
+  readonly memoryNo: number;
+  readonly content: string;
+  readonly eventTime: number;
+}
+
+/**
+ * Reads the latest memories of a session before another one is stored, where it can be known before: see
+ * `Foresight`. @returns undefined for a file, and outside of a session
+ */
+export function latestOf(
+  store: Store,
+  { sessionId, isChunk, userNo }: Omit<SessionPlace, 'memoryNo'>,
+): readonly SessionMemory[] | undefined {
+  if (store.ahead === null || sessionId === '' || isChunk) return undefined;
+  return store.prepare(SELECT_LATEST_WITH_TIME).all(userNo, sessionId) as SessionMemory[];
+}
+
+/**
+ * Returns what `neighboursOf` returns, from what `latestOf` returned before the memory was stored, and tells what the
+ * latest memories of the session are now.
+ */
+export function neighboursAmong(
+  store: Store,
+  place: SessionPlace,
+  { latest, content }: { readonly latest: readonly SessionMemory[]; readonly content: string },
+): { context: string; successors: number[] } {
+  const { memoryNo, eventTime, userNo, sessionId } = place;
+  if (latest[0] !== undefined && latest[0].eventTime > eventTime) return neighboursOf(store, place);
+  const rows = [{ memoryNo, content, eventTime }, ...latest].slice(0, CONTEXT_MEMORIES + 1);
+  store.ahead?.answer(SELECT_LATEST_WITH_TIME, [userNo, sessionId], rows);
+  return { context: join(latest.slice(0, CONTEXT_MEMORIES)), successors: [] };
 }
 
 /** Joins the texts of memories, the latest first, as the context of the memory that follows them. */

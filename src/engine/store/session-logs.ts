@@ -1,4 +1,5 @@
-/** Session logs: the JSON items of a session in their order, and the changes that their callers named. */
+/** Stores session logs: the JSON items of a session in their order, and the changes to which callers gave an id. */
+
 import { timingSafeEqual } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
 import type { ErasureFilter, Json, LogItem, LogPage, LogPlace, LogReceipt } from '../types.ts';
@@ -6,26 +7,27 @@ import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 import { findInfo } from './store-info.ts';
-import { isByOneOf, writerOf } from './writers.ts';
+import { jsonWeight } from './text-sizes.ts';
+import { writerOf } from './writers.ts';
 
 /** The session log of one session of a user: its number in the file, and its length. */
 export interface LogRow {
   readonly logNo: number;
-  /** Number of items, which is the position of the next one. */
+  /** Number of items, which is also the position of the next one. */
   readonly items: number;
 }
 
-/** Most bytes of items on one page; it has at least one item. */
+/** Greatest weight (`jsonWeight`, bytes) of the items on one page, which has at least one item. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** Finds the log of a session of a user; undefined for a session that never had one. */
+/** Finds the log of a session of a user; undefined if the session has none. */
 export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow | undefined {
   return store
     .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE user_id = ? AND session_id = ?')
     .get(userId, sessionId) as LogRow | undefined;
 }
 
-/** Adds an empty log for a session that has none, at the time `now` (Unix ms). Call inside a write. */
+/** Adds an empty log for a session that has none, with the time `now` (Unix ms). Call inside a write. */
 export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: number): LogRow {
   const made = store
     .prepare('INSERT INTO session_logs (user_id, session_id, created_at, updated_at) VALUES (?, ?, ?, ?)')
@@ -34,11 +36,10 @@ export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: nu
 }
 
 /**
- * Adds JSON items to the end of a session log, in their order. Their size and number are not checked here. Call inside
- * a write.
- * @param log         the log as `findLog` or `insertLog` returned it in the same write
- * @param by.writerNo number of the key that wrote the items, as `ensureWriter` returns it; null for nobody
- * @param by.now      time that the items and the log get, Unix ms
+ * Appends JSON items to a session log, in their order. Their size and number are not checked here. Call inside a write.
+ * @param log the log, as `findLog` or `insertLog` returned it in the same write
+ * @param by.writerNo number of the writer, as `ensureWriter` returns it; null if it is not known
+ * @param by.now time of the items and of the log, Unix ms
  * @returns the log with its new length
  */
 export function appendItems(
@@ -55,7 +56,7 @@ export function appendItems(
 }
 
 /**
- * Removes the items of a log from the position `from` on, counted from 0, and sets its time to `now` (Unix ms). Call
+ * Removes the items of a log from the position `from` (counted from 0) on, and sets its time to `now` (Unix ms). Call
  * inside a write.
  * @returns the log with its new length
  */
@@ -69,7 +70,7 @@ function setLength(store: Store, { logNo }: LogRow, items: number, now: number):
   return { logNo, items };
 }
 
-/** Reads the items of a log from position `from` (counted from 0) up to and without `to`, whatever their size. */
+/** Reads the items of a log from the position `from` (counted from 0) to before `to`, whatever their size. */
 export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
   const rows = store
     .prepare(
@@ -81,9 +82,9 @@ export function readItems(store: Store, { logNo }: LogRow, from: number, to: num
 }
 
 /**
- * Reads a page of the log of a session: its newest items, or the newest before the position `before`, in the order of
- * the log. A page has at least one item, at most `limit` (1 or more), and about 1 MiB. A session without a log gives an
- * empty page.
+ * Reads a page of the log of a session: its newest items, or with `before` the newest ones before this position, in the
+ * order of the log. A page has at most `limit` items (1 or more) and 1 MiB, but at least one item. A session without a
+ * log has an empty page.
  */
 export function readLogPage(
   store: Store,
@@ -100,10 +101,23 @@ export function readLogPage(
     )
     .pluck()
     .all(log.logNo, end, limit) as number[];
+  // Items are looked into only if they are few enough to be on the page at all.
+  const weights = store
+    .prepare(
+      `SELECT ${jsonWeight('item')} FROM session_log_items
+       WHERE log_no = ? AND position < ? ORDER BY position DESC LIMIT ?`,
+    )
+    .pluck()
+    .all(log.logNo, end, fitting(sizes)) as number[];
+  const from = end - fitting(weights);
+  return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
+}
+
+/** Returns how many of the first items fit on a page by these sizes: at least one, if there is one. */
+function fitting(sizes: readonly number[]): number {
   let bytes = 0;
   const beyond = sizes.findIndex((size, index) => (bytes += size) > PAGE_BYTES && index > 0);
-  const from = end - (beyond === -1 ? sizes.length : beyond);
-  return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
+  return beyond === -1 ? sizes.length : beyond;
 }
 
 /** An item with the log that holds it. */
@@ -113,8 +127,9 @@ interface PlacedItem extends Pick<LogItem, 'position' | 'item'> {
 }
 
 /**
- * Lists at most `limit` items of the logs of all users, or of one (`userId`), ordered by log and position. The list
- * begins behind the item at `after`, which need not exist; [0, -1] stands before the first.
+ * Lists at most `limit` items of the logs of all users, or of one user, ordered by log and position. The list begins
+ * after the position `after`, at which there need not be an item; [0, -1] stands before the first item. Items of logs
+ * that are being erased are left out.
  */
 export function listLogItemsAfter(
   store: Store,
@@ -142,7 +157,7 @@ export function listLogItemsAfter(
   }));
 }
 
-/** Replaces the item at a position of a log; does nothing where there is none. Call inside a write. */
+/** Replaces the item at a position of a log; does nothing if there is none. Call inside a write. */
 export function putLogItem(
   store: Store,
   { logNo, position, item }: Pick<PlacedItem, 'logNo' | 'position' | 'item'>,
@@ -155,8 +170,8 @@ export function putLogItem(
 // ── Removal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Empties a log at once for every reader: a new log takes its place and the operations of its callers, and the items
- * are left to `eraseLogItems`. Call inside a write.
+ * Empties a log for every reader at once: a new log takes its place, and the stored operations of its callers.
+ * `eraseLogItems` erases the old items later. Call inside a write.
  */
 export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: number): void {
   abandon(store, log.logNo);
@@ -165,8 +180,9 @@ export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: numb
 }
 
 /**
- * Takes at most `limit` logs that match a filter from their users, with all that names the user. Their items are left
- * to `eraseLogItems`. A filter that names a writer matches no log as a whole. Call inside a write.
+ * Takes at most `limit` logs that match a filter from their users, so that no reader sees them, and deletes user,
+ * session and the content of their operations. `eraseLogItems` erases their items later. A filter with writers, or with
+ * neither users nor sessions, matches no log. Call inside a write.
  * @returns the number of logs
  */
 export function abandonLogs(store: Store, filter: ErasureFilter, limit: number): number {
@@ -180,46 +196,11 @@ export function abandonLogs(store: Store, filter: ErasureFilter, limit: number):
   return logNos.length;
 }
 
-/**
- * Takes what the writers of a filter wrote out of one log that matches it. The items behind move up, so that positions
- * have no gap; in a log of 100,000 items this took 1.4 s on a busy machine. A log that is left without items goes from
- * its user. Call inside a write.
- * @returns the number of items; 0 if no log that matches has any
- */
-export function eraseItemsOfWriters(store: Store, filter: ErasureFilter, now: number): number {
-  if (filter.writtenBy === undefined) return 0;
-  const { conditions, values } = matchingLogs(filter);
-  const writtenBy = JSON.stringify(filter.writtenBy);
-  const found = store
-    .prepare(
-      `SELECT i.log_no AS logNo, l.items FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
-       WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
-    )
-    .get(writtenBy, ...values) as LogRow | undefined;
-  if (found === undefined) return 0;
-  const { logNo } = found;
-  const erased = store
-    .prepare(`DELETE FROM session_log_items WHERE log_no = ? AND ${isByOneOf('writer_no')} RETURNING position`)
-    .pluck()
-    .all(logNo, writtenBy) as number[];
-  closeGaps(store, logNo, Math.min(...erased));
-  const { items } = setLength(store, found, found.items - erased.length, now);
-  if (items === 0) abandonWithOperations(store, logNo);
-  return erased.length;
-}
-
-/** Gives the items behind a position the positions from there on, in their order. */
-function closeGaps(store: Store, logNo: number, from: number): void {
-  const behind = store
-    .prepare('SELECT position FROM session_log_items WHERE log_no = ? AND position > ? ORDER BY position')
-    .pluck()
-    .all(logNo, from) as number[];
-  const move = store.prepare('UPDATE session_log_items SET position = ? WHERE log_no = ? AND position = ?');
-  behind.forEach((position, index) => move.run(from + index, logNo, position));
-}
-
-/** Makes the SQL conditions on logs, as `l`, that match a filter. No log has tags or files. */
-function matchingLogs(filter: ErasureFilter): { readonly conditions: string; readonly values: readonly string[] } {
+/** Returns the SQL conditions that a log, as `l`, matches a filter. No log has tags or files. */
+export function matchingLogs(filter: ErasureFilter): {
+  readonly conditions: string;
+  readonly values: readonly string[];
+} {
   const { userIds, sessionIds, tags = [], withinTags = [], files } = filter;
   const conditions = ['l.user_id IS NOT NULL'];
   const values: string[] = [];
@@ -239,15 +220,16 @@ function abandon(store: Store, logNo: number): void {
   store.prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL WHERE log_no = ?').run(logNo);
 }
 
-/** Takes a log from its user for good, and leaves tombstones of its operations. */
-function abandonWithOperations(store: Store, logNo: number): void {
+/** Takes a log from its user for good, and replaces its operations by tombstones. */
+export function abandonWithOperations(store: Store, logNo: number): void {
   abandon(store, logNo);
   store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
 }
 
 /**
- * Erases at most `limit` items of logs that nobody sees any more, and such logs without items. Call inside a write.
- * @returns the number of items, and whether nothing is left to erase
+ * Erases at most `limit` items of one log that was taken from its user, and the log once it has no items. Call inside a
+ * write.
+ * @returns the number of erased items; `isDone` is true if there was no such log
  */
 export function eraseLogItems(store: Store, limit: number): { readonly items: number; readonly isDone: boolean } {
   const logNo = store.prepare('SELECT log_no FROM session_logs WHERE user_id IS NULL LIMIT 1').pluck().get() as
@@ -274,13 +256,13 @@ export function hasAbandonedLogs(store: Store): boolean {
 export interface LogOperation {
   readonly place: LogPlace;
   readonly operationId: string;
-  /** JSON of all that the change asks for. */
+  /** JSON of everything that the change asks for, by which it is compared with a repeated one. */
   readonly content: string;
 }
 
 /**
- * Finds the reply to an earlier change with this name; undefined if there was none.
- * @throws EngineError `conflict` if that one asked for something else, or if its log was erased
+ * Finds the reply to an earlier change with this id, marked as `replayed`; undefined if there was none.
+ * @throws EngineError `conflict` if the earlier change asked for something else, or if its log was erased
  */
 export function findOperation(store: Store, operation: LogOperation): LogReceipt | undefined {
   const { operationHash, contentHash } = hashesOf(store, operation);
@@ -298,8 +280,8 @@ export function findOperation(store: Store, operation: LogOperation): LogReceipt
 }
 
 /**
- * Stores the reply to a change, so that `findOperation` returns it when the same request comes again. Call it in the
- * write that makes the change, with its time `now` (Unix ms).
+ * Stores the reply to a change, so that `findOperation` returns it if the request is repeated. Call inside the write
+ * that makes the change, with its time `now` (Unix ms).
  */
 export function putOperation(
   store: Store,
@@ -322,7 +304,10 @@ function hashesOf(store: Store, { place, operationId, content }: LogOperation) {
   return { operationHash: keyedHash(secret, name), contentHash: keyedHash(secret, content) };
 }
 
-/** Deletes at most `limit` operations from before a time (Unix ms, excluded). @returns the number deleted */
+/**
+ * Deletes at most `limit` stored operations from before `before` (Unix ms, excluded), oldest first.
+ * @returns the number of deleted operations
+ */
 export function purgeLogOperations(store: Store, before: number, limit: number): number {
   return store
     .prepare(

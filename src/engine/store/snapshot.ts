@@ -1,11 +1,11 @@
 import type { Store } from './open-store.ts';
 
-/** Version of the snapshot that each connection reads. It is kept because a query asks for it some eight times. */
+/** Version of the snapshot that each connection reads, kept because a query asks for it some eight times. */
 const cachedVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
 
 /**
- * Returns a text that changes whenever something was committed to the file or written on this connection. Inside a
- * `read` it identifies the snapshot and does not change. Texts of different connections cannot be compared.
+ * Returns a text that changes when anything was committed to the file, or was written on this connection. Inside of a
+ * `read` it does not change, and identifies the snapshot. Texts of different connections cannot be compared.
  */
 export function snapshotVersion(store: Store): string {
   const { transactionNo } = store;

@@ -1,13 +1,14 @@
-/** Vectors of standing queries, by which a memory finds queries that it shares no word with. */
+/** Stores vectors of standing queries, by which a memory finds queries that share no word with it. */
+
 import type { Store } from './open-store.ts';
 
-/** A standing query, by its number, with the vector of its question. */
+/** The number of a standing query, with the vector of its text. */
 export interface StandingVector {
   readonly queryNo: number;
   readonly embedding: Float32Array;
 }
 
-/** Lists at most `limit` queries without a vector of a model, the oldest first. */
+/** Lists at most `limit` standing queries without a vector of this model, oldest first. */
 export function listUnembeddedQueries(
   store: Store,
   modelNo: number,
@@ -22,7 +23,10 @@ export function listUnembeddedQueries(
     .all(modelNo, limit) as { queryNo: number; query: string }[];
 }
 
-/** Stores vectors of a model in place of another's. Queries that are gone are passed over. Call inside a write. */
+/**
+ * Stores vectors of a model, in place of vectors of another model. Queries that were deleted meanwhile are ignored.
+ * Call inside a write.
+ */
 export function putStandingVectors(store: Store, modelNo: number, vectors: readonly StandingVector[]): void {
   const put = store.prepare(
     `INSERT OR REPLACE INTO standing_vectors (query_no, model_no, embedding)
@@ -32,12 +36,12 @@ export function putStandingVectors(store: Store, modelNo: number, vectors: reado
     put.run(modelNo, Buffer.from(embedding.buffer, embedding.byteOffset, embedding.byteLength), queryNo);
 }
 
-/** Counts the queries with a vector of a model. */
+/** Counts the standing queries that have a vector of this model. */
 export function countStandingVectors(store: Store, modelNo: number): number {
   return store.prepare('SELECT count(*) FROM standing_vectors WHERE model_no = ?').pluck().get(modelNo) as number;
 }
 
-/** Iterates over the vectors of a model, by the numbers of their queries. */
+/** Iterates over the vectors of a model, by ascending number of their queries. */
 export function* readStandingVectors(store: Store, modelNo: number): Iterable<StandingVector> {
   const rows = store
     .prepare('SELECT query_no AS queryNo, embedding FROM standing_vectors WHERE model_no = ? ORDER BY query_no')
@@ -45,7 +49,7 @@ export function* readStandingVectors(store: Store, modelNo: number): Iterable<St
   for (const { queryNo, embedding } of rows) yield { queryNo, embedding: floatsOf(embedding) };
 }
 
-/** Returns the vector of a query by a model; undefined for none. */
+/** Returns the vector of a standing query by this model; undefined if it has none. */
 export function findStandingVector(store: Store, modelNo: number, queryNo: number): Float32Array | undefined {
   const embedding = store
     .prepare('SELECT embedding FROM standing_vectors WHERE query_no = ? AND model_no = ?')
@@ -54,7 +58,7 @@ export function findStandingVector(store: Store, modelNo: number, queryNo: numbe
   return embedding && floatsOf(embedding);
 }
 
-/** Copies the bytes, which need not stand at a multiple of four. */
+/** Copies bytes to a Float32Array of their own, since it must begin at a multiple of four bytes. */
 function floatsOf(bytes: Buffer): Float32Array {
   return new Float32Array(Uint8Array.from(bytes).buffer);
 }

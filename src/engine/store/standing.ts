@@ -1,7 +1,8 @@
 /**
- * Standing queries, their answers, and the memories that are still to be compared with them. Triggers note the memories
- * (migrations/0011-standing.sql) in the transaction that makes them ready.
+ * Stores standing queries, their answers, and notes of the memories that are still to be compared with the queries.
+ * Triggers write the notes (migrations/0011-standing.sql), in the transaction that makes a memory ready.
  */
+
 import { EngineError } from '../errors.ts';
 import {
   type Listed,
@@ -39,29 +40,41 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
 /**
  * Stores a standing query. Call inside a write.
  * @returns the number of the query
- * @throws EngineError `conflict` for more queries than `STANDING_LIMITS` allows
+ * @throws EngineError `conflict` for more than 20,000 queries, or more than 2,000,000 characters of queries and filters
+ *   together
  */
 export function insertStandingQuery(
   store: Store,
   { query, userId, filter, given, minScore }: NewStandingQuery,
   { id, now }: { readonly id: string; readonly now: number },
 ): number {
-  const count = store.prepare('SELECT count(*) FROM standing_queries').pluck().get() as number;
+  const filterText = JSON.stringify(filter);
+  const { count, characters } = store
+    .prepare(
+      'SELECT count(*) AS count, coalesce(sum(length(query) + length(filter)), 0) AS characters FROM standing_queries',
+    )
+    .get() as { count: number; characters: number };
   if (count >= STANDING_LIMITS.queries)
     throw new EngineError(
       'conflict',
       `a tenant has at most ${STANDING_LIMITS.queries} standing queries: delete one first`,
+    );
+  if (characters + query.length + filterText.length > STANDING_LIMITS.characters)
+    throw new EngineError(
+      'conflict',
+      `the standing queries of a tenant and their filters have at most ${STANDING_LIMITS.characters} characters ` +
+        'together: delete one first, or ask shorter ones',
     );
   const { lastInsertRowid } = store
     .prepare(
       `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(id, userId ?? null, query, JSON.stringify(filter), JSON.stringify(given), minScore ?? null, now);
+    .run(id, userId ?? null, query, filterText, JSON.stringify(given), minScore ?? null, now);
   return Number(lastInsertRowid);
 }
 
-/** Lists standing queries, newest first. */
+/** Lists a page of standing queries, newest first; `total` counts all of them. */
 export function listStandingQueries(store: Store, { limit, offset, userId }: StandingPage): Listed<StandingQuery> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE user_id = ?', [userId]];
   const rows = store
@@ -74,7 +87,7 @@ export function listStandingQueries(store: Store, { limit, offset, userId }: Sta
   return { items: rows.map(queryOf), total };
 }
 
-/** Returns a standing query. @throws EngineError `not_found` */
+/** Returns the standing query with this id. @throws EngineError `not_found` */
 export function getStandingQuery(store: Store, id: string): StandingQuery {
   return queryOf(getRow(store, id));
 }
@@ -95,7 +108,7 @@ const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
   given: parseStored(given) as Metadata,
 });
 
-/** Lists the answers of a standing query, newest first. @throws EngineError `not_found` */
+/** Lists a page of the answers of a standing query, newest first. @throws EngineError `not_found` */
 export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
   const { queryNo, answers } = getRow(store, id);
   const rows = store
@@ -104,7 +117,10 @@ export function listStandingAnswers(store: Store, id: string, { limit, offset }:
   return { items: rows, total: answers };
 }
 
-/** Returns how a memory answered a standing query; undefined if it did not, or if one of the two is gone. */
+/**
+ * Returns the answer of a memory to a standing query; undefined if it has not answered, or if one of the two was
+ * deleted.
+ */
 export function findStandingAnswer(store: Store, standingId: string, memoryNo: number): StandingAnswer | undefined {
   return store
     .prepare(`${ANSWERS} WHERE a.memory = ? AND a.query_no = (SELECT query_no FROM standing_queries WHERE id = ?)`)
@@ -123,8 +139,9 @@ export function deleteStandingQuery(store: Store, id: string): void {
 }
 
 /**
- * Deletes what users asked and their webhooks, and takes their names off deliveries. Call inside a write.
- * @returns how many queries and webhooks there were
+ * Deletes the standing queries and webhooks of users, and removes the users' names from deliveries. Call inside a
+ * write.
+ * @returns the number of deleted queries and webhooks
  */
 export function eraseStanding(store: Store, userIds: readonly string[]): number {
   const users = JSON.stringify(userIds);
@@ -135,7 +152,7 @@ export function eraseStanding(store: Store, userIds: readonly string[]): number 
   return queries + hooks;
 }
 
-/** Tells whether there are standing queries or webhooks; false in a file of an older schema. */
+/** Tells whether there is a standing query or webhook; false in a file of an older schema. */
 export function hasStanding(store: Store): boolean {
   if (store.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'webhook_cursor'`).get() === undefined) return false;
   return (
@@ -146,16 +163,18 @@ export function hasStanding(store: Store): boolean {
 
 // ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A standing query as memories are compared with it. */
+/** The fields of a standing query with which memories are compared. */
 export interface ComparedQuery {
   readonly queryNo: number;
   readonly userId: string | null;
   readonly query: string;
   readonly filter: MemoryFilter;
   readonly minScore: number | null;
+  /** Number of characters of the query and of the JSON of its filter. */
+  readonly characters: number;
 }
 
-/** Names the set of queries: it changes whenever a query comes or goes. */
+/** Returns a text that changes when a standing query is added or deleted. */
 export function standingVersion(store: Store): string {
   const { last, count } = store
     .prepare('SELECT coalesce(max(query_no), 0) AS last, count(*) AS count FROM standing_queries')
@@ -163,24 +182,24 @@ export function standingVersion(store: Store): string {
   return `${last}.${count}`;
 }
 
-/** Reads all queries in the order of their numbers. */
+/** Reads all standing queries, by ascending number. */
 export function readComparedQueries(store: Store): ComparedQuery[] {
   const rows = store
     .prepare(
-      `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore FROM standing_queries
-       ORDER BY query_no`,
+      `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore,
+         length(query) + length(filter) AS characters FROM standing_queries ORDER BY query_no`,
     )
     .all() as (Omit<ComparedQuery, 'filter'> & { filter: string })[];
   return rows.map((row) => ({ ...row, filter: parseStored(row.filter) as MemoryFilter }));
 }
 
-/** A memory that is to be compared, and the number of its note. */
+/** A memory that is to be compared, with the number of its note. */
 export interface DueMemory {
   readonly dueNo: number;
   readonly memoryNo: number;
 }
 
-/** Tells whether a memory waits to be compared. */
+/** Tells whether a memory waits to be compared that no process has claimed and that is not `queued`. */
 export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
@@ -188,7 +207,10 @@ export function hasDueMemories(store: Store, now: number): boolean {
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;
 
-/** Claims at most `limit` memories for comparison, the oldest notes first. Call inside a write. */
+/**
+ * Claims at most `limit` memories for comparison, those with the oldest notes first; a claim lapses after `leaseMs`
+ * (ms). Call inside a write.
+ */
 export function claimDueMemories(
   store: Store,
   { now, leaseMs, limit }: { readonly now: number; readonly leaseMs: number; readonly limit: number },
@@ -201,7 +223,7 @@ export function claimDueMemories(
   return due;
 }
 
-/** Lists the owners of memories, '' for none. */
+/** Lists the users of memories, '' for no particular user; unknown numbers are left out. */
 export function listOwners(
   store: Store,
   memoryNos: readonly number[],
@@ -214,7 +236,10 @@ export function listOwners(
     .all(JSON.stringify(memoryNos)) as { memoryNo: number; userId: string }[];
 }
 
-/** Finds the answers that memories supersede: pairs of query and answer by the number of the newer memory. */
+/**
+ * Finds the older answers that these memories supersede: for each, the number of the newer memory, of the query, and of
+ * the older memory (`supersedes`).
+ */
 export function findSupersededAnswers(
   store: Store,
   memoryNos: readonly number[],
@@ -229,8 +254,8 @@ export function findSupersededAnswers(
 }
 
 /**
- * Notes the answers that a comparison found, leaves an event of each new one, and ends the comparison. What was noted
- * before, or is gone by now, is passed over. Call inside a write.
+ * Stores the answers that a comparison found, appends an event for each new one, and deletes the notes of the compared
+ * memories. An answer that was stored before, or whose query or memory was deleted, is ignored. Call inside a write.
  * @returns the number of new answers
  */
 export function noteAnswers(

@@ -1,13 +1,14 @@
-/** Number of rows that a statement changed, and the number of the row that it inserted last. */
+/** Number of rows that a statement changed, and number of the row that it inserted last. */
 export interface RunResult {
   readonly changes: number;
   readonly lastInsertRowid: number | bigint;
 }
 
 /**
- * A prepared statement, whichever database runs it. Parameters are given in the order of their `?`, or as one object by
- * the names of `:name`. A row is an object by column; after `pluck` it is the value of the first column, after `raw` an
- * array. Values are numbers, texts, null, and a Buffer for bytes.
+ * A prepared statement of SQLite or PostgreSQL. Parameters are given in the order of their `?`, or as one object by the
+ * names of `:name`. A row is an object by column. `pluck` returns a statement whose rows are the values of the first
+ * column, and `raw` one whose rows are arrays; this statement stays as it is. Values are numbers, texts, null, and a
+ * Buffer for bytes.
  */
 export interface Statement<Parameters extends unknown[] = unknown[], Row = unknown> {
   run(...parameters: Parameters): RunResult;

@@ -1,9 +1,10 @@
-/** Errors of SQLite and of the file system, and what they mean to a caller. */
+/** Turns errors of SQLite and of the file system into errors that tell a caller what to do. */
+
 import fs from 'node:fs';
 import path from 'node:path';
 import { EngineError } from '../errors.ts';
 
-/** Returns SQLite's code of an error, such as SQLITE_BUSY; undefined for an error that is not SQLite's. */
+/** Returns the code of an error of SQLite, such as SQLITE_BUSY; undefined for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
   // By its name, since the library with the ciphers has a class of its own.
   return error instanceof Error && error.name === 'SqliteError'
@@ -11,7 +12,7 @@ export function sqliteCode(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Tells whether an error of SQLite says that another connection blocks the database. */
+/** Tells whether an error says that another connection locks the database. */
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error)?.startsWith('SQLITE_BUSY') ?? false;
 }
@@ -19,8 +20,8 @@ export function isBusy(error: unknown): boolean {
 const PATH_ERRORS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'EISDIR', 'EROFS', 'EEXIST']);
 
 /**
- * Turns the error for a file that cannot be opened or created because of its path into an EngineError `invalid` that
- * names the setting. Returns other errors unchanged.
+ * Turns an error about a file that cannot be opened or created because of its path into an EngineError `invalid` that
+ * names the setting `OM_DB_PATH`. Returns any other error as it is.
  */
 export function pathError(error: unknown, file: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -46,14 +47,14 @@ function isWritableFile(file: string): boolean {
 }
 
 /**
- * What SQLite says, with the code of a wrong statement, of a schema or of a word index that it cannot read. In a whole
- * file there is every table and column that a statement names, so one that is missing is named by a damaged trigger.
+ * Messages of SQLite, with the general code SQLITE_ERROR, about a schema or word index that it cannot read. A sound
+ * file has every table and column that a statement names; if one is missing, a damaged trigger names it.
  */
 const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format|no such (?:table|column):)/;
 
 /**
- * Turns SQLite's errors for damaged data into an EngineError `internal` that names the file and says what to do.
- * Returns other errors unchanged.
+ * Turns SQLite's errors about damaged data into an EngineError `internal` that names the file and says what to do.
+ * Returns any other error as it is.
  * @param file path of the database
  */
 export function damageError(error: unknown, file: string): unknown {
@@ -65,8 +66,8 @@ export function damageError(error: unknown, file: string): unknown {
 }
 
 /**
- * Makes the error for a file whose data cannot be read.
- * @param file path of the database; left out where it is not known
+ * Makes the EngineError `internal` for a file whose data cannot be read.
+ * @param file path of the database; left out if it is not known
  */
 export function damaged(file?: string, cause?: unknown): EngineError {
   const name = file === undefined ? 'the database file' : path.basename(file);
@@ -79,9 +80,9 @@ export function damaged(file?: string, cause?: unknown): EngineError {
 }
 
 /**
- * Turns an error of SQLite into the EngineError that a caller gets: `storage_full`, `unavailable` for a locked database
- * or `internal` for a damaged one. Returns other errors unchanged.
- * @param file path of the database, which the error for a damaged one names
+ * Turns an error of SQLite into the EngineError that a caller gets: `storage_full` for a full disk, `unavailable` for a
+ * locked database, or `internal` for a damaged one. Returns any other error as it is.
+ * @param file path of the database, which the error about a damaged one names
  */
 export function storageError(error: unknown, file?: string): unknown {
   const code = sqliteCode(error);

@@ -1,7 +1,8 @@
 /**
- * Small facts about the file itself, such as the id in its write receipts, the time each schedule last ran, and who
- * runs it.
+ * Stores single values about the file itself by key, such as the id in its write receipts, or when each schedule last
+ * ran.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { Store } from './open-store.ts';
 
@@ -25,7 +26,7 @@ export function deleteInfo(store: Store, key: string): void {
   store.prepare('DELETE FROM store_info WHERE key = ?').run(key);
 }
 
-/** Deletes a fact, but only if its value is `value`. */
+/** Deletes the entry of a key if its value is `value`. Call inside a write. */
 export function deleteInfoIf(store: Store, key: string, value: string): void {
   store.prepare('DELETE FROM store_info WHERE key = ? AND value = ?').run(key, value);
 }
@@ -35,12 +36,14 @@ export function hasStoreId(store: Store): boolean {
   return findInfo(store, STORE_ID) !== undefined;
 }
 
-/** Ids that were found in their files. One that was just made is not among them, as its write may be undone. */
+/**
+ * Ids that were read from their files. An id that was just made is not among them, since its write may be rolled back.
+ */
 const storeIds = new WeakMap<Store, string>();
 
 /**
- * Returns the eight hex digits that tell write receipts of one tenant from those of another. They are made on first use
- * and kept in the file. Call inside a write.
+ * Returns the id of the file, eight hexadecimal digits that distinguish its write receipts from those of other tenants.
+ * It is made on first use and kept in the file. Call inside a write.
  */
 export function ensureStoreId(store: Store): string {
   const storeId = storeIds.get(store) ?? findInfo(store, STORE_ID);

@@ -1,8 +1,8 @@
 import { damaged } from './storage-errors.ts';
 
 /**
- * Parses JSON that Cairn stored itself. Text that is none can only come from a damaged file.
- * @throws EngineError `internal` for text that is not JSON
+ * Parses JSON that Cairn stored itself.
+ * @throws EngineError `internal` for a text that is not JSON, as only a damaged file has
  */
 export function parseStored(text: string): unknown {
   try {

@@ -4,10 +4,8 @@ import { EngineError } from '../errors.ts';
 
 /**
  * Value of `PRAGMA application_id` in the header of a tenant's file: "Carn" in ASCII. The first migration sets it.
- *
- * Files from before 0.1.0 have 0 there, and counted fourteen other migrations in `user_version`. That number alone
- * could not tell them apart: their version 14 would look like a file of a newer Cairn, and their version 1 like one of
- * today.
+ * Files from before 0.1.0 have 0 there, which distinguishes them. Their `user_version` does not: it counts fourteen
+ * other migrations, so that version 14 would look like a file of a newer Cairn, and version 1 like a present one.
  */
 const TENANT_APPLICATION_ID = 0x4361726e;
 
@@ -18,9 +16,9 @@ interface AboutFile {
 }
 
 /**
- * Refuses a database that is not a tenant's file of this line of schemas, whatever its version. An empty one passes,
- * since its tables are about to be created.
- * @throws EngineError `unprocessable` for a file from before 0.1.0 and for another program's; it is left unchanged
+ * Refuses a database that is not a tenant's file of the present line of schemas. An empty database passes, since its
+ * tables are about to be created.
+ * @throws EngineError `unprocessable` for a file from before 0.1.0, or of another program; it is left unchanged
  */
 export function requireTenantFile(db: Database.Database, file: string): void {
   // One statement reads one snapshot: another process may be creating the file at this moment.

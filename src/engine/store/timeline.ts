@@ -1,24 +1,28 @@
-/** Memories around another in time: by (event_time, seq), earlier first. */
+/** Finds the memories around another memory in time. The order is by event time, then by number, earlier first. */
+
 import type { TimelineOptions, Timeline } from '../types.ts';
 import { chunksAround } from './chunks.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
-import { getMemoryRow, type MemoryRow, readMemories, toMemory, withinBytes } from './memories.ts';
+import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { listPassingOf } from './passing-memories.ts';
+import { withinBytes } from './text-sizes.ts';
 
 /**
- * Most memories that are looked at on each side, hidden ones included. They come in the order of an index and none is
- * read after the last one wanted, so only a memory that is surrounded by hidden ones costs more: some 5 ms.
+ * Greatest number of memories that are examined on each side, hidden ones included. They are read in the order of an
+ * index up to the last one wanted, so that only a memory that is surrounded by hidden ones costs more: some 5 ms.
  */
 const MAX_LOOKED_AT = 5_000;
-/** Most bytes of text that are read on each side. */
+/** Greatest number of bytes of text that are read on each side. */
 const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 
 /**
- * Reads the memories around another, of its user or only of its session, that are active, valid and not expired. The
- * memory in the middle may have any status, but must not have expired.
- * @param id the id of the memory in the middle
- * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that is not shown
+ * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
+ * expired. The memory itself may have any status. Memories farthest away are left out if the texts of one side exceed 3
+ * MiB.
+ * @param id id of the memory in the middle
+ * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
+ *   find
  */
 export function readTimeline(
   store: Store,
@@ -49,7 +53,7 @@ interface Side {
   readonly limit: number;
 }
 
-/** Numbers of the memories on one side of the anchor, nearest first. */
+/** Lists the numbers of the memories on one side of the anchor, nearest first. */
 function listBeside(store: Store, { anchor, sameSession, visible, direction, limit }: Side): number[] {
   const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
   const rows = store
@@ -73,21 +77,22 @@ function listBeside(store: Store, { anchor, sameSession, visible, direction, lim
   return rows.map(({ memoryNo }) => memoryNo);
 }
 
-/** Numbers of the memories just before and just after another. Both lists have the earlier first. */
+/**
+ * Numbers of the memories just before and just after another one; both lists are in the order of time or of the text.
+ */
 export interface Neighbours {
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
 
-/** Fewest memories that are looked at on each side of each of several memories. */
+/** Number of memories that may be examined on each side of a memory, however many memories are asked about. */
 const LOOKED_AT_EACH = 50;
 
 /**
- * Finds the visible memories just before and after each of these, at most `each` on a side. The neighbours of a chunk
- * are the chunks around it in its document; those of other memories are the memories around them in their session, by
- * event time.
- * @returns neighbours by memory number; a memory outside documents and sessions is left out, and so is a chunk without
- *   visible chunks around it
+ * Finds the visible memories just before and after each of these, at most `each` on a side. For a chunk they are the
+ * chunks around it in its document, otherwise the memories around it in its session, by event time.
+ * @returns neighbours by memory number. A memory outside of documents and sessions is left out, and so is a chunk
+ *   without visible chunks around it
  */
 export function neighboursOf(
   store: Store,

@@ -4,7 +4,7 @@ import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { columnsOf } from './revisions.ts';
 
-/** Lists the `limit` lowest numbers above `after` of memories of which this writer changed something. */
+/** Lists the lowest numbers above `after` of memories that a writer changed, at most `limit`. */
 export function listChangedBy(
   store: Store,
   writerNo: number,
@@ -19,16 +19,17 @@ export function listChangedBy(
     .all(writerNo, after, limit) as number[];
 }
 
-/** The values that a memory had before its latest changes, which are all of one writer. */
+/** Values that a memory had before its latest changes, which were all made by one writer. */
 export interface FormerValues {
-  /** Columns whose former value differs from the present one. */
+  /** Columns whose former value differs from the present one, with the former value. */
   readonly columns: MemoryColumns;
   readonly status: MemoryRow['status'] | undefined;
 }
 
 /**
- * Finds the values that a memory had before this writer changed it. What links changed meanwhile is passed over.
- * @returns undefined if somebody else has changed the memory since
+ * Finds the values that a memory had before its latest changes, as far back as this writer made all of them. Changes
+ * that links caused are ignored.
+ * @returns undefined if another writer made the last change
  */
 export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): FormerValues | undefined {
   const changes = store

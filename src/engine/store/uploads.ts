@@ -1,8 +1,9 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Notes that a generation's file is no longer needed. The caller deletes the file after the commit.
- * @returns the file's name in the uploads folder; '' if the generation has none or is unknown
+ * Removes the name of a generation's file, which is no longer needed, from its row. The caller deletes the file after
+ * the commit. Call inside a write.
+ * @returns name of the file in the uploads folder; '' if the generation has none or does not exist
  */
 export function releaseUpload(store: Store, generationNo: number): string {
   const row = store.prepare('SELECT upload FROM document_generations WHERE generation_no = ?').get(generationNo) as
@@ -11,14 +12,14 @@ export function releaseUpload(store: Store, generationNo: number): string {
   return row?.upload ?? '';
 }
 
-/** A file in the uploads folder, with the generation that it belongs to. */
+/** A file in the uploads folder, with the generation to which it belongs. */
 export interface NamedUpload {
   readonly generationNo: number;
   /** Name of the file in the uploads folder. */
   readonly upload: string;
 }
 
-/** Lists files of generations that have been shown, at most 1,000. Nobody reads them again. */
+/** Lists at most 1,000 files of generations that queries find or found. No step reads these files again. */
 export function listReadUploads(store: Store): NamedUpload[] {
   return store
     .prepare(
@@ -28,7 +29,7 @@ export function listReadUploads(store: Store): NamedUpload[] {
     .all() as NamedUpload[];
 }
 
-/** Lists files of generations that gave up before `before` (Unix ms) and were not retried since, at most 1,000. */
+/** Lists at most 1,000 files of generations whose job gave up before `before` (Unix ms) and was not retried since. */
 export function listFailedUploads(store: Store, before: number): NamedUpload[] {
   return store
     .prepare(
@@ -38,7 +39,7 @@ export function listFailedUploads(store: Store, before: number): NamedUpload[] {
     .all(before) as NamedUpload[];
 }
 
-/** Lists the names of all files in the uploads folder that any generation still has. */
+/** Lists the names of all files in the uploads folder that some generation still has. */
 export function listUploads(store: Store): Set<string> {
   const rows = store.prepare(`SELECT upload FROM document_generations WHERE upload <> ''`).all() as {
     upload: string;
@@ -46,7 +47,10 @@ export function listUploads(store: Store): Set<string> {
   return new Set(rows.map(({ upload }) => upload));
 }
 
-/** Lists the names of the files of generations that were neither shown nor given up, so that a worker may read them. */
+/**
+ * Lists the names of the files of generations that a worker may still read: queries have not found them, and their job
+ * has not given up.
+ */
 export function listUnreadUploads(store: Store): string[] {
   return store
     .prepare(
@@ -57,7 +61,7 @@ export function listUnreadUploads(store: Store): string[] {
     .all() as string[];
 }
 
-/** Lists the names of the files that any generation of these documents still has. */
+/** Lists the names of the files that generations of these documents still have. */
 export function listUploadsOf(store: Store, documentNos: readonly number[]): string[] {
   return store
     .prepare(
@@ -69,8 +73,8 @@ export function listUploadsOf(store: Store, documentNos: readonly number[]): str
 }
 
 /**
- * Adds up the sizes of the files that wait to be read, in bytes. Files of failed generations are kept for a while but
- * not counted, so that they do not keep new files out.
+ * Sums the sizes of the files that wait to be read, in bytes. Files of failed generations, which are kept for a while,
+ * are not counted, so that they keep no new files out.
  */
 export function waitingBytes(store: Store): number {
   const row = store

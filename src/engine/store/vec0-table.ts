@@ -5,12 +5,15 @@ import { openDatabase } from './open-database.ts';
 import { encodeVector } from './vector-encoding.ts';
 import { ROLES } from './vectors.ts';
 
-/** A search among the vectors of a table. */
+/** A search for the nearest vectors in a table. */
 interface Vec0Question {
   readonly embedding: Float32Array;
-  /** The user whose vectors are searched; undefined for all users. */
+  /** Number of the user whose vectors are searched; undefined for those of all users. */
   readonly userNo: number | undefined;
-  /** `rank` leaves out means; `link` leaves out windows, so that one vector stands for each memory. */
+  /**
+   * Purpose of the search, which decides on the roles of vectors: `rank` leaves out means of several windows; `link`
+   * leaves out windows of longer texts, so that each memory has one vector.
+   */
   readonly purpose: 'rank' | 'link';
   /** Highest number of a memory whose vectors are searched; Infinity for all. */
   readonly upTo: number;
@@ -18,41 +21,42 @@ interface Vec0Question {
   readonly k: number;
 }
 
-/** A `vec0` table of sqlite-vec in memory. */
+/** A `vec0` table of sqlite-vec in memory, with the vectors of one space. */
 export interface Vec0Table {
   /** Number of vectors in the table. */
   readonly count: number;
-  /** Number of removed vectors, whose room is not used again. */
+  /** Number of removed vectors, whose space in the table is not used again. */
   readonly removed: number;
-  /** Memory that the table takes, bytes. */
+  /** Size of the table in memory, in bytes. */
   readonly bytes: number;
-  /** Adds vectors with numbers that the table does not have. */
+  /** Adds vectors whose numbers the table does not have yet. */
   append(vectors: readonly IndexedVector[]): void;
-  /** Removes a vector; an unknown number is ignored. */
+  /** Removes a vector by its number; an unknown number is ignored. */
   remove(vectorNo: number): void;
   /**
-   * Finds for each question the numbers of at most `k` vectors, nearest by cosine first. Of equally near vectors it
-   * finds those with the lowest numbers, unless there are more than 4,096 of them.
+   * Finds for each question the numbers of at most `k` vectors, nearest by cosine first. Of equally near vectors those
+   * with the lowest numbers are found, unless more than 4,096 are equally near.
    */
   nearest(questions: readonly Vec0Question[]): number[][];
   /**
-   * Lists the numbers of a user's vectors for ranking, ascending, without means; undefined if the user has more than
-   * `limit` vectors, means included.
+   * Lists the numbers of a user's vectors for ranking, ascending, means left out; undefined if the user has more than
+   * `limit` vectors, means counted.
    */
   listOf(userNo: number, limit: number): number[] | undefined;
   close(): void;
 }
 
 /**
- * Vectors that sqlite-vec keeps in one blob. A blob has its full size even with few vectors: 0.4 MB at 768 dimensions.
+ * Number of vectors that sqlite-vec stores in one blob. A blob has its full size even with few vectors: 0.4 MB at 768
+ * dimensions.
  */
 const CHUNK_VECTORS = 128;
-/** Number of vectors that sqlite-vec finds at most in one search. */
+/** Greatest number of vectors that sqlite-vec finds in one search. */
 const MAX_FOUND = 4096;
-/** Number of the role whose vectors are left out, by purpose. */
+/** Number of the role whose vectors a search leaves out, by its purpose. */
 const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } as const;
 
-/** Makes an empty table for vectors of `dimensions`. */
+/** Makes an empty table for vectors of this number of dimensions. */
 export function createVec0Table(dimensions: number): Vec0Table {
   const db = openDatabase(':memory:');
   sqliteVec.load(db);

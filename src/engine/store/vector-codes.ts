@@ -1,23 +1,27 @@
-/** Codes of vectors, which an index holds in memory, and the removals since it read them. */
+/**
+ * Stores codes of vectors, which the vector index holds in memory, and the removals of vectors since the index read
+ * them.
+ */
+
 import type { VectorRole } from '../ports.ts';
 import { openChangeLog } from './change-log.ts';
 import type { Store } from './open-store.ts';
 import { signLength } from './vector-encoding.ts';
 import { ROLES, type VectorSpace } from './vectors.ts';
 
-/** A vector's row in an index in memory. */
+/** A vector as the index in memory holds it. */
 export interface VectorCode {
   readonly vectorNo: number;
   readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
-  /** One sign bit for each dimension, as `signBits` orders them. */
+  /** One sign bit for each dimension, in the order of `signBits`. */
   readonly code: Uint8Array;
 }
 
 /**
- * Table and expression that give the codes of a space. A vector in int5 begins with its code, so `vectors` has it. The
- * code of a float32 vector is kept apart in `vector_codes`, so that nobody has to read 3 to 16 KB for 100 to 500 bytes.
+ * Table and expression from which the codes of a space are read. A vector in int5 begins with its code, so `vectors`
+ * has it. The code of a float32 vector is in `vector_codes`, so that 100 to 500 bytes are read instead of 3 to 16 KB.
  */
 interface CodeTable {
   readonly name: 'vectors' | 'vector_codes';
@@ -31,12 +35,12 @@ function tableOf({ encoding, dimensions }: VectorSpace): CodeTable {
     : { name: 'vector_codes', code: 'code' };
 }
 
-/** Change log of removed vectors, by which the index in each process drops their codes. New vectors need no log. */
+/** Change log of removed vectors, by which the index of each process drops their codes. New vectors need no log. */
 export const vectorRemovals = openChangeLog('vector_removals', 'removal_no', 'vector_no');
 
 /**
- * Stores the codes of vectors that the table `vectors` holds already. Call inside a write.
- * @param codes called only for a space in float32; vectors in int5 hold their codes themselves
+ * Stores the codes of vectors that `vectors` has already. Call inside a write.
+ * @param codes called only for a space in float32, since vectors in int5 contain their codes
  */
 export function insertCodes(store: Store, space: VectorSpace, codes: () => readonly VectorCode[]): void {
   if (tableOf(space).name === 'vectors') return;
@@ -49,7 +53,7 @@ export function insertCodes(store: Store, space: VectorSpace, codes: () => reado
 }
 
 /**
- * Deletes the codes of vectors that were deleted from `vectors`, and notes the removals. Unknown numbers are ignored.
+ * Deletes the codes of vectors that were deleted from `vectors`, and logs the removals. Unknown numbers are ignored.
  * Call inside a write.
  */
 export function deleteCodes(store: Store, vectorNos: readonly number[]): void {
@@ -57,15 +61,15 @@ export function deleteCodes(store: Store, vectorNos: readonly number[]): void {
   vectorRemovals.note(store, vectorNos);
 }
 
-/** Deletes codes of a model that nobody searches any more, without noting the removals. Call inside a write. */
+/** Deletes codes of a model that is no longer searched, without logging the removals. Call inside a write. */
 export function dropCodes(store: Store, vectorNos: readonly number[]): void {
   const remove = store.prepare('DELETE FROM vector_codes WHERE vector_no = ?');
   for (const vectorNo of vectorNos) remove.run(vectorNo);
 }
 
 /**
- * Deletes all codes of a model, which can be made again from its vectors. Every holder of codes reads all of them
- * again. Call inside a write.
+ * Deletes all codes of a model, which can be made again from its vectors. Every process then reads all codes again.
+ * Call inside a write.
  */
 export function clearCodes(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM vector_codes WHERE model_no = ?').run(modelNo);
@@ -73,9 +77,11 @@ export function clearCodes(store: Store, modelNo: number): void {
 }
 
 /**
- * Reads the next codes of a space with vector numbers above `after`, in ascending order.
- * @param limit most vectors to look at, of whatever model, so fewer codes may come, even none
- * @returns the codes, and in `upTo` the last vector number that was looked at, to go on from; Infinity if none are left
+ * Reads the next codes of a space with vector numbers above `after`, ascending.
+ * @param limit greatest number of vectors that are examined, whatever their model is, so there may be fewer codes, or
+ *   none
+ * @returns the codes; `upTo`: number of the last vector that was examined, from which to go on; Infinity if none is
+ *   left
  */
 export function readCodes(
   store: Store,
@@ -102,12 +108,12 @@ export function readCodes(
   return { codes: codes as VectorCode[], upTo };
 }
 
-/** Most codes of one memory that are read: those of its first windows. */
+/** Number of windows of one memory, from the first, whose codes are read. */
 const MAX_CODES_OF_MEMORY = 8;
 
 /**
- * Reads the codes of the whole texts and windows of memories, for a space in float32, by memory number. Memories
- * without a vector are left out.
+ * Reads the codes of memories for a space in float32, by memory number: that of the whole text, or those of its first 8
+ * windows. A memory without vectors is left out.
  */
 export function readCodesOf(
   store: Store,
@@ -127,7 +133,10 @@ export function readCodesOf(
   return codes;
 }
 
-/** Returns the highest vector number that a code of a space can have, even if it is another model's; 0 without any. */
+/**
+ * Returns the highest vector number in the table that has the codes of a space, even if it is another model's; 0 if the
+ * table is empty.
+ */
 export function lastCode(store: Store, space: VectorSpace): number {
   return store
     .prepare(`SELECT coalesce(max(vector_no), 0) FROM ${tableOf(space).name}`)

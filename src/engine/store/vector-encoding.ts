@@ -1,7 +1,8 @@
 /**
- * The form of vectors in the database, and the arithmetic on vectors. Every comparison is a cosine, in which only
+ * The forms in which vectors are stored, and the arithmetic on vectors. Every comparison is a cosine, in which only
  * directions matter, so a stored vector may have any length.
  */
+
 import { endianness } from 'node:os';
 import { assert } from '../errors.ts';
 import type { VectorEncoding, VectorPrecision } from '../ports.ts';
@@ -9,13 +10,16 @@ import { decodeFloat16, encodeFloat16, spreadFloat16 } from './vector-float16.ts
 import { compareInt8, decodeInt8, encodeInt8, int8Length } from './vector-int8.ts';
 
 const LITTLE_ENDIAN = endianness() === 'LE';
-/** Steps of a code from zero to the largest component. */
+/** Number of steps of a code from zero to the largest component. */
 const INT5_STEPS = 16;
 
 /** Form of a stored vector: the encoding of its space, or the precision of a provider's vector. */
 export type StoredForm = VectorEncoding | VectorPrecision;
 
-/** Returns the length of a stored vector, bytes. @throws EngineError as `signLength` does, for int5 and int8 */
+/**
+ * Returns the length of a stored vector, in bytes.
+ * @throws EngineError `internal` in int5 and int8, if `dimensions` is not a multiple of 8
+ */
 export function encodedLength(form: StoredForm, dimensions: number): number {
   switch (form) {
     case 'int5':
@@ -30,7 +34,7 @@ export function encodedLength(form: StoredForm, dimensions: number): number {
 }
 
 /**
- * Returns the length of one bit for each dimension, bytes.
+ * Returns the number of bytes that hold one bit for each dimension.
  * @throws EngineError `internal` if `dimensions` is not a multiple of 8
  */
 export function signLength(dimensions: number): number {
@@ -39,14 +43,14 @@ export function signLength(dimensions: number): number {
 }
 
 /**
- * Encodes a vector for storage. float32 is exact, little-endian. int5 keeps a code of five bits for each dimension:
- * 0..31 stand for -31/32 to 31/32 of the largest component in steps of 2/32, so that nothing is zero and the highest
- * bit is the sign. The blob begins with the sign bits, as `signBits` orders them; then each byte holds the other four
- * bits of two dimensions, the first in the lower half. The length of the vector is lost. Cosines of the offline
- * embedder's vectors are off by .003 as a rule and by .016 at most. A scale that cuts off the largest components was
- * tried and gives the same errors. `vector-int8.ts` and `vector-float16.ts` describe the others.
- * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 and int8 for a length that is no multiple
- *   of 8
+ * Encodes a vector for storage. float32 is exact, little-endian. int5 has a code of five bits for each dimension: 0..31
+ * stand for -31/32 to 31/32 of the largest component in steps of 2/32, so that nothing is zero and the highest bit is
+ * the sign. It begins with the sign bits, in the order of `signBits`; then each byte has the other four bits of two
+ * dimensions, the first in the lower half. The length of the vector is lost. Cosines of the offline embedder's vectors
+ * are off by .003 as a rule and by .016 at most. A scale that cuts off the largest components was tried and gives the
+ * same errors. `vector-int8.ts` and `vector-float16.ts` describe the other forms.
+ * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 and int8 for a number of dimensions that
+ *   is not a multiple of 8
  */
 export function encodeVector(vector: Float32Array, form: StoredForm): Buffer {
   assertValidVector(vector, vector.length);
@@ -79,15 +83,18 @@ function encodeInt5(vector: Float32Array, length: number): Buffer {
   return blob;
 }
 
-/** Code of a component in steps from zero. The largest component lies at the end of the last step and belongs to it. */
+/**
+ * Returns the code of a component that is given in steps from zero. The largest component, at the end of the last step,
+ * belongs to that step.
+ */
 function codeOf(steps: number): number {
   return steps > 0 ? Math.min(31, 16 + (steps | 0)) : Math.max(0, 15 + (steps | 0));
 }
 
 /**
- * Decodes a stored vector. The result of float32 is the vector that was encoded; the other forms give numbers that have
- * about its direction, int5 odd whole numbers, -31..31.
- * @throws EngineError `internal` if the blob has not the length for this form and these dimensions
+ * Decodes a stored vector. float32 gives the vector that was encoded. The other forms give numbers with about its
+ * direction; in int5 they are odd whole numbers, -31..31.
+ * @throws EngineError `internal` if the blob does not have the length of this form with these dimensions
  */
 export function decodeVector(blob: Uint8Array, form: StoredForm, dimensions: number): Float32Array {
   const expected = encodedLength(form, dimensions);
@@ -126,8 +133,9 @@ function decodeFloat32(blob: Uint8Array, dimensions: number): Float32Array {
 }
 
 /**
- * Compares a query with vectors of a provider by cosine.
- * @returns a function that gives the cosine, -1..1, with the stored vector that begins at the byte `offset`
+ * Makes a function that compares a query with stored vectors of a provider.
+ * @returns a function that returns the cosine, -1..1, of the query and the stored vector that begins at the byte
+ *   `offset`
  */
 export function compareParts(
   query: Float32Array,
@@ -146,7 +154,10 @@ export function compareParts(
   };
 }
 
-/** Compares a query with vectors by cosine. It adds up in four sums, since a sum waits for the one before it. */
+/**
+ * Makes a function that returns the cosine of a query and a vector. It adds up in four sums, since an addition waits
+ * for the one before it in the same sum.
+ */
 function compareDecoded(query: Float32Array): (vector: Float32Array) => number {
   const queryLength = euclideanLength(query);
   const inFours = query.length & ~3;
@@ -177,14 +188,16 @@ function compareDecoded(query: Float32Array): (vector: Float32Array) => number {
 }
 
 /**
- * Largest component of a query after scaling for a comparison. With it, sums over 4,096 dimensions stay below 2 ** 31.
+ * Largest component of a query after it is scaled for a comparison. With it, sums over 4,096 dimensions stay below 2 **
+ * 31.
  */
 const MAX_QUERY = 2 ** 13 - 1;
 
 /**
- * Compares a query with vectors in int5 by cosine, in 0.8 microseconds each at 768 dimensions. The query is rounded to
- * whole numbers of 14 bits, and only whole numbers are added, so the result is the same on every machine.
- * @returns a function that gives the cosine, -1..1, with the encoded vector that begins at the byte `offset`
+ * Makes a function that compares a query with vectors in int5, in 0.8 microseconds each at 768 dimensions. The query is
+ * rounded to whole numbers of 14 bits and only whole numbers are added, so the result is the same on every machine.
+ * @returns a function that returns the cosine, -1..1, of the query and the encoded vector that begins at the byte
+ *   `offset`
  */
 export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: number) => number {
   assertValidVector(query, query.length);
@@ -195,10 +208,11 @@ export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: 
 }
 
 /**
- * Compares a stored vector with others of its space by cosine, without decoding those in int5 or int8. In int5 all sums
- * are of whole numbers, so the result is exactly that of `cosine` with the decoded vectors.
+ * Makes a function that compares a stored vector with others of its space, without decoding those in int5 or int8. In
+ * int5 all sums are of whole numbers, so the result is exactly that of `cosine` with the decoded vectors.
  * @param own the stored vector, decoded
- * @returns a function that gives the cosine, -1..1, with the vector in the form `form` that begins at the byte `offset`
+ * @returns a function that returns the cosine, -1..1, with the vector of the form `form` that begins at the byte
+ *   `offset`
  */
 export function compareStored(
   own: Float32Array,
@@ -240,9 +254,9 @@ function compareWhole(components: Int32Array): (vectors: Uint8Array, offset: num
 }
 
 /**
- * Tables over 10 bits that encode two components: their two sign bits, then the byte with the rest of both codes. FIRST
- * and SECOND hold the two decoded numbers (twice the code less 31), SQUARES the sum of their squares, and DECODED both
- * numbers as they lie in a Float32Array.
+ * Tables that are indexed by the 10 bits of two components in int5: their two sign bits, then the byte with the rest of
+ * both codes. FIRST and SECOND hold the two decoded numbers (twice the code minus 31), SQUARES the sum of their
+ * squares, and DECODED both numbers as they are in a Float32Array.
  */
 const FIRST = new Int32Array(1_024);
 const SECOND = new Int32Array(FIRST.length);
@@ -272,7 +286,7 @@ function largestMagnitude(vector: Float32Array): number {
  * Reduces a vector to one bit for each dimension, set if the component is above zero. Dimension i is bit i % 8 of byte
  * i >> 3, as in sqlite-vec's `vec_quantize_binary`. The Hamming distance of two such codes grows with the angle between
  * the vectors.
- * @param vector its length is a multiple of 8
+ * @param vector its number of dimensions must be a multiple of 8
  */
 export function signBits(vector: Float32Array): Buffer {
   const bits = Buffer.alloc(signLength(vector.length));
@@ -285,8 +299,8 @@ export function signBits(vector: Float32Array): Buffer {
 }
 
 /**
- * Asserts that a vector can be stored and compared. sqlite-vec accepts NaN and zeros and ranks them first.
- * @throws EngineError `internal` for a wrong length, NaN, infinity, or all zeros
+ * Asserts that a vector can be stored and compared; sqlite-vec would accept NaN and zeros and rank them first.
+ * @throws EngineError `internal` for another number of dimensions, NaN, infinity, or all zeros
  */
 export function assertValidVector(vector: Float32Array, dimensions: number): void {
   assert(vector.length === dimensions, `a vector of ${vector.length} dimensions where ${dimensions} belong`);
@@ -296,7 +310,10 @@ export function assertValidVector(vector: Float32Array, dimensions: number): voi
   assert(squared > 0, 'a vector of zeros');
 }
 
-/** Returns the cosine of two vectors of one length, -1..1; 0 if either is all zeros. */
+/**
+ * Returns the cosine of two vectors, -1..1; 0 if either is all zeros.
+ * @throws EngineError `internal` if their numbers of dimensions differ
+ */
 export function cosine(a: Float32Array, b: Float32Array): number {
   assert(a.length === b.length, `the cosine of ${a.length} and ${b.length} dimensions`);
   let dot = 0;
@@ -314,9 +331,9 @@ export function cosine(a: Float32Array, b: Float32Array): number {
 }
 
 /**
- * Averages the directions of vectors, L2-normalised. The mean stands for a text of several windows as a whole. Vectors
- * that cancel out have no mean; the first vector is returned then.
- * @param vectors at least one, each valid, all of one length
+ * Returns the mean of the directions of vectors, L2-normalised; it stands for a text of several windows as a whole. If
+ * the directions cancel out, it is the direction of the first vector.
+ * @param vectors at least one, each valid, all with the same number of dimensions
  */
 export function meanVector(vectors: readonly Float32Array[]): Float32Array {
   const [first] = vectors;

@@ -1,16 +1,16 @@
 /**
- * Vectors in float16, little-endian. They are scaled by a power of two, so that their largest component lies just below
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that their largest component is just below
  * the largest float16, and components down to a 2 ** 28th of it keep 11 bits. Node 22 has no Float16Array.
  */
 
-/** Exponent of the largest component once it is scaled; the largest float16 is below 2 ** 16. */
+/** Exponent of the largest component after scaling; the largest float16 is below 2 ** 16. */
 const LARGEST_EXPONENT = 14;
-/** A float32 with the exponent and the mantissa of a float16 at their places is too small by this factor. */
+/** Factor by which a float32 is too small that has the exponent and the mantissa of a float16 in place of its own. */
 const REBIAS = 2 ** 112;
-/** Bits of a float32 mantissa that a float16 lacks. */
+/** Number of bits of a float32's mantissa that a float16 lacks. */
 const LOST_BITS = 13;
 
-/** Encodes a vector. @param vector finite components, not all zero */
+/** Encodes a vector, two bytes for each dimension. @param vector finite components, not all zero */
 export function encodeFloat16(vector: Float32Array): Buffer {
   const largest = vector.reduce((most, component) => Math.max(most, Math.abs(component)), 0);
   const scale = 2 ** (LARGEST_EXPONENT - Math.floor(Math.log2(largest)));
@@ -27,7 +27,10 @@ export function encodeFloat16(vector: Float32Array): Buffer {
   return blob;
 }
 
-/** Decodes a vector that has the direction of the encoded one. @param blob two bytes for each dimension */
+/**
+ * Decodes a vector, which has the direction of the encoded one but another length.
+ * @param blob two bytes for each dimension
+ */
 export function decodeFloat16(blob: Uint8Array): Float32Array {
   const vector = new Float32Array(blob.length / 2);
   spreadFloat16(blob, 0, vector);
@@ -35,7 +38,10 @@ export function decodeFloat16(blob: Uint8Array): Float32Array {
   return vector;
 }
 
-/** Fills `vector` with the encoded one that begins at `offset`, 2 ** 112 times as short. */
+/**
+ * Decodes the vector that begins at the byte `offset` of `blob` into `vector`. The result is 2 ** 112 times too short,
+ * which does not change a cosine.
+ */
 export function spreadFloat16(blob: Uint8Array, offset: number, vector: Float32Array): void {
   const bits = new Int32Array(vector.buffer);
   for (let place = 0, at = offset; place < bits.length; place += 1, at += 2) {

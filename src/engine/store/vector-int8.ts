@@ -1,20 +1,20 @@
 /**
- * Vectors of eight bits a dimension. Vectors of trained models have a few components that are 5 to 20 times as large as
- * the others and say little about a text. A scale that fits them leaves the others, by which texts differ, a dozen
- * steps. So the largest components take a second byte, and the scale fits the others.
+ * Vectors of eight bits for each dimension. Vectors of trained models have a few components that are 5 to 20 times as
+ * large as the others and say little about a text. A scale that fits them leaves the others, by which texts differ, a
+ * dozen steps. So the largest components get a second byte, and the scale fits the others.
  *
  * A component is stored as the whole number of steps below it, -32,640..32,639, and stands for the middle of its step.
  * Nothing is zero, and a component keeps its sign. The vector's length is lost.
  */
 
-/** Most components of a vector that have a second byte. */
+/** Greatest number of components of a vector that have a second byte. */
 const MAX_STRONG = 24;
-/** Bytes of a strong component beside its low byte: its place, in two bytes, and its high byte. */
+/** Number of bytes of a strong component beside its low byte: its index, in two bytes, and its high byte. */
 const STRONG_BYTES = 3;
-/** Steps from zero to the largest component that has one byte, and to the largest that has two. */
+/** Number of steps from zero to the largest component that has one byte, and to the largest that has two. */
 const [STEPS, STRONG_STEPS] = [127.5, 32_639.5];
 
-/** Returns the length of an encoded vector of `dimensions`, a multiple of 8, in bytes. */
+/** Returns the length of an encoded vector, in bytes; `dimensions` must be a multiple of 8. */
 export function int8Length(dimensions: number): number {
   return dimensions + STRONG_BYTES * countStrong(dimensions);
 }
@@ -24,9 +24,9 @@ function countStrong(dimensions: number): number {
 }
 
 /**
- * Encodes a vector: the low byte of each component, then the place and the high byte of each strong one. To encode what
- * was decoded gives the same bytes, but for the order of equally strong components.
- * @param vector finite components, not all zero; the length is a multiple of 8
+ * Encodes a vector: the low byte of each component, then index and high byte of each strong one. Encoding a decoded
+ * vector gives the same bytes, except for the order of equally strong components.
+ * @param vector finite components, not all zero; the number of dimensions is a multiple of 8
  */
 export function encodeInt8(vector: Float32Array): Buffer {
   const dimensions = vector.length;
@@ -45,7 +45,10 @@ export function encodeInt8(vector: Float32Array): Buffer {
   return blob;
 }
 
-/** Places of the `count` largest magnitudes in ascending order; of equal ones the first. @param falling all, sorted */
+/**
+ * Returns the indexes of the `count` largest magnitudes, ascending; of equal ones the first.
+ * @param falling all magnitudes, largest first
+ */
 function strongestPlaces(magnitudes: Float32Array, falling: Float32Array, count: number): number[] {
   const least = falling[count - 1] ?? Infinity;
   let ties = falling.subarray(0, count).filter((magnitude) => magnitude === least).length;
@@ -56,7 +59,7 @@ function strongestPlaces(magnitudes: Float32Array, falling: Float32Array, count:
   return places;
 }
 
-/** Whole steps below a component. Zero counts as below zero, as in the sign bits. */
+/** Returns the number of whole steps below a component. Zero counts as below zero, as in the sign bits. */
 function stepsBelow(steps: number): number {
   const whole = steps > 0 ? Math.floor(steps) : Math.ceil(steps) - 1;
   return Math.max(-STRONG_STEPS - 0.5, Math.min(STRONG_STEPS - 0.5, whole));
@@ -66,7 +69,7 @@ function signed(byte: number): number {
   return (byte << 24) >> 24;
 }
 
-/** Decodes a vector to odd whole numbers, -65,279..65,279, that have about its direction. */
+/** Decodes a vector to odd whole numbers, -65,279..65,279, which have about its direction. */
 export function decodeInt8(blob: Uint8Array, dimensions: number): Float32Array {
   const vector = new Float32Array(dimensions);
   for (let place = 0; place < dimensions; place += 1) vector[place] = 2 * signed(blob[place]!) + 1;
@@ -77,8 +80,8 @@ export function decodeInt8(blob: Uint8Array, dimensions: number): Float32Array {
 }
 
 /**
- * Compares a query with encoded vectors by cosine, without decoding them.
- * @returns a function that gives the cosine with the vector that begins at the byte `offset`
+ * Makes a function that compares a query with encoded vectors, without decoding them.
+ * @returns a function that returns the cosine, -1..1, of the query and the vector that begins at the byte `offset`
  */
 export function compareInt8(query: Float32Array): (vectors: Uint8Array, offset: number) => number {
   const dimensions = query.length;

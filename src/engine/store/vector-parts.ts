@@ -1,26 +1,27 @@
 /**
- * Where the bytes of providers' vectors are: cut into parts that fill the pages of the file. Rows of 1.6, 3 or 6 KB
- * would leave a quarter to a third of their pages empty. Parts of one vector have successive numbers, so they are read
- * in one go.
+ * Stores the bytes of providers' vectors, cut into parts that fill the pages of the file. Whole rows of 1.6, 3 or 6 KB
+ * would leave a quarter to a third of their pages empty. The parts of one vector have successive numbers, so they are
+ * read together.
  */
+
 import { assert } from '../errors.ts';
 import type { Store } from './open-store.ts';
 
-/** Numbers that each vector has for its parts: parts of a vector begin at PART_NUMBERS times its number. */
+/** Number of part numbers that each vector has: its parts are numbered from PART_NUMBERS times its own number on. */
 const PART_NUMBERS = 32;
-/** Bytes of a page of 4,096 that hold rows. */
+/** Number of bytes of a page of 4,096 that are available for rows. */
 const PAGE_ROOM = 4_088;
-/** Bytes of a row beside its part: its place in the page, the lengths, and the number. */
+/** Number of bytes of a row beside its part: the entry in the page's index, the lengths, and the number. */
 const ROW_OVERHEAD = 12;
-/** Bytes that one part more must save, since it takes a quarter of a microsecond more to read. */
+/** Number of bytes that one more part must save, since it takes a quarter of a microsecond more to read. */
 const WORTH_A_PART = 20;
 
-/** SQL for the bytes of a row `v` of `vectors`. A scan by number meets the parts in their order. */
+/** SQL for the bytes of the vector in a row `v` of `vectors`. A scan by number returns the parts in their order. */
 export const STORED_BYTES = `CASE v.precision WHEN 0 THEN v.embedding ELSE (
   SELECT CAST(group_concat(p.bytes, '') AS BLOB) FROM vector_parts p
   WHERE p.part_no >= ${PART_NUMBERS} * v.vector_no AND p.part_no < ${PART_NUMBERS} * (v.vector_no + 1)) END`;
 
-/** Stores the bytes of a vector; a trigger deletes them with the row in `vectors`. Call inside a write. */
+/** Stores the bytes of a vector in parts; a trigger deletes them with the row in `vectors`. Call inside a write. */
 export function insertParts(store: Store, vectorNo: number, bytes: Buffer): void {
   const count = countParts(bytes.length);
   const size = Math.ceil(bytes.length / count);
@@ -32,7 +33,7 @@ export function insertParts(store: Store, vectorNo: number, bytes: Buffer): void
 
 const counts = new Map<number, number>();
 
-/** Returns the number of parts by which `length` bytes take the least room in pages. */
+/** Returns the number of parts with which `length` bytes take the least space in pages. */
 function countParts(length: number): number {
   const known = counts.get(length);
   if (known !== undefined) return known;

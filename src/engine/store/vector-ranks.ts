@@ -9,33 +9,34 @@ import { formOf, type VectorSpace } from './vectors.ts';
 /** Nearness of a memory to the query, by its nearest window. */
 export interface VectorRank {
   readonly memoryNo: number;
-  /** Index of the window of the memory's text that is nearest to the query. */
+  /** Index of the window of the memory's text that is nearest to the query, from 0. */
   readonly window: number;
-  /** Cosine of query and window, -1..1. */
+  /** Cosine of the query and this window, -1..1. */
   readonly similarity: number;
 }
 
 /** A query in one vector space. */
 export interface VectorScan {
   readonly space: VectorSpace;
-  /** Vector of the query, of the space's dimensions. */
+  /** Vector of the query, with the dimensions of the space. */
   readonly embedding: Float32Array;
-  /** Most memories that are returned as the nearest. */
+  /** Greatest number of memories that are returned as the nearest. */
   readonly limit: number;
 }
 
-/** Result of an exact comparison. */
+/** Result of comparing a query with memories. */
 export interface VectorRanks {
-  /** At most `limit` memories of the scan, nearest first; ties by ascending number. */
+  /** The nearest memories, at most `limit`, nearest first; ties by ascending number. */
   readonly nearest: readonly VectorRank[];
-  /** Every memory that was compared, each once with its nearest window, in no order. */
+  /** Every memory that was compared, once with its nearest window, in no certain order. */
   readonly compared: readonly VectorRank[];
 }
 
 /**
- * Ranks memories by the exact cosine of their best windows. The memories must have passed a filter. Those without
+ * Ranks memories by the exact cosine of their nearest windows. The memories must have passed a filter. Those without
  * vectors in the space are left out.
- * @param vectorNos numbers of all vectors of these memories, if they are known; may contain vectors of other memories
+ * @param vectorNos numbers of all vectors of these memories, if they are known; may include vectors of other memories,
+ *   which are ignored
  */
 export function rankVectorsOf(
   store: Store,
@@ -63,10 +64,10 @@ function amongOnly(memoryNos: readonly number[], ranks: readonly VectorRank[]): 
 
 /**
  * Ranks the candidates of a vector index by the exact cosine of their stored vectors.
- * @param vectorNos numbers of the candidates; those of other spaces, of means and of deleted vectors are left out
- * @param rows applies the filter and keeps the rows of the memories that pass
- * @returns the nearest memories that pass the filter, each with the best of its windows among the candidates, nearest
- *   first; at most `scan.limit`
+ * @param vectorNos numbers of the candidates; vectors of other spaces, means, and vectors that were deleted are ignored
+ * @param rows applies the filter, and keeps the rows of the memories that pass
+ * @returns the nearest memories that pass the filter, each with its nearest window among the candidates, nearest first;
+ *   at most `scan.limit`
  */
 export function rankVectors(
   store: Store,
@@ -83,12 +84,12 @@ function byNearness(a: VectorRank, b: VectorRank): number {
   return b.similarity - a.similarity || a.memoryNo - b.memoryNo || a.window - b.window;
 }
 
-/** Number of memories or vectors that are compared in one statement. */
+/** Number of memories or vectors that one statement compares. */
 const COMPARED_AT_ONCE = 1_000;
 
 /**
- * Finds the best window of each memory among the windows that `condition` selects by the values of `wanted`, in no
- * order.
+ * Finds the nearest window of each memory, among the windows that `condition` selects by the values of `wanted`, in no
+ * certain order.
  */
 function compareWindows(store: Store, scan: VectorScan, condition: string, wanted: readonly number[]): VectorRank[] {
   const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inParts(store, scan, condition);
@@ -104,7 +105,10 @@ function compareWindows(store: Store, scan: VectorScan, condition: string, wante
 
 type Compare = (wanted: readonly number[]) => VectorRank[];
 
-/** Compares vectors of providers, which may differ in precision. They are read as one blob, as those in int5 are. */
+/**
+ * Makes a function that compares the query with vectors of a provider, whose precisions may differ. They are read as
+ * one blob, like those in int5.
+ */
 function inParts(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
   const { encoding, dimensions, modelNo } = space;
   assert(encoding === 'float32', `vectors in ${encoding} have no parts`);
@@ -131,7 +135,7 @@ function inParts(store: Store, { space, embedding }: VectorScan, condition: stri
   };
 }
 
-/** Comparisons with the vectors of queries, each of which is compared at several stages. */
+/** The functions that compare the vectors of queries, kept because each is used at several stages. */
 const comparisons = new WeakMap<Float32Array, ReturnType<typeof compareInt5>>();
 
 function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5> {
@@ -140,7 +144,10 @@ function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5>
   return comparison;
 }
 
-/** Compares int5 vectors. They are read as one blob, since a blob for each costs twice as much as the comparison. */
+/**
+ * Makes a function that compares the query with int5 vectors. They are read as one blob, since one blob for each costs
+ * twice as much as the comparison.
+ */
 function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
   const cosineOf = comparisonWith(embedding);
   const length = encodedLength(space.encoding, space.dimensions);

@@ -1,4 +1,5 @@
-/** The canonical vectors, from which every index over vectors can be rebuilt. */
+/** The canonical vectors, from which every index of vectors can be made again. */
+
 import { assert } from '../errors.ts';
 import {
   VECTOR_PRECISIONS,
@@ -11,10 +12,10 @@ import type { Store } from './open-store.ts';
 import { assertValidVector, decodeVector, encodedLength, encodeVector, type StoredForm } from './vector-encoding.ts';
 import { insertParts, STORED_BYTES } from './vector-parts.ts';
 
-/** Window number of the mean of several windows. */
+/** Window number of a vector that is the mean of several windows. */
 export const MEAN_WINDOW = -1;
 
-/** A space of comparable vectors; vectors of different spaces are never compared. */
+/** A space of comparable vectors, those of one model. Vectors of two spaces are never compared. */
 export interface VectorSpace {
   readonly modelNo: number;
   readonly dimensions: number;
@@ -25,31 +26,36 @@ export interface VectorSpace {
 export interface NewVector {
   readonly memory: number;
   readonly userNo: number;
-  /** Index of the window of the text, from 0; MEAN_WINDOW for the mean of several windows. */
+  /** Index of the window of the text, from 0; MEAN_WINDOW (-1) for the mean of several windows. */
   readonly windowNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
-  /** Key of the window's text in the embedding cache; null for a mean, and if the embedder is not cached. */
+  /**
+   * Key of the window's text in the embedding cache, the first 16 bytes of its SHA-256; null for a mean, and if the
+   * embedder is not cached.
+   */
   readonly textHash: Buffer | null;
 }
 
-/** Roles in the order of their numbers in the column `vectors.role`. */
+/** The roles of vectors; the index of a role is its number in the column `vectors.role`. */
 export const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
 
-/** Number of a precision in the column `vectors.precision`, where 0 stands for a vector in the row itself. */
+/**
+ * Returns the number of a precision in the column `vectors.precision`. There, 0 stands for a vector in the row itself.
+ */
 function numberOf(precision: VectorPrecision): number {
   return 1 + VECTOR_PRECISIONS.indexOf(precision);
 }
 
-/** Returns the form of a vector of a space. @param precisionNo number in the column `vectors.precision` */
+/** Returns the form of a stored vector of a space. @param precisionNo value of the column `vectors.precision` */
 export function formOf({ encoding }: Pick<VectorSpace, 'encoding'>, precisionNo: number): StoredForm {
   return VECTOR_PRECISIONS[precisionNo - 1] ?? encoding;
 }
 
 /**
  * Stores a vector; indexes and codes are left to the caller. Call inside a write.
- * @param precision precision in which a vector of a provider is stored; other vectors have the encoding of their space
- * @returns the number of the vector, by which every index knows it
+ * @param precision precision in which a vector of a float32 space is stored; a vector of an int5 space ignores it
+ * @returns the number of the vector, by which indexes know it
  * @throws EngineError `internal` for a vector that is not valid in the space
  */
 export function insertVector(
@@ -84,8 +90,8 @@ export function insertVector(
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Stores a vector by its bytes, as another file had it. Call inside a write.
- * @param form form of the bytes, that of the space for a vector in its row
+ * Stores a vector by its bytes in a stored form, which another file had. Call inside a write.
+ * @param form form of the bytes: int5 in a space of int5, otherwise the precision of the vector
  * @returns the number of the vector
  */
 export function insertStoredVector(
@@ -114,10 +120,10 @@ export function insertStoredVector(
 }
 
 /**
- * Lists the vectors of providers that are stored in a finer precision, or in their rows, among the `within` vector
- * numbers above `after`, in ascending order.
- * @returns `upTo` is the last number that was looked at, to go on from; if it is below `after + within`, it is the last
- *   number of all
+ * Lists the vectors of providers that are stored in a finer precision, or still in their rows, among the `within`
+ * vector numbers above `after`, ascending.
+ * @returns `upTo`: the last number that was examined, from which to go on; if it is below `after + within`, no vector
+ *   is left
  */
 export function listFiner(
   store: Store,
@@ -140,8 +146,9 @@ export function listFiner(
 }
 
 /**
- * Stores a vector of a provider in a coarser precision, or in parts in place of its row. Its number and its signs stay,
- * so no index has to know. A deleted vector is passed over. Call inside a write.
+ * Stores a vector of a provider in a coarser precision, or in parts instead of its row. Its number and the signs of its
+ * components stay the same, so no index has to change. A deleted vector, or one that is coarse enough, is ignored. Call
+ * inside a write.
  */
 export function coarsenVector(store: Store, vectorNo: number, precision: VectorPrecision): void {
   const row = store
@@ -168,13 +175,16 @@ export function coarsenVector(store: Store, vectorNo: number, precision: VectorP
   insertParts(store, vectorNo, encodeVector(embedding, precision));
 }
 
+/** Asks for a vector of a memory; its parameter is the number of the memory. */
+export const SELECT_ANY_VECTOR = 'SELECT 1 FROM vectors WHERE memory = ? LIMIT 1';
+
 /** Tells whether a memory has vectors of any model. */
 export function hasVectors(store: Store, memoryNo: number): boolean {
-  return store.prepare('SELECT 1 FROM vectors WHERE memory = ? LIMIT 1').get(memoryNo) !== undefined;
+  return store.prepare(SELECT_ANY_VECTOR).get(memoryNo) !== undefined;
 }
 
 /**
- * Deletes a memory's vectors of one model; indexes and codes are left to the caller. Call inside a write.
+ * Deletes the vectors of a memory by one model; indexes and codes are left to the caller. Call inside a write.
  * @returns the numbers of the deleted vectors
  */
 export function deleteVectors(store: Store, memoryNo: number, modelNo: number): number[] {
@@ -189,7 +199,7 @@ export function deleteVector(store: Store, vectorNo: number): void {
   store.prepare('DELETE FROM vectors WHERE vector_no = ?').run(vectorNo);
 }
 
-/** A stored vector of a memory. */
+/** A decoded vector of a memory. */
 export interface MemoryVector {
   readonly vectorNo: number;
   readonly memory: number;
@@ -197,20 +207,20 @@ export interface MemoryVector {
   readonly embedding: Float32Array;
 }
 
-/** A stored vector of a memory as it is stored, which `compareStored` compares without decoding it. */
+/** A vector of a memory in its stored form, which `compareStored` compares without decoding it. */
 export interface EncodedVector {
   readonly vectorNo: number;
   readonly memory: number;
-  /** Vectors that were read together. */
+  /** Bytes of several vectors that were read together. */
   readonly blob: Uint8Array;
-  /** Place of the vector's first byte in `blob`. */
+  /** Offset of the vector's first byte in `blob`. */
   readonly offset: number;
   readonly form: StoredForm;
 }
 
 /**
- * Reads vectors of one space by number, in no order; unknown numbers are left out. They come in one blob, since a blob
- * for each costs more than the rest together.
+ * Reads vectors of one space by number, in no certain order; unknown numbers are left out. They are in one blob, since
+ * one blob for each costs more than everything else together.
  * @param vectorNos numbers of vectors of this space only
  */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
@@ -239,7 +249,8 @@ export function readVectors(store: Store, space: VectorSpace, vectorNos: readonl
 }
 
 /**
- * Finds the vector of a space that stands for a whole memory, its mean or its only window; undefined if there is none.
+ * Finds the vector of a space that stands for a memory as a whole: its mean, or the vector of its only window;
+ * undefined if the memory has no vector in the space.
  */
 export function findWholeVector(store: Store, space: VectorSpace, memoryNo: number): MemoryVector | undefined {
   return decodeRows(
@@ -254,8 +265,8 @@ export function findWholeVector(store: Store, space: VectorSpace, memoryNo: numb
 }
 
 /**
- * Reads the vectors of a space that stand for these whole memories, each with its user, in ascending order of memory.
- * Memories without a vector in the space are left out.
+ * Reads the vectors of a space that stand for memories as a whole, each with the number of its user, by ascending
+ * memory number. A memory without a vector in the space is left out.
  */
 export function readWholeVectors(
   store: Store,
@@ -277,8 +288,8 @@ export function readWholeVectors(
 }
 
 /**
- * Reads the first `limit` vectors of a space with numbers above `after` up to `last`, included, in ascending order, as
- * an index takes them.
+ * Reads the first `limit` vectors of a space with numbers above `after` up to `last` (included), ascending, in the form
+ * that an index takes.
  */
 export function readVectorsAfter(
   store: Store,
@@ -305,12 +316,12 @@ export function readVectorsAfter(
   }));
 }
 
-/** Tells whether a vector exists. A number is never given twice, so it is the vector that had the number earlier. */
+/** Tells whether the vector with this number still exists. Numbers are never given twice. */
 export function hasVector(store: Store, vectorNo: number): boolean {
   return store.prepare('SELECT 1 FROM vectors WHERE vector_no = ?').get(vectorNo) !== undefined;
 }
 
-/** Returns the highest number of a stored vector of any space; 0 if there are none. */
+/** Returns the highest number of a stored vector of any space; 0 if there is none. */
 export function lastVectorNo(store: Store): number {
   return (store.prepare('SELECT max(vector_no) AS last FROM vectors').get() as { last: number | null }).last ?? 0;
 }
@@ -319,7 +330,7 @@ export function countVectors(store: Store): number {
   return (store.prepare('SELECT count(*) AS n FROM vectors').get() as { n: number }).n;
 }
 
-/** Counts the memories with vectors in this space. It reads the whole index of vectors, so it is slow. */
+/** Counts the memories that have vectors in this space. It reads the whole index of vectors, which takes long. */
 export function countEmbedded(store: Store, { modelNo }: VectorSpace): number {
   const row = store
     .prepare(`SELECT count(DISTINCT memory) AS n FROM vectors WHERE model_no = ? AND sector = ''`)
@@ -330,7 +341,7 @@ export function countEmbedded(store: Store, { modelNo }: VectorSpace): number {
 /**
  * Returns the role of a vector of a memory.
  * @param windowNo index of the window, or MEAN_WINDOW
- * @param windowCount number of windows of the memory's text, without the mean
+ * @param windowCount number of windows of the memory's text, the mean not counted
  */
 export function roleOf(windowNo: number, windowCount: number): VectorRole {
   if (windowNo === MEAN_WINDOW) return 'mean';

@@ -1,4 +1,8 @@
-/** Webhooks, and the ledger of what each is told: one row an event, from the commit that hands it over on. */
+/**
+ * Stores webhooks and their deliveries: one row for each webhook and event, which is added when the event is taken from
+ * the feed.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { EngineError } from '../errors.ts';
 import {
@@ -32,15 +36,16 @@ interface HookRow {
 
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
   h.created_at AS createdAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
-/** Random bytes of a secret, as Standard Webhooks recommends. */
+/** Number of random bytes of a secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which is told of the events from now on. Call inside a write.
- * @param owned.queryNo number of the only standing query whose answers are told; null for none
- * @throws EngineError `conflict` for more webhooks than `STANDING_LIMITS` allows, and where there is no feed
+ * Stores a webhook, which gets the events that follow. Call inside a write.
+ * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
+ *   other events
+ * @throws EngineError `conflict` for more than 20,000 webhooks, and while there is no feed
  */
 export function insertWebhook(
   store: Store,
@@ -64,7 +69,7 @@ export function insertWebhook(
   return { ...getWebhook(store, id), secret };
 }
 
-/** Lists webhooks, newest first. */
+/** Lists a page of webhooks, newest first; `total` counts all of them. */
 export function listWebhooks(store: Store, { limit, offset, userId }: StandingPage): Listed<Webhook> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE h.user_id = ?', [userId]];
   const rows = store
@@ -77,7 +82,7 @@ export function listWebhooks(store: Store, { limit, offset, userId }: StandingPa
   return { items: rows.map((row) => hookOf(store, row)), total };
 }
 
-/** Returns a webhook. @throws EngineError `not_found` */
+/** Returns the webhook with this id. @throws EngineError `not_found` */
 export function getWebhook(store: Store, id: string): Webhook {
   return hookOf(store, getRow(store, id));
 }
@@ -104,15 +109,15 @@ function hookOf(store: Store, { hookNo, kinds, ...row }: HookRow): Webhook {
 
 // ── From events to deliveries ────────────────────────────────────────────────────────────────────────────────────────
 
-/** Tells whether there are events that the webhooks were not handed yet. */
+/** Tells whether there are webhooks, and events in the feed for which no deliveries were made yet. */
 export function hasEventsToHand(store: Store): boolean {
   if (!hasEvents(store) || store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() === undefined) return false;
   return cursorOf(store) < newestNo(store);
 }
 
 /**
- * Hands the next events to the webhooks that want them: it looks at `limit` events, makes a delivery for each webhook
- * that an event concerns, and moves the cursor on, all in one transaction. Call inside a write.
+ * Makes deliveries of the next events: examines at most `limit` events, adds a delivery for each webhook that an event
+ * concerns, and moves the cursor of the webhooks on. Call inside a write.
  * @returns the number of deliveries that were made
  */
 export function handEvents(
@@ -141,7 +146,7 @@ export function handEvents(
   return made;
 }
 
-/** Number of the last event that was handed over; 0 in a feed that was begun anew. */
+/** Returns the number of the last event for which deliveries were made; 0 in a feed that was begun anew since. */
 function cursorOf(store: Store): number {
   const { feed_id: feed, event_no: eventNo } = store.prepare('SELECT * FROM webhook_cursor').get() as {
     feed_id: string;
@@ -153,9 +158,9 @@ function cursorOf(store: Store): number {
 interface Hook {
   readonly hookNo: number;
   readonly userId: string | null;
-  /** Events up to this number came before the webhook. */
+  /** Number of the last event before the webhook was stored; the webhook gets only later ones. */
   readonly since: number;
-  /** Kinds that are told; null for all. */
+  /** Kinds of events that are sent to the webhook; null for all kinds. */
   readonly kinds: ReadonlySet<EventKind> | null;
 }
 
@@ -200,26 +205,28 @@ function toldOf(store: Store, { kind, subject, standingId, memoryNo }: NumberedE
 
 // ── Deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Most deliveries of one webhook that one claim takes, so that a slow receiver leaves room for the others. */
+/**
+ * Greatest number of deliveries of one webhook that one claim takes, so that a slow receiver leaves room for others.
+ */
 const EACH = 4;
 
-/** Tells whether a delivery is due. */
+/** Tells whether a pending delivery is due at `now` (Unix ms). */
 export function hasDueDeliveries(store: Store, now: number): boolean {
   return (
     store.prepare(`SELECT 1 FROM deliveries WHERE state = 'pending' AND next_at <= ? LIMIT 1`).get(now) !== undefined
   );
 }
 
-/** Which deliveries are claimed. */
+/** Selects the deliveries that are to be claimed. */
 export interface WantedDeliveries {
   readonly limit: number;
-  /** Numbers of webhooks that have enough under way. */
+  /** Numbers of webhooks whose deliveries are not to be claimed, since enough of them are being sent already. */
   readonly busyHooks: readonly number[];
 }
 
 /**
- * Claims deliveries that are due, at most `EACH` of each webhook, for an attempt that ends within `leaseMs`. Call
- * inside a write.
+ * Claims at most `limit` due deliveries, at most 4 of each webhook, for an attempt that must end within `leaseMs` (ms);
+ * after that they are due again. Call inside a write.
  */
 export function claimDeliveries(
   store: Store,
@@ -248,7 +255,10 @@ export function claimDeliveries(
   return rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent }));
 }
 
-/** Notes what came of an attempt, unless a later one has begun. Call inside a write. */
+/**
+ * Stores the result of an attempt to send a delivery. It is ignored if a later attempt has begun, or the delivery has
+ * ended. Call inside a write.
+ */
 export function settleDelivery(
   store: Store,
   { deliveryNo, attempts, delivered, status, error, nextAt }: DeliveryOutcome,
@@ -268,7 +278,11 @@ export function settleDelivery(
     });
 }
 
-/** Lists the deliveries of a webhook, newest first. @throws EngineError `not_found` */
+/**
+ * Lists a page of the deliveries of a webhook, newest first, with `state` only those in this state; `total` counts all
+ * that match.
+ * @throws EngineError `not_found`
+ */
 export function listDeliveries(
   store: Store,
   hookId: string,
@@ -290,17 +304,81 @@ export function listDeliveries(
   return { items: rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent })), total };
 }
 
-/** Makes the dead deliveries of a webhook pending again, from their first attempt on. Call inside a write. */
-export function retryDeliveries(store: Store, hookId: string, now: number): number {
+/**
+ * Makes at most `limit` dead deliveries of a webhook pending again, due at once and with all their attempts. Call
+ * inside a write.
+ * @param endedBy takes only deliveries that ended by this time, Unix ms
+ * @returns the number of deliveries
+ * @throws EngineError `not_found`
+ */
+export function retryDeliveries(
+  store: Store,
+  { id, endedBy, limit }: { readonly id: string; readonly endedBy: number; readonly limit: number },
+  now: number,
+): number {
   return store
     .prepare(
       `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ?, ended_at = NULL
-       WHERE hook_no = ? AND state = 'dead'`,
+       WHERE delivery_no IN (
+         SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND ended_at <= ? LIMIT ?)`,
     )
-    .run(now, getRow(store, hookId).hookNo).changes;
+    .run(now, getRow(store, id).hookNo, endedBy, limit).changes;
 }
 
-/** Deletes at most `limit` deliveries that ended before a time (Unix ms). Call inside a write. @returns how many */
+/**
+ * What is about to be deleted: a webhook by its id, a standing query by its id with its webhook, or all of these of
+ * users.
+ */
+export type StandingPart =
+  { readonly webhook: string } | { readonly query: string } | { readonly userIds: readonly string[] };
+
+/**
+ * Deletes at most `limit` answers and `limit` deliveries of what is about to be deleted, and for users removes their
+ * names from `limit` deliveries. There may be as many of them as memories, so several writes delete them. Call inside a
+ * write.
+ * @returns the number of rows that were deleted or changed; 0 if none is left
+ */
+export function deleteStandingRows(store: Store, part: StandingPart, limit: number): number {
+  const [hooks, queries, value] = rowsOf(part);
+  const { changes: deliveries } = store
+    .prepare(
+      `DELETE FROM deliveries WHERE delivery_no IN (
+         SELECT delivery_no FROM deliveries WHERE hook_no IN (SELECT hook_no FROM webhooks WHERE ${hooks}) LIMIT ?)`,
+    )
+    .run(value, limit);
+  if (queries === null) return deliveries;
+  const { changes: answers } = store
+    .prepare(
+      `DELETE FROM standing_answers WHERE (query_no, memory) IN (
+         SELECT query_no, memory FROM standing_answers
+         WHERE query_no IN (SELECT query_no FROM standing_queries WHERE ${queries}) LIMIT ?)`,
+    )
+    .run(value, limit);
+  if (!('userIds' in part)) return deliveries + answers;
+  const { changes: names } = store
+    .prepare(
+      `UPDATE deliveries SET user_id = NULL WHERE delivery_no IN (
+         SELECT delivery_no FROM deliveries WHERE user_id IN (SELECT value FROM json_each(?)) LIMIT ?)`,
+    )
+    .run(value, limit);
+  return deliveries + answers + names;
+}
+
+/**
+ * Returns the SQL conditions that select webhooks and standing queries (null if no query is concerned), and the one
+ * parameter of both.
+ */
+function rowsOf(part: StandingPart): readonly [hooks: string, queries: string | null, value: string] {
+  if ('webhook' in part) return ['id = ?', null, part.webhook];
+  if ('query' in part) return ['query_no = (SELECT query_no FROM standing_queries WHERE id = ?)', 'id = ?', part.query];
+  const among = 'user_id IN (SELECT value FROM json_each(?))';
+  return [among, among, JSON.stringify(part.userIds)];
+}
+
+/**
+ * Deletes at most `limit` deliveries that ended before `before` (Unix ms), oldest first. Call inside a write.
+ * @returns the number of deleted deliveries
+ */
 export function purgeDeliveries(store: Store, before: number, limit: number): number {
   return store
     .prepare(

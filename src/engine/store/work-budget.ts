@@ -1,33 +1,36 @@
 /**
- * The work that a request may cause. What is counted are the bytes of the rows that it looks at, so that equal data at
- * an equal time ends at the same place, on a fast machine as on a slow one. A deadline ends work that takes too long
- * all the same.
+ * Bounds the work of a request. Work is counted in bytes of the rows that are examined, so that on equal data it ends
+ * at the same place on a fast and on a slow machine. A deadline also ends work that takes too long.
  */
+
 import type { WorkEnd } from '../types.ts';
 
-/** Work that may be done for one request. */
+/** Budget of the work for one request. */
 export interface WorkBudget {
-  /** Why the work ended early; null as long as it may go on. */
+  /** Why the work ended early; null while it may go on. */
   readonly end: WorkEnd | null;
-  /** Bytes that may still be looked at. */
+  /** Number of bytes that may still be examined. */
   readonly left: number;
-  /** Takes `bytes` from what is left; returns false, from then on for good, if that was too much. */
+  /**
+   * Takes `bytes` from the budget. Returns false if the budget has ended by this or an earlier call: nothing more may
+   * then be read.
+   */
   spend(bytes: number): boolean;
 }
 
-/** Bytes that a row counts for which a statement looks at without parsing anything of it. */
+/** Number of bytes that a row counts as which a statement examines without parsing any of it. */
 export const ROW_BYTES = 32;
-/** Bytes of work between two looks at the clock: about 5 ms of it. */
+/** Number of bytes of work after which the clock is read again: about 5 ms of work. */
 const LOOK_BYTES = 1_048_576;
 
 /** A budget that never ends. */
 const UNLIMITED: WorkBudget = { end: null, left: Infinity, spend: () => true };
 
 /**
- * Makes a budget of its own.
- * @param limits.bytes bytes that may be looked at
- * @param limits.deadlineMs time from now after which the work ends in any case, ms
- * @param clock a time in ms that never goes back
+ * Makes a budget.
+ * @param limits.bytes number of bytes that may be examined
+ * @param limits.deadlineMs time from now after which the work ends in any case, in ms
+ * @param clock returns a time in ms that never goes back
  */
 export function createWorkBudget(
   limits: { readonly bytes: number; readonly deadlineMs: number },
@@ -57,7 +60,7 @@ export function createWorkBudget(
   };
 }
 
-/** Makes a budget that ends with `whole` or after `bytes`. What is spent of it is spent of `whole`, too. */
+/** Makes a budget that ends with `whole`, or after `bytes`. What is spent from it is also spent from `whole`. */
 function partOf(whole: WorkBudget, bytes: number): WorkBudget {
   let left = bytes;
   let end: WorkEnd | null = null;
@@ -77,33 +80,36 @@ function partOf(whole: WorkBudget, bytes: number): WorkBudget {
   };
 }
 
-/** Thrown inside a statement to end it; it never leaves this file. */
+/** Error that is thrown inside of a statement to end it. It is caught in this file. */
 const STOP = new Error('the work budget has ended');
 
-/** The budget of the work that runs on this thread, and whether a statement stops where it ends. */
+/** The budget of the work that runs on this thread, and whether spending throws STOP once the budget has ended. */
 let running = { budget: UNLIMITED, stops: false };
 
-/** Runs `work`, which awaits nothing, within a budget. */
+/** Runs `work`, which must not await anything, within a budget. */
 export function runWithin<T>(budget: WorkBudget, work: () => T): T {
   return during({ budget, stops: false }, work);
 }
 
-/** Counts work of what runs at present; returns false once its budget has ended, so that nothing more may be read. */
+/**
+ * Spends bytes of the budget within which the caller runs. Returns false once that budget has ended; nothing more may
+ * then be read. Inside `readUntilWorkEnds`, it then ends the statement instead of returning.
+ */
 export function spendWork(bytes: number): boolean {
   const isLeft = running.budget.spend(bytes);
   if (!isLeft && running.stops) throw STOP;
   return isLeft;
 }
 
-/** Whether the budget of what runs at present has ended. */
+/** Tells whether the budget within which the caller runs has ended; false if there is none. */
 export function hasWorkEnded(): boolean {
   return running.budget.end !== null;
 }
 
 /**
- * Reads rows until the budget ends.
- * @param share share of what is left that may be spent on these rows, 0..1
- * @returns the rows up to that point, and whether there may be more
+ * Reads rows until the budget within which the caller runs has ended.
+ * @param share greatest share of what is left of the budget that these rows may spend, 0..1
+ * @returns the rows that were read; `isCut` is true if the budget ended, so that there may be more
  */
 export function readUntilWorkEnds<Row>(
   rows: () => Iterable<Row>,

@@ -1,19 +1,19 @@
 import type { Store } from './open-store.ts';
 
-/** Result of a checkpoint as SQLite reports it. */
+/** Result of a checkpoint of the write-ahead log, as SQLite reports it. */
 export interface Checkpoint {
-  /** 1 if another connection kept the checkpoint from its end, else 0. */
+  /** 1 if another connection kept the checkpoint from completing, else 0. */
   readonly busy: number;
   /** Number of pages in the log. */
   readonly log: number;
-  /** Number of pages of the log that are in the database by now. */
+  /** Number of pages of the log that have been moved into the database. */
   readonly checkpointed: number;
 }
 
 /**
- * Asks SQLite how many bytes of the log have yet to be moved into the database. The size of the log's file does not
- * tell, since it is overwritten from its beginning and never gets shorter. The log's index (`-shm`) must not be opened
- * for a look: closing it would release all locks that this process holds there.
+ * Returns the number of bytes of the write-ahead log that have not been moved into the database. The size of the log's
+ * file does not tell, since the file is overwritten from its beginning and never gets shorter. The log's index (`-shm`)
+ * must not be opened for that: closing it would release all locks that this process holds on it.
  */
 export function unmovedLogBytes(store: Store): number {
   const { log, checkpointed } = store.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Checkpoint;
@@ -21,8 +21,9 @@ export function unmovedLogBytes(store: Store): number {
 }
 
 /**
- * Moves the write-ahead log into the database. `PASSIVE` moves what it can without making anybody wait. `TRUNCATE`
- * moves all and empties the log, and keeps writers out meanwhile; if another connection is in the way, `busy` is 1.
+ * Moves the write-ahead log into the database. `PASSIVE` moves as much as possible without making anyone wait.
+ * `TRUNCATE` moves everything and empties the log, and blocks writers meanwhile; if another connection prevents that,
+ * `busy` is 1.
  */
 export function checkpointLog(store: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint | undefined {
   return store.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as Checkpoint | undefined;

@@ -22,12 +22,15 @@ import type { SharedFile } from './shared-files.ts';
 import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
 /**
- * Name of the entry in `store_info` that a file has while its indexes are made again. Until they are complete, a query
- * would return a part as if it were all, so a file with this mark is not opened.
+ * Name of the entry in `store_info` that a file has while its indexes are rebuilt. Until they are complete, a query
+ * would find only some of the memories, so a file with this entry is not opened.
  */
 export const REBUILDING = 'rebuilding';
 
-/** The name of a vector space. Spaces that differ in one of these are different, and their vectors never compared. */
+/**
+ * The properties that name a vector space. Models that differ in one of them have different spaces, whose vectors are
+ * never compared.
+ */
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
 /**
@@ -40,23 +43,30 @@ export interface OpenTenant {
   /** Id of the file, made with it, which write receipts name. */
   readonly storeId: string;
   /**
-   * The models that queries and links use now, by sector; null if `identity` was null, as with `OM_EMBEDDINGS=none`.
+   * The models that queries and links use now, by sector; null if `identity` was null, which it is with
+   * `OM_EMBEDDINGS=none`.
    */
   readonly liveModels: SectorModels | null;
   /**
-   * The models that the settings name, by sector. They differ from `liveModels` while the model changes. null if
-   * `identity` was null, or if another process has dropped one of them since this file was opened.
+   * The models that the settings name, by sector. They differ from `liveModels` while the model changes. It is null if
+   * `identity` was null, or if another process has removed one of the models since this file was opened.
    */
   readonly configuredModels: SectorModels | null;
-  /** The live model of the first of SECTORS, which embeds all sectors unless each has its own; null without models. */
+  /**
+   * The live model of the first of SECTORS, which embeds all sectors unless each has its own; null if there are no live
+   * models.
+   */
   readonly live: StoredModel | null;
-  /** The vector space of `live`; null without models. */
+  /** The vector space of `live`; null if that is null. */
   readonly space: VectorSpace | null;
-  /** The vector index of `live`; null without models. */
+  /** The vector index of `live`; null if that is null. */
   readonly index: VectorIndex | null;
-  /** The vector space of the first of `configuredModels`; null without them. */
+  /** The vector space of the first of `configuredModels`; null if those are null. */
   readonly configured: VectorSpace | null;
-  /** The vector index of every model that the file knows, live or not, by model number. An erasure must reach all. */
+  /**
+   * The vector index of every model that the file has stored, live or not, by `modelNo`. An erasure must reach all of
+   * them.
+   */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
   /** Closes the indexes and the connection. */
   close(): void;
@@ -64,29 +74,38 @@ export interface OpenTenant {
 
 /** How a tenant's file is opened. */
 export interface OpenTenantOptions {
-  /** Where the tenant lives if not in its file, as `placeOf` tells; null, the default, for the file. */
+  /** Place of the tenant in a database server, from `placeOf`; null, the default, if it lives in its file. */
   readonly place?: TenantPlace | null;
-  /** `reader` for a connection that refuses writes, `acknowledger` for the writer, `worker` for steps and commands. */
+  /**
+   * Use of the connection: `reader` refuses writes, `acknowledger` is for the writer, `worker` for steps and commands.
+   */
   readonly role: OpenStoreOptions['role'];
   /**
-   * Spaces that the settings name: one for all sectors, or one a sector in the order of SECTORS; null for no vectors.
+   * Vector spaces that the settings name: one for all sectors, or one for each sector in the order of SECTORS; null
+   * with `OM_EMBEDDINGS=none`.
    */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
-  /** Time at which a model that the file does not know yet is noted in it, Unix ms. */
+  /** Present time, Unix ms: a model that the file does not know yet is recorded with it. */
   readonly now: number;
-  /** Bound on the memory that the vector indexes of this thread share; without it each takes what it needs. */
+  /** Bound on the memory that the vector indexes of this thread share; if it is left out, each takes what it needs. */
   readonly indexMemory?: IndexMemory;
-  /** How vectors are searched, as `OM_VECTOR_INDEX` says; 'auto' by default. */
+  /** Value of `OM_VECTOR_INDEX`, which chooses how vectors are searched; 'auto' by default. */
   readonly vectorIndex?: VectorIndexChoice | undefined;
-  /** How the word index is read, as `OM_WORD_INDEX` says; 'auto' by default. */
+  /** Value of `OM_WORD_INDEX`, which chooses how the word index is read; 'auto' by default. */
   readonly wordIndex?: WordIndexChoice | undefined;
-  /** Memory that threads share, and the thread; by default the connection has its own. */
+  /**
+   * The memory of this file that threads of the process share, and this thread among them; by default the connection
+   * has memory of its own.
+   */
   readonly shared?: { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /** Called once if 'auto' finds a word index in an unknown format. */
   readonly onUnknownWordFormat?: (() => void) | undefined;
-  /** Whether changes leave events, as `OM_EVENTS` says; left out, the file stays as it is. */
+  /**
+   * Whether changes leave events, as `OM_EVENTS` says; if left out, the file keeps its present setting. A reader
+   * ignores it.
+   */
   readonly events?: boolean | undefined;
-  /** Whether a file may be opened although its rebuild was broken off, to run it again; false by default. */
+  /** Whether a file may be opened although its rebuild was interrupted, to run it again; false by default. */
   readonly rebuilding?: boolean;
 }
 
@@ -94,8 +113,8 @@ export interface OpenTenantOptions {
  * Opens a tenant's file, creates and migrates it if needed, even for a reader, and makes sure that it has an id and
  * that the configured models have numbers. In a file without a live model, the configured one becomes live.
  * @param path absolute path of the file
- * @throws EngineError the errors of `openStore`; `unprocessable` if a rebuild of its index was broken off, unless
- *   `rebuilding` is set
+ * @throws EngineError the errors of `openStore`; `unprocessable` if a rebuild of its index was interrupted, unless
+ *   `rebuilding` is set; `conflict` for a tenant of a database server that also has a file at `path`
  */
 export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
   const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;
@@ -128,22 +147,25 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
 }
 
 /**
- * Opens the store of a tenant.
- * @throws EngineError `conflict` for a tenant of a database that has a file here, too
+ * Opens the store of a tenant: its file, or its part of a database server.
+ * @throws EngineError `conflict` for a tenant of a database server that also has a file at `path`
  */
 function open(path: string, place: TenantPlace | null, role: OpenStoreOptions['role']): Store {
   if (place === null) return openStore(path, { role, create: true });
   if (fs.existsSync(path)) {
     throw new EngineError(
       'conflict',
-      `OM_DATABASE_URL is set, but tenant ${place.tenant} has a file at ${path}, which no command moves yet: ` +
-        'leave the setting out, or take another OM_DB_PATH',
+      `OM_DATABASE_URL is set, but tenant ${place.tenant} has a file at ${path}: ` +
+        'move it with `cairn move`, or set OM_DB_PATH to a path in another folder',
     );
   }
   return openTenantStore({ ...place, path, role });
 }
 
-/** Prepares a file for a reader on another connection, since a reader cannot write. Does nothing if it is prepared. */
+/**
+ * Creates and migrates a file, and gives it an id and the models their numbers, on a connection that may write, since a
+ * reader cannot. It does nothing if all of this is done.
+ */
 function prepare(path: string, place: TenantPlace | null, identities: Identities, now: number): void {
   // In a database a reader cannot make the tenant either.
   const store = open(path, place, place === null ? 'reader' : 'worker');
@@ -232,9 +254,9 @@ function describe(store: Store, identities: Identities, openIndex: (space: Vecto
 }
 
 /**
- * Returns a function that calls `read` once in a transaction, and at each use outside of one, since the value is asked
- * for with each of many memories. Code that changes the value in a transaction must not read it again before the
- * commit.
+ * Returns a function that calls `read` once in a transaction and caches its result until the transaction ends, since a
+ * transaction may need the value for each of many memories. Outside of a transaction it calls `read` each time. Code
+ * that changes the value in a transaction must not read it again before the commit.
  */
 function oncePerTransaction<T>(store: Store, read: () => T): () => T {
   let cached: { readonly transactionNo: number; readonly value: T } | undefined;
@@ -246,7 +268,7 @@ function oncePerTransaction<T>(store: Store, read: () => T): () => T {
   };
 }
 
-/** Returns the vector space of a stored model, which is the model without its names. */
+/** Returns the vector space of a stored model: its number, dimensions and encoding. */
 export function spaceOf({ modelNo, dimensions, encoding }: StoredModel): VectorSpace {
   return { modelNo, dimensions, encoding };
 }

@@ -4,44 +4,56 @@ import { releaseReader } from '../shared-memory.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import { createSharedLengths, type SharedLengths } from '../store/word-index/row-lengths.ts';
 
-/** What the threads of a process share of one tenant's file. `postMessage` carries it to them without copying it. */
+/**
+ * The memory for one tenant's file that all threads of a process read and write. `postMessage` hands it to a thread
+ * without copying it.
+ */
 export interface SharedFile {
-  /** Number of this memory, never given twice by one owner. */
+  /** Number of this memory, from 1. A new memory of the same file gets another number. */
   readonly no: number;
   readonly lengths: SharedLengths;
-  /** Vectors of each space that a thread asked for; empty where the choice of index shares none. */
+  /**
+   * Vectors of each space that a thread asked for. Empty with the index `vec0`, which shares none; a space for which
+   * there was no memory left is missing.
+   */
   readonly vectors: readonly SharedVectors[];
 }
 
-/** The memory that the threads of a process share, by the path of a tenant's file. One thread owns it. */
+/** The shared memory of all tenants' files of a process, by the path of the file. One thread owns this object. */
 export interface SharedFiles {
   /**
-   * Returns the memory of a file with vectors of all of `spaces`, and makes what is missing. Vectors for which there is
-   * no memory are left out; each thread then has its own.
+   * Returns the memory of a file with vectors of all of `spaces`, and makes what is missing. A space for which the
+   * system gives no memory is left out; each thread then holds these vectors itself.
    */
   share(path: string, spaces: readonly VectorSpace[]): SharedFile;
-  /** Notes that a read of the file begins. */
+  /** Records that the file is used, for `trim`; does nothing for a file without shared memory. */
   use(path: string): void;
-  /** Drops memory that a thread left half changed, unless there is newer memory of the file already. */
+  /**
+   * Drops the memory with the number `no`, which a dead thread may have left half changed. It does nothing if the file
+   * has newer memory.
+   */
   lose(path: string, no: number): void;
-  /** Notes that the thread with the number `reader` is dead. */
+  /** Releases the locks that the thread with the number `reader` holds in all shared memory, because it is dead. */
   release(reader: number): void;
-  /** Drops the memory of the files that were used longest ago, down to the bounds, and returns their paths. */
+  /**
+   * Drops the memory of the least recently used files until the rest is within the bounds, but keeps the file that was
+   * used last even if it alone exceeds them. Returns the paths of the dropped ones.
+   */
   trim(): string[];
 }
 
 export interface SharedFilesOptions {
   readonly vectorIndex: VectorIndexChoice;
-  /** Most threads that share the memory; their numbers are below it. */
+  /** Greatest number of threads that share the memory. Threads have the numbers 0 to `maxReaders` - 1. */
   readonly maxReaders: number;
   /** Bound on the vectors of all files (bytes), and on the number of files. */
   readonly maxBytes: number;
   readonly maxFiles: number;
 }
 
-/** Creates the memory of no file yet. */
+/** Creates the object that shares memory. It holds no memory of any file yet. */
 export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles }: SharedFilesOptions): SharedFiles {
-  /** In the order of their last use. */
+  /** The shared memory by path, the least recently used file first. */
   const files = new Map<string, SharedFile>();
   let made = 0;
   const bytesOf = ({ vectors }: SharedFile) => vectors.reduce((sum, one) => sum + bytesOfShared(one), 0);
@@ -87,7 +99,7 @@ export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles 
   };
 }
 
-/** Creates shared vectors; none where the system gives no more addresses for them. */
+/** Creates shared vectors. Returns an empty list if the system has no address space left for them. */
 function createIfRoom(options: Parameters<typeof createSharedVectors>[0]): SharedVectors[] {
   try {
     return [createSharedVectors(options)];

@@ -17,14 +17,14 @@ export interface TenantPool {
 }
 
 /**
- * Time between two looks at the open files (ms). A file stays mapped into memory for this long at most after another
+ * Time between two checks of the open files (ms). A file stays mapped into memory for at most this long after another
  * connection commits to it.
  */
 const LOOK_EVERY_MS = 1_000;
 
 /**
  * Makes a pool of open tenant files.
- * @param limit most files kept open, from 1
+ * @param limit greatest number of files kept open, from 1
  * @param open opens the file at a path; the pool closes it
  */
 export function createTenantPool(limit: number, open: (path: string) => OpenTenant): TenantPool {

@@ -3,10 +3,10 @@ import { EngineError, isEngineError } from '../errors.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 
 /**
- * Returns the tenant as a key that only adds may use it: memories and documents that are there already stay as they
- * are, and of the jobs only those of memories and documents that the key itself wrote are found. What was erased is
- * nobody's any more.
- * @param keyId public id of the key, as `writtenBy` names it
+ * Returns the view of a tenant for a key with the role `add`. Through it, adds make new memories and documents, and
+ * change a stored memory only as any duplicate does, which reinforces it. `getJob` finds only jobs of memories and
+ * documents that the key itself wrote. Jobs whose memory or document was erased are not found.
+ * @param keyId public id of the key, as in `writtenBy`
  */
 export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
   const isOwn = async (read: () => Promise<{ readonly writtenBy: string | null }>): Promise<boolean> => {

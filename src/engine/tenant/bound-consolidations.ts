@@ -1,8 +1,12 @@
-/** What a bound key sees of consolidations: those of its user. */
+/** The consolidations that a bound key reaches: those of its user. */
+
 import type { Tenant } from '../engine.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
-/** A key that is bound to tags is refused: a run goes through memories whatever their tags. */
+/**
+ * Makes the methods of consolidations for a bound key: they reach those of its user. A key that is bound to tags gets
+ * `forbidden`, since a run gathers memories of a user whatever their tags.
+ */
 export function consolidationMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn, ownJobs }: Reach) {
   const requireUntagged = () => {
     if (tags.length > 0) throw refusal();

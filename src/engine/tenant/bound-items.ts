@@ -3,7 +3,10 @@ import { noItem } from '../errors.ts';
 import type { ItemFilter, ItemPlace } from '../types.ts';
 import { listed, type Reach } from './bound-reach.ts';
 
-/** Items: those of others are absent, and what is put is within the bounds. */
+/**
+ * Makes the methods of items for a bound key: items outside its bounds are answered as not found, and what it stores
+ * gets the user and the tags of its bounds.
+ */
 export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
   const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
@@ -31,7 +34,7 @@ export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, rea
   } satisfies Partial<Tenant>;
 }
 
-/** Lists of names and graphs: of the memories within the bounds. */
+/** Makes the methods that list names and draw graphs for a bound key: they read only memories within its bounds. */
 export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
     listPresent: async (ids, { userIds, withinTags = [] }) =>

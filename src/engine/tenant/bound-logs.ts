@@ -1,9 +1,13 @@
-/** What a key that is bound to a user sees of session logs and of the change feed. */
+/** The session logs and events that a bound key reaches: those of its user. */
+
 import type { Tenant } from '../engine.ts';
 import type { LogPlace } from '../types.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
-/** Session logs: those of the caller's user. A log has no tags by which it could be within the bounds. */
+/**
+ * Makes the methods of session logs for a bound key: they reach the logs of its user. A key that is bound to tags gets
+ * `forbidden`, since a log has no tags.
+ */
 export function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
   const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
     if (tags.length > 0) throw refusal();
@@ -17,7 +21,10 @@ export function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** Events: those of the caller's user. The tags of a memory that was erased are not known any more. */
+/**
+ * Makes the methods of the change feed for a bound key: it sees the events of its user. A key that is bound to tags
+ * gets `forbidden`, since an event of an erased memory does not say which tags the memory had.
+ */
 export function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
   return {
     async listEvents(query) {

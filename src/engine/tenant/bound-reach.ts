@@ -3,37 +3,60 @@ import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { Document, Job, Memory, MemoryFilter, Revision, RevisionPage } from '../types.ts';
 
-/** What lies within the bounds of a caller; the methods of `boundTenant` are made of these. */
+/**
+ * Checks against a caller's bounds, for the methods of `boundTenant`. The bounds are a user, tags, or both: a memory or
+ * document is within them if it belongs to that user and carries all of these tags.
+ */
 export interface Reach {
   readonly bounds: Bounds;
-  /** Tags that everything within the bounds carries; empty for none. */
+  /** Tags that everything within the bounds carries; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
-  /** Jobs that this caller made; some, like reflections, work on no single memory that would tell whose they are. */
+  /**
+   * Ids of the jobs that this caller requested. Some, such as reflections, belong to no single memory by which the job
+   * could be recognised as the caller's.
+   */
   readonly ownJobs: Set<string>;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
-  /** Returns those of the ids whose memories lie within the bounds, without reading their texts. */
+  /** Returns those of the ids that belong to memories within the bounds. It does not read their texts. */
   reachedIds(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Returns the revisions of a memory within the bounds, newest first, since it came within them: what was said before
-   * was said to others. Throws EngineError `not_found` for any other memory.
+   * Returns the revisions of a memory within the bounds, newest first. They end before the update that brought the
+   * memory within the bounds, because earlier texts may belong to others. Throws EngineError `not_found` for a memory
+   * outside the bounds.
    */
   reachedRevisions(id: string, page: RevisionPage): AsyncGenerator<readonly Revision[]>;
   /** Returns a document within the bounds. Throws EngineError `not_found` for any other. */
   reachedDocument(id: string): Promise<Document>;
-  /** Returns a job that works on something within the bounds. Throws EngineError `not_found` for any other. */
+  /**
+   * Returns a job that this caller requested, or whose memory or document is within the bounds. Throws EngineError
+   * `not_found` for any other.
+   */
   reachedJob(id: string): Promise<Job>;
-  /** Whether `read` finds something, which means that it does not throw `not_found`. */
+  /** Whether `read` resolves: false if it throws `not_found`. Other errors are thrown on. */
   isReached(read: () => Promise<unknown>): Promise<boolean>;
-  /** The given tags and those of the bounds. */
+  /** Returns the given tags together with those of the bounds, each once. */
   withTags(given: readonly string[]): string[];
-  /** The users of a filter within the bounds. Throws EngineError `forbidden` if it names another. */
+  /**
+   * Returns the users of a filter, narrowed to the caller's own; undefined stands for all users. Without a bound user,
+   * or for an empty list, it returns `given`. Throws EngineError `forbidden` if `given` names another user than the
+   * caller's own.
+   */
   onlyOwn(given: readonly string[] | undefined): readonly string[] | undefined;
-  /** The user of something new; '' names nobody. Throws EngineError `forbidden` for another user. */
+  /**
+   * Returns the user of something that is stored or read: the caller's own, or `named` if no user is bound. `named` is
+   * '' if the request names nobody. Throws EngineError `forbidden` if it names another user than the caller's own.
+   */
   ownerOf(named: string): string;
-  /** The user and the tags of something new. Throws EngineError `forbidden` for another user. */
+  /**
+   * Returns the user and the tags with which something new is stored. Throws EngineError `forbidden` if `item` names
+   * another user than the caller's own.
+   */
   ownOf(item: Pick<Memory, 'userId' | 'tags'>): { readonly userId: string; readonly tags: string[] };
-  /** A filter within the bounds. Throws EngineError `forbidden` if it names another user. */
+  /**
+   * Returns a filter narrowed to the bounds. Throws EngineError `forbidden` if it names another user than the caller's
+   * own.
+   */
   ownFilter(filter: MemoryFilter): MemoryFilter;
 }
 
@@ -105,8 +128,8 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
 }
 
 /**
- * The newest revisions of a memory up to, and without, the update that brought it within the tags. They are read from
- * the newest on, since only the updates after a revision tell whether it is within.
+ * Returns the newest revisions of a memory, up to the update that brought the memory within the tags; that update's
+ * revision is left out. They are read from the newest on, because a revision holds only what its update replaced.
  */
 async function* revisionsWithin(
   tenant: Tenant,
@@ -125,13 +148,16 @@ async function* revisionsWithin(
   }
 }
 
-/** Whether these replaced tags, undefined where an update left them alone, lack one of the tags. */
+/**
+ * Whether an update brought a memory within the tags: it replaced a list of tags that lacks one of them.
+ * @param replaced the former tags; undefined if the update did not change the tags
+ */
 function lacksTags(replaced: unknown, tags: readonly string[]): boolean {
   return Array.isArray(replaced) && !tags.every((tag) => replaced.includes(tag));
 }
 
 /**
- * Checks that a request of a bound caller names nobody else.
+ * Checks that a request of a bound caller names no other user. Without a bound user it passes.
  * @param named user that the request names; undefined, null and '' name nobody in particular
  * @throws EngineError `forbidden`
  */
@@ -140,10 +166,10 @@ export function requireOwnUser({ userId }: Bounds, named: string | null | undefi
   throw new EngineError('forbidden', 'this key is bound to one user, and the request names another');
 }
 
-/** Makes the error of a request that is about more than what a key is bound to. */
+/** Makes the error of a request that would reach beyond the bounds of a key: `forbidden`. */
 export function refusal(): EngineError {
   return new EngineError('forbidden', 'this key is bound to a user or tags, and this is about more than them');
 }
 
-/** Makes the list of users that a filter asks for out of one; undefined asks for all. */
+/** Turns one user of a filter into a list of users; undefined, which stands for all users, stays undefined. */
 export const listed = (userId: string | undefined) => (userId === undefined ? undefined : [userId]);

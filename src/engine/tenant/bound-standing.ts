@@ -1,10 +1,14 @@
-/** What a key that is bound to a user sees of standing queries and webhooks: those of the user. */
+/** The standing queries and webhooks that a bound key reaches: those of its user. */
+
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import type { StandingPage } from '../types.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
-/** Standing queries and webhooks have no tags, so a key that is bound to tags is refused. */
+/**
+ * Makes the methods of standing queries and webhooks for a bound key: they reach those of its user. A key that is bound
+ * to tags gets `forbidden`, since standing queries and webhooks have no tags.
+ */
 export function standingMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn }: Reach) {
   const requireUntagged = () => {
     if (tags.length > 0) throw refusal();

@@ -23,13 +23,13 @@ import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
 /**
- * Makes the view of a tenant that a bound caller gets. It shows only memories and documents within the bounds: others
- * are answered as if they did not exist. What it writes is stored within the bounds. A method that cannot be kept
- * within them is refused. Every method of `Tenant` stands here on its own, so a new one does not compile until somebody
- * has decided how it is bounded.
+ * Makes the view of a tenant for a caller that is bound to a user, to tags, or to both. Through it, memories and
+ * documents outside the bounds are answered as if they did not exist, and what is written gets the user and the tags of
+ * the bounds. Methods that cannot be bounded are refused. Every method of `Tenant` stands here on its own, so a new one
+ * does not compile until somebody has decided how it is bounded.
  *
- * A method throws EngineError `forbidden` if the caller names another user than its own, and in place of a refused
- * method; else what the tenant's own method throws.
+ * A method throws EngineError `forbidden` if the caller names another user than its own or if the method is refused,
+ * and else what the tenant's own method throws.
  */
 export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
   const reach = reachOf(tenant, bounds);
@@ -84,7 +84,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
   };
 }
 
-/** Memories: those of others are absent, and what is written is within the bounds. */
+/**
+ * Makes the methods of memories: those outside the bounds are answered as not found, and what is written gets the user
+ * and the tags of the bounds.
+ */
 function memoryMethods(tenant: Tenant, reach: Reach) {
   const { bounds, tags, reachedMemory, reachedIds, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
   return {
@@ -142,7 +145,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** Links: only between memories within the bounds. */
+/** Makes the methods of links: both memories of a link must lie within the bounds. */
 function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Reach) {
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
@@ -185,7 +188,7 @@ function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Rea
   } satisfies Partial<Tenant>;
 }
 
-/** Queries, names and counts. */
+/** Makes the methods of queries, names and counts. Counts over a whole tenant are refused. */
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
     query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
@@ -208,7 +211,8 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 }
 
 /**
- * Recalls: those whose query was kept within the same bounds. Memories that have left the bounds since count as erased.
+ * Makes the methods of recalls. They reach a recall whose query was made within the same bounds; its memories that have
+ * left the bounds since count as erased.
  */
 function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
@@ -242,7 +246,10 @@ function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory
   } satisfies Partial<Tenant>;
 }
 
-/** Documents: those of others are absent. */
+/**
+ * Makes the methods of documents: those outside the bounds are answered as not found. A caller that is bound to tags
+ * cannot list documents.
+ */
 function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
   const uploads = new Map<string, Upload>();
   return {
@@ -287,7 +294,10 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
     },
   } satisfies Partial<Tenant>;
 
-  /** Hands in a document within the bounds. The upload of a refused one is discarded, as the tenant never sees it. */
+  /**
+   * Passes a document, with the user and tags of the bounds, on to `accept`. If the document is refused before that, or
+   * not found, its upload is discarded, since the tenant never took it over.
+   */
   async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
     const { source } = document;
     let isHandedIn = false;
@@ -304,7 +314,10 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
   }
 }
 
-/** Reflections, which read all memories of a user whatever their tags. */
+/**
+ * Makes the methods of reflections. A key that is bound to tags gets `forbidden`, since a reflection reads all memories
+ * of a user whatever their tags.
+ */
 function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
   return {
     async reflect(scope) {
@@ -321,7 +334,10 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** Jobs: only those that work on something within the bounds. */
+/**
+ * Makes the methods of jobs: a caller finds only jobs that it requested or whose memory or document is within the
+ * bounds. It cannot list or change jobs.
+ */
 function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   return {
     getJob: reachedJob,
@@ -337,7 +353,7 @@ function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** The embedding model, which nobody bound may change. */
+/** Makes the methods of the embedding model, which no bound caller may change. */
 function modelMethods(tenant: Tenant) {
   return {
     embedding: () => tenant.embedding(),
@@ -348,7 +364,7 @@ function modelMethods(tenant: Tenant) {
   } satisfies Partial<Tenant>;
 }
 
-/** True if a caller may reach only a part of its tenant. */
+/** Whether a caller may reach only a part of its tenant: it is bound to a user or to tags. */
 export function isBound({ userId, tags = [] }: Bounds): boolean {
   return userId !== undefined || tags.length > 0;
 }
@@ -368,7 +384,10 @@ function orRefusal(work: () => NewMemory): AddItem {
 
 const noReplaced = () => new EngineError('not_found', 'supersedes: no memory with this id');
 
-/** Keeps the Idempotency-Keys of differently bound callers apart, so that none is sent the reply to another. */
+/**
+ * Adds a hash of the caller's bounds to the route of an idempotency claim, so that callers with different bounds who
+ * send the same Idempotency-Key do not get each other's replies.
+ */
 function claimWithin({ userId, tags = [] }: Bounds, claim: IdempotencyClaim): IdempotencyClaim {
   const within = createHash('sha256')
     .update(JSON.stringify([userId ?? null, tags]), 'utf8')

@@ -1,18 +1,21 @@
-import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
-import type { UndoneChanges } from '../commands/undo-writer.ts';
+import { addReceipts, EMPTY_RECEIPT, ERASE_BYTES, ERASE_SLICE } from '../commands/erase.ts';
+import type { UndoneChanges, UndoneLinks } from '../commands/undo-writer.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
 import type { MatchingSlice } from '../store/memories.ts';
+import type { ErasedRecalls } from '../store/recalls.ts';
+import type { ErasedLogItems, LogProgress } from '../store/writers-log-items.ts';
 import type { DeleteReceipt, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
-import type { Erasure } from './tenant-erasure.ts';
+import { type Erasure, inSlices } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';
+import { deleteStandingRows } from './tenant-standing.ts';
 
 /**
- * Makes the method that erases all memories and documents that match a filter. They are searched as reads, and the
- * writer erases what was found in commits of at most `ERASE_SLICE`.
+ * Makes the method that erases all memories and documents that match a filter. Reads find them, and the writer erases
+ * them in commits of at most `ERASE_SLICE` each.
  */
 export function createEraseMatching(
   options: TenantOptions,
@@ -20,10 +23,14 @@ export function createEraseMatching(
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
-  /** A delete of users erases what evaluation sets and standing queries ask about them; a narrower one leaves it. */
+  /**
+   * Erases the questions of users in evaluation sets, and their standing queries, if the filter names only users. A
+   * filter with any further condition leaves them.
+   */
   const eraseQuestions = async ({ userIds, withinTags = [], ...others }: ErasureFilter) => {
     if (userIds === undefined || withinTags.length > 0 || !Object.entries(others).every(saysNothing)) return;
     await writer.write(path, 'eraseEvalItems', { userIds });
+    await deleteStandingRows(options, { userIds });
     await writer.write(path, 'eraseStanding', { userIds });
   };
   return async (filter) => {
@@ -36,26 +43,37 @@ export function createEraseMatching(
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     const write = async (command: () => Promise<DeleteReceipt>) => {
-      const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, ERASE_SLICE));
+      const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, { limit: ERASE_SLICE }));
       receipt = addReceipts(receipt, slice);
       return slice;
     };
-    const hide = () => writer.write(path, 'hideMatching', { filter, limit: ERASE_SLICE });
-    while ((await write(hide)).documents === ERASE_SLICE);
+    for (let found = ERASE_SLICE; found === ERASE_SLICE;) {
+      const documentNos = await readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
+      found = documentNos.length;
+      if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
+    }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     await eraseQuestions(filter);
     let logItems = 0;
-    for (let items = 1; items > 0; logItems += items) {
-      items = await writer.write(path, 'eraseItemsOfWriters', { filter });
+    for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
+      const slice: ErasedLogItems = await writer.write(path, 'eraseItemsOfWriters', { filter, progress });
+      logItems += slice.items;
+      ({ progress, isDone } = slice);
     }
     logItems += await eraseLogItems(options);
     // What waits to be logged was asked before the erasure.
     await options.recalls.flush();
-    while ((await writer.write(path, 'eraseRecalls', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     for (let after: number | null = 0; after !== null;) {
-      const found: MatchingSlice = await readers.read(path, 'listMatching', { filter, after, limit: ERASE_SLICE });
+      const slice: ErasedRecalls = await writer.write(path, 'eraseRecalls', { filter, after });
+      after = slice.next;
+    }
+    for (let after: number | null = 0; after !== null;) {
+      const found: MatchingSlice = await readers.read(path, 'listMatching', {
+        ...{ filter, after, limit: ERASE_SLICE, bytes: ERASE_BYTES },
+      });
       const { memoryNos } = found;
-      if (memoryNos.length > 0) await write(() => writer.write(path, 'deleteMatching', { filter, memoryNos, erasure }));
+      const remove = () => writer.write(path, 'deleteMatching', { filter, memoryNos, erasure });
+      if (memoryNos.length > 0) await write(() => inSlices(remove));
       after = found.next;
     }
     receipt = addReceipts(receipt, await eraseAbandoned(null, erasure));
@@ -68,26 +86,40 @@ export function createEraseMatching(
   }
 }
 
-/** Says for the receipt what a delete was about: its conditions by name, and the names that go with them. */
+/**
+ * Describes a delete for its receipt: the names of its conditions, and the user and session ids that are erased with
+ * it.
+ */
 function describe(filter: ErasureFilter) {
   const { userIds = [], sessionIds = [] } = filter;
   const by = Object.entries(filter).flatMap((field) => (saysNothing(field) ? [] : [field[0]]));
   return { kind: 'memories', by, names: [...userIds, ...sessionIds] } as const;
 }
 
-/** Takes back what a key did to memories that others wrote: its links and its changes. */
+/**
+ * Greatest number of memories to which one commit restores former values, since the words of each may have to be
+ * indexed again.
+ */
+const RESTORED_AT_ONCE = 4;
+
+/**
+ * Undoes what a key did to memories that others wrote: removes its links and restores the values that it changed.
+ * @returns `receipt` with the counts added
+ */
 async function undoWriter(
   { path, writer }: TenantOptions,
   writtenBy: string,
   receipt: ErasureReceipt,
 ): Promise<ErasureReceipt> {
   let edges = 0;
-  for (let slice = ERASE_SLICE; slice === ERASE_SLICE; edges += slice) {
-    slice = (await writer.write(path, 'undoLinks', { writtenBy, limit: ERASE_SLICE })).edges;
+  for (let isDone = false; !isDone;) {
+    const slice: UndoneLinks = await writer.write(path, 'undoLinks', { writtenBy, limit: ERASE_SLICE });
+    edges += slice.edges;
+    isDone = slice.isDone;
   }
   let { restored = 0, unrestored = 0 } = receipt;
   for (let after: number | null = 0; after !== null;) {
-    const slice: UndoneChanges = await writer.write(path, 'undoChanges', { writtenBy, after, limit: ERASE_SLICE });
+    const slice: UndoneChanges = await writer.write(path, 'undoChanges', { writtenBy, after, limit: RESTORED_AT_ONCE });
     restored += slice.restored;
     unrestored += slice.unrestored;
     after = slice.last;
@@ -95,14 +127,15 @@ async function undoWriter(
   return { ...receipt, edges: receipt.edges + edges, restored, unrestored };
 }
 
-/** Whether a filter names a writer and nothing else: only then all that the writer did is taken back. */
+/** Whether a filter names writers and nothing else. Only then their links and changes are undone as well. */
 function asksForWriterAlone({ writtenBy, ...others }: ErasureFilter): boolean {
   return writtenBy !== undefined && Object.entries(others).every(saysNothing);
 }
 
 /**
- * Whether a filter's field, given with its name, asks for nothing, because it is left out or an empty list of tags. A
- * delete whose fields all ask for nothing would empty the tenant.
+ * Whether a field of a filter sets no condition: it is undefined, or empty tags or metadata. A delete in which no field
+ * sets a condition would empty the tenant.
+ * @param field name and value of the field
  */
 function saysNothing([name, condition]: [string, unknown]): boolean {
   if (condition === undefined) return true;

@@ -2,14 +2,18 @@ import type { Placed, PlacedSlice, SliceWanted } from '../store/placed.ts';
 import type { MemoryPage, ListedMemory, ListPage, Memory, MemorySlices } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Most reads that look for the memories of one page, so that a request about few of many memories comes to an end. */
-const MOST_READS = 25;
-/** Most bytes of text and values of a page's memories; as JSON they mostly fit into one reply. */
+/**
+ * Greatest number of reads that look for the memories of one page. A page of a filter that few of many memories pass
+ * ends there, with fewer memories and a cursor.
+ */
+const MAX_READS = 25;
+/** Greatest number of bytes of text and values of a page's memories; as JSON they mostly fit into one reply. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Makes a page of memories: finds their places first, in reads between which others come through, then reads them slice
- * by slice.
+ * Makes a page of memories. First it finds the places of its memories in the list, in at most 25 reads, between which
+ * the reader thread serves others; then it reads the memories slice by slice, as the caller asks for them. A page may
+ * have fewer memories than its limit although `next` names another page.
  * @param find lists the next places of the page
  */
 export async function placedSlices(
@@ -20,7 +24,7 @@ export async function placedSlices(
   const placed: Placed[] = [];
   let bytes = PAGE_BYTES;
   let next = cursor ?? null;
-  for (let reads = 0; reads < MOST_READS && placed.length < limit && bytes > 0; reads += 1) {
+  for (let reads = 0; reads < MAX_READS && placed.length < limit && bytes > 0; reads += 1) {
     const found = await find({ limit: limit - placed.length, bytes, cursor: next ?? undefined });
     placed.push(...found.placed);
     bytes -= found.bytes;
@@ -39,7 +43,7 @@ export async function placedSlices(
   }
 }
 
-/** All memories of a page, and where the next one begins. */
+/** Joins the slices of a page into one list, with the cursor of the next page. */
 export async function joinedPage({ slices, next }: MemorySlices): Promise<ListPage<Memory>> {
   const items: Memory[] = [];
   for await (const slice of slices) items.push(...slice.map(({ memory }) => memory));

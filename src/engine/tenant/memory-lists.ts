@@ -4,7 +4,7 @@ import type { TenantOptions } from './tenant-options.ts';
 
 type ListMethods = Pick<Tenant, 'listMemories' | 'streamMemories' | 'listRevisions' | 'streamRevisions'>;
 
-/** Makes the methods by which a tenant lists memories and their revisions, whole pages or slice by slice. */
+/** Makes the methods by which a tenant lists memories and their revisions, as a whole or slice by slice. */
 export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' | 'readers'>): ListMethods {
   return {
     listMemories: (filter, page) => joined(streamMemories(filter, page)),
@@ -34,7 +34,7 @@ export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' 
   }
 }
 
-/** The items of all slices. */
+/** Joins slices into one list. */
 export async function joined<Item>(slices: AsyncIterable<readonly Item[]>): Promise<Item[]> {
   const items: Item[] = [];
   for await (const slice of slices) items.push(...slice);

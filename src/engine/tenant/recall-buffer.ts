@@ -5,38 +5,46 @@ import type { RecallToKeep } from '../store/recalls.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
-/** Time from the first effects that wait to the write of all that wait by then (ms). */
+/** Longest time for which the effects of a recall wait, so that several are written together (ms). */
 const FLUSH_MS = 200;
-/** Most recalls in one write. */
+/**
+ * Greatest number of recalls in one write, and of their memories and waypoints, or of their candidates, together,
+ * unless a single recall has more.
+ */
 const BATCH = 64;
-/** Most recalls of one tenant whose effects wait for the next write; beyond it the oldest are dropped. */
+const BATCH_ROWS = 1_000;
+/** Greatest number of recalls of one tenant whose effects wait for the next write; beyond it the oldest are dropped. */
 const MAX_HELD = 10_000;
-/** Most recalls of one tenant that wait for the log, 10 to 100 kB each; beyond it the oldest are not logged. */
+/**
+ * Greatest number of recalls of one tenant that wait for the log, 10 to 100 kB each; beyond it the oldest are not
+ * logged.
+ */
 const MAX_HELD_FOR_LOG = 1_000;
 
-/** What waits for the next write to a tenant's file. */
+/** The effects and log entries that wait for the next write to a tenant's file. */
 interface Owed {
   readonly effects: RecallEffects[];
   readonly kept: Promise<RecallToKeep>[];
 }
 
 /**
- * Makes a buffer that writes the effects of recalls, and the recall log, in batches, after the answers were sent. Under
- * a flood of queries the oldest are dropped, and so are those whose write fails, with a warning in the log: effects
- * only shift a ranking a little, and a recall that was not logged is answered as unknown. `flush` writes what waits,
- * and resolves once it is on disk or dropped.
+ * Makes a buffer that writes the effects of recalls, and the recall log, in batches, after the answers were sent.
+ * Beyond 10,000 effects or 1,000 log entries of a tenant the oldest are dropped silently; those whose write fails are
+ * dropped with a warning. Lost effects only shift a ranking a little, and a recall that was not logged is answered as
+ * unknown. `flush` writes everything that waits, and resolves once it is on disk or dropped.
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
   const owed = new Map<string, Owed>();
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
-  /** Writes those of the recalls that could be built. */
+  /** Writes recalls to the log. A recall whose promise rejects is left out. */
   const logRecalls = async (path: string, kept: readonly Promise<RecallToKeep>[]) => {
     const built = await Promise.allSettled(kept);
     const recalls = built.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
     if (recalls.length < kept.length) logger.warn({ recalls: kept.length - recalls.length }, 'recalls_not_logged');
-    if (recalls.length > 0) await writer.write(path, 'logRecalls', { recalls });
+    for (const some of slicesOf(recalls, ({ candidates }) => candidates.length))
+      await writer.write(path, 'logRecalls', { recalls: some });
   };
 
   const flush = () => {
@@ -60,9 +68,9 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
     };
     flushing = flushing.then(async () => {
       for (const { path, recalls, kept } of batches) {
-        // Both writes share a commit.
+        // The first writes of both share a commit.
         await Promise.all([
-          orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
+          orWarn('recall_effects_lost', recalls.length, () => applyRecalls(writer, path, recalls)),
           orWarn('recalls_not_logged', kept.length, () => logRecalls(path, kept)),
         ]);
       }
@@ -91,4 +99,26 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
     },
     flush,
   };
+}
+
+async function applyRecalls(writer: Writer, path: string, recalls: readonly RecallEffects[]): Promise<void> {
+  const rowsOf = ({ memories, waypoints }: RecallEffects) => memories.length + waypoints.length;
+  for (const some of slicesOf(recalls, rowsOf)) await writer.write(path, 'applyRecalls', { recalls: some });
+}
+
+/**
+ * Cuts a list into slices of at most 1,000 rows, or of one item with more, so that other writes can be made in between.
+ */
+function slicesOf<Item>(items: readonly Item[], rowsOf: (item: Item) => number): readonly Item[][] {
+  const slices: Item[][] = [];
+  let left = 0;
+  for (const item of items) {
+    if (slices.length === 0 || rowsOf(item) > left) {
+      slices.push([]);
+      left = BATCH_ROWS;
+    }
+    slices.at(-1)!.push(item);
+    left -= rowsOf(item);
+  }
+  return slices;
 }

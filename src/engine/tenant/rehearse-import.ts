@@ -4,10 +4,13 @@ import { type JudgedImport, logItemId } from '../readers/judge-import.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ImportOutcome, PortableLine } from '../types.ts';
 
-/** Most names that a rehearsal remembers, which takes some 200 MB. */
-const MOST_NAMES = 2_000_000;
+/** Greatest number of names that a rehearsal remembers, which takes some 200 MB. */
+const MAX_NAMES = 2_000_000;
 
-/** What a line would bring: its own name with a mark of what it says, and further names that it alone may have. */
+/**
+ * What an import of a line would claim: the hash of its own name (such as its id), a mark of its content by which a
+ * repetition is recognised, and the hashes of further names that no other line may claim.
+ */
 interface Claims {
   readonly name: string;
   readonly mark: string;
@@ -15,20 +18,23 @@ interface Claims {
 }
 
 /**
- * Tells what an import would do, line by line, and stores nothing. What lines would store is remembered by their names,
- * so that later lines of the same import meet it as they would meet it in the store.
+ * Predicts what an import would do, line by line, and stores nothing. It remembers the names that lines would take, so
+ * that later lines of the same import meet them as if they had been stored.
  */
 export class ImportRehearsal {
   readonly #judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>;
-  /** Marks of the lines that would be stored, by the hashes of their names. */
+  /** Marks of the lines that would be stored, by the hashes of their names; '' for a further name of a line. */
   readonly #taken = new Map<string, string>();
 
-  /** @param judge judges lines against what is stored */
+  /** @param judge says what an import of lines into the present store would do */
   constructor(judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>) {
     this.#judge = judge;
   }
 
-  /** @throws EngineError `too_large` beyond `MOST_NAMES` names */
+  /**
+   * Predicts the outcome of each line, in order.
+   * @throws EngineError `too_large` beyond 2,000,000 names
+   */
   async importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     const judged = await this.#judge(lines);
     return lines.map((line, place) => {
@@ -53,12 +59,15 @@ export class ImportRehearsal {
     if (claims.others.some((name) => this.#taken.has(name)) || !this.#fits(line))
       return refused('conflict', 'it does not go with another line of this import');
     for (const name of [claims.name, ...claims.others]) this.#taken.set(name, name === claims.name ? claims.mark : '');
-    if (this.#taken.size > MOST_NAMES)
-      throw new EngineError('too_large', `a dry run looks at ${MOST_NAMES} ids and names at most`);
+    if (this.#taken.size > MAX_NAMES)
+      throw new EngineError('too_large', `a dry run looks at ${MAX_NAMES} ids and names at most`);
     return { kind: 'stored' };
   }
 
-  /** False for a link, or an earlier version, that the memories of this import cannot have. */
+  /**
+   * Whether a link or an earlier version fits the memories of this import. True for any other line, and for a version
+   * of a memory that is not of this import.
+   */
   #fits(line: PortableLine): boolean {
     if (line.type === 'link') {
       const isWon = line.winner === null || line.winner === line.src || line.winner === line.dst;
@@ -70,13 +79,16 @@ export class ImportRehearsal {
   }
 }
 
-/** Whether a memory stands in a later version, of the same user, than another mark of it says. */
+/**
+ * Whether `mark` has a later version of a memory than `other`, and both have the same user. Both are marks that
+ * `claimsOf` makes of memories.
+ */
 function isLater(mark: string, other: string): boolean {
   const [[version], user] = [mark.split(' '), mark.slice(-USER_AND_TEXT, -TEXT)];
   return Number(version) > Number(other.split(' ')[0]) && user === other.slice(-USER_AND_TEXT, -TEXT);
 }
 
-/** Characters of a text's hash in a mark, and of a user's hash and a text's. */
+/** Length of a text's hash at the end of a mark, and of a user's hash and a text's hash together, in characters. */
 const TEXT = 8;
 const USER_AND_TEXT = 20;
 
@@ -84,12 +96,15 @@ function refused(code: string, message: string): ImportOutcome {
   return { kind: 'refused', error: { code, message } };
 }
 
-/** Names are kept as 96 bits of their hash. */
+/** Returns the hash by which a name is remembered: 96 bits, as 12 characters. */
 function hashed(...parts: readonly (string | number)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest().toString('latin1', 0, 12);
 }
 
-/** What a line would bring; null for one of which nothing is stored. */
+/**
+ * Returns what an import of a line would claim; null for a document's text, a setting, an evaluation set or a standing
+ * query, which are not predicted.
+ */
 function claimsOf(line: PortableLine): Claims | null {
   switch (line.type) {
     case 'memory': {

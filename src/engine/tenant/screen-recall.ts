@@ -2,18 +2,25 @@ import type { PrivacyGuard } from '../privacy/guard.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import type { Json, MemoryFilter, RecallHead } from '../types.ts';
 
-/** Fields of a filter that name somebody by a key of the caller's; they are never looked at, as in a memory. */
+/**
+ * Fields of a filter that are not screened: user and session ids, which are not screened in a memory either, and the
+ * tags of the caller's bounds.
+ */
 type Named = 'userIds' | 'sessionIds' | 'withinTags';
 
-/** Screens what a recall keeps of its question. It never throws: what cannot be screened is withheld. */
+/**
+ * Screens the question and filter that a recall keeps; see `screenHead`. It never throws. While the privacy policy is
+ * off, the recall is returned unchanged.
+ */
 export async function screenRecall(guard: PrivacyGuard, recall: RecallToKeep): Promise<RecallToKeep> {
   if (!guard.isOn()) return recall;
   return { ...recall, head: JSON.stringify(await screenHead(guard, JSON.parse(recall.head) as RecallHead)) };
 }
 
 /**
- * Returns the head of a recall with the question as the policy of today lets it be kept or shown: with markers where
- * that redacts, and without question and conditions where it refuses, or while the analyzer is down.
+ * Returns the head of a recall with its question and filter as the present privacy policy allows: with markers in place
+ * of redacted data. If the policy refuses the question, or the analyzer is down, the question is null and of the filter
+ * only user ids, session ids and bound tags are kept.
  */
 export async function screenHead<Head extends RecallHead>(guard: PrivacyGuard, head: Head): Promise<Head> {
   if (!guard.isOn()) return head;

@@ -2,10 +2,12 @@ import type { Tenant } from '../engine.ts';
 import type { Consolidations } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Most gathered memories that one commit erases, so that other writes come through between two of them. */
+/**
+ * Greatest number of gathered memories that one commit erases, so that other writes can be made between two commits.
+ */
 const UNDONE_AT_ONCE = 50;
 
-/** Makes the methods by which a tenant gathers memories, shows what was gathered, and undoes it. */
+/** Makes the methods by which a tenant consolidates memories, lists consolidations, and undoes them. */
 export function createConsolidationMethods(options: TenantOptions): Pick<Tenant, keyof Consolidations> {
   const { path, readers, writer, dispatcher } = options;
   return {
@@ -20,7 +22,7 @@ export function createConsolidationMethods(options: TenantOptions): Pick<Tenant,
       for (let undone = 0; ;) {
         const slice = await writer.write(path, 'undoConsolidations', { id, userId, limit: UNDONE_AT_ONCE });
         undone += slice.undone;
-        if (slice.undone < UNDONE_AT_ONCE) return { undone };
+        if (slice.isDone) return { undone };
       }
     },
   };

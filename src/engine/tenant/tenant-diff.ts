@@ -3,10 +3,10 @@ import { EngineError } from '../errors.ts';
 import { MEMORY_STATUSES } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Most memories that a topic selects: as many as a query returns at most. */
+/** Greatest number of memories that the topic of a difference selects: the largest `k` of a query. */
 const TOPIC_MEMORIES = 200;
 
-/** Makes the method by which a tenant tells what changed between two times. */
+/** Makes the method by which a tenant lists what changed between two times. */
 export function createDiffMethods({ path, readers }: TenantOptions, query: Tenant['query']): Pick<Tenant, 'diff'> {
   return {
     async diff(options, signal) {

@@ -2,7 +2,6 @@ import { addReceipts } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { getDocumentRow, type DocumentRow } from '../store/documents.ts';
-import { getDocument, readDocuments } from '../store/document-views.ts';
 import { listDocumentChunks } from '../store/provenance.ts';
 import { readDocumentText } from '../store/chunks.ts';
 import type { Document, DocumentFilter, Page } from '../types.ts';
@@ -10,7 +9,10 @@ import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Documents that are read at once: one takes about 50 µs, and more if its metadata is large. */
+/**
+ * Greatest number of documents that one read returns, so that a long list yields its thread to other reads. One
+ * document takes about 50 µs, and some milliseconds if it has thousands of chunks, which are counted by their state.
+ */
 const SLICE_DOCUMENTS = 16;
 
 type DocumentMethods = Pick<
@@ -25,7 +27,7 @@ type DocumentMethods = Pick<
   | 'cancelDocument'
 >;
 
-/** Makes the methods by which a tenant shows and erases its documents, and cancels their reading. */
+/** Makes the methods by which a tenant returns and erases its documents, and cancels their reading. */
 export function createDocumentMethods(
   { path, clock, readers, writer, open }: TenantOptions,
   { eraseAbandoned, writeDelete }: Erasure,
@@ -34,7 +36,7 @@ export function createDocumentMethods(
   const rowOf = (id: string): DocumentRow => getDocumentRow(store(), id, clock.now());
 
   return {
-    getDocument: async (id) => store().read(() => getDocument(store(), id, clock.now())),
+    getDocument: (id) => readers.read(path, 'readDocument', { id }),
     async listDocuments(filter, page) {
       const items: Document[] = [];
       const { slices, total } = await streamDocuments(filter, page);
@@ -52,14 +54,14 @@ export function createDocumentMethods(
     },
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
     async deleteDocument(id) {
-      const { title, fileName, url } = getDocument(store(), id, clock.now());
+      const { title, fileName, url } = await readers.read(path, 'readDocument', { id });
       const names = [title, fileName, url].filter((name) => name !== null);
       return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
         const hidden = await writeDelete(
           () => writer.write(path, 'deleteDocument', { id }),
           () => [rowOf(id).document_no],
         );
-        // What other hidden documents leave is erased too, but the receipt counts only this document.
+        // Only this document is erased here, so that the receipt counts no other; upkeep erases what others left.
         return addReceipts(hidden, await eraseAbandoned(id, erasure));
       });
     },
@@ -80,12 +82,16 @@ export function createDocumentMethods(
 
   async function* slicesOf(documentNos: readonly number[]): AsyncGenerator<readonly Document[]> {
     for (let at = 0; at < documentNos.length; at += SLICE_DOCUMENTS) {
-      yield store().read(() => readDocuments(store(), documentNos.slice(at, at + SLICE_DOCUMENTS)));
+      const slice = documentNos.slice(at, at + SLICE_DOCUMENTS);
+      yield await readers.read(path, 'readDocuments', { documentNos: slice });
     }
   }
 }
 
-/** Makes an asynchronous iteration of pieces that are read without waiting, which another store may not be able to. */
+/**
+ * Makes an asynchronous iteration of strings that can be read without waiting, since the interface must also fit a
+ * store that waits for each one.
+ */
 async function* piecesOf(pieces: Iterable<string>): AsyncIterable<string> {
   yield* pieces;
 }

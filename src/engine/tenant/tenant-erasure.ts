@@ -1,4 +1,4 @@
-import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
+import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE, type ErasedSlice } from '../commands/erase.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import { isEngineError } from '../errors.ts';
 import { listUploadsOf } from '../store/uploads.ts';
@@ -11,18 +11,30 @@ export interface Erasure {
    * Erases what is left of deleted, replaced and cancelled documents, in several commits, and resolves once nothing is
    * left.
    * @param documentId id of the only document to erase from; null or left out for all documents
-   * @param erasure the receipt that tells of what is erased; none if left out
+   * @param erasure the receipt that records what is erased; left out, nothing is recorded
    * @returns counts of what was erased
    */
   eraseAbandoned(documentId?: string | null, erasure?: OpenErasure): Promise<DeleteReceipt>;
   /**
-   * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are deleted and tries
-   * once more.
+   * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are to be deleted and
+   * tries once more.
    * @param write writes the delete; may be called twice
-   * @param documents finds the numbers of the documents that are deleted; called only if the disk is full
-   * @throws EngineError whatever `write` throws, `storage_full` after the second try
+   * @param documents finds the `documentNo` of each document that is to be deleted; called only if the disk is full
+   * @throws EngineError what `write` throws; `storage_full` only after the second try
    */
   writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply>;
+}
+
+/**
+ * Repeats a delete until nothing is left to erase.
+ * @returns counts of everything that was erased
+ */
+export async function inSlices(write: () => Promise<ErasedSlice>): Promise<DeleteReceipt> {
+  for (let sum = EMPTY_RECEIPT; ;) {
+    const { receipt, isDone } = await write();
+    sum = addReceipts(sum, receipt);
+    if (isDone) return sum;
+  }
 }
 
 /** Makes the two operations that a tenant's deletes share. */
@@ -30,9 +42,9 @@ export function createErasure({ path, writer, dispatcher, open }: TenantOptions)
   return { eraseAbandoned, writeDelete };
 
   /**
-   * Writes a delete, a second time if the disk is full, on which a delete fails as well. The uploaded files of the
-   * documents that it is about can be removed without a commit, and so make room for one. If even that is not enough,
-   * the documents are still there and have lost their files.
+   * Writes a delete, a second time if the disk is full, since a delete needs room as well. The uploaded files of the
+   * documents can be removed without a commit, which makes room. If even that is not enough, the documents remain
+   * without their files.
    */
   async function writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply> {
     try {

@@ -5,7 +5,7 @@ import { getErasure, listErasures } from '../store/erasures.ts';
 import type { DeleteReceipt, ErasureKind, Erasures, OpenErasure, Receipted } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Makes the methods by which a tenant shows the receipts of its deletes. */
+/** Makes the methods by which a tenant returns the receipts of its deletes. */
 export function createErasureMethods({ open }: TenantOptions): Pick<Tenant, keyof Erasures> {
   return {
     listErasures: async (page) => open().store.read(() => listErasures(open().store, page)),
@@ -14,10 +14,11 @@ export function createErasureMethods({ open }: TenantOptions): Pick<Tenant, keyo
 }
 
 /**
- * Runs a delete, whose writes name the erasure that they are a part of, and ends its receipt.
+ * Runs a delete and completes its receipt. The writes of the delete carry the erasure, under which their counts are
+ * added up.
  * @param what.by names of the conditions of a delete by filter
- * @param what.names names that go with what is erased
- * @returns what the delete returned, with the name of the receipt and its salt
+ * @param what.names ids and names that were erased, such as user and session ids; only salted hashes of them are kept
+ * @returns the result of the delete, with the receipt's id and its salt as `erasure`
  */
 export async function withReceipt<Receipt extends DeleteReceipt>(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,

@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
-import { judge, type Judged, scoresOf } from '../evals/measure.ts';
-import { fallsOf, hashOf, queryOfItem } from '../evals/questions.ts';
+import { type Judged, scoresOf } from '../evals/measure.ts';
+import { fallsOf, hashOf } from '../evals/questions.ts';
 import { listEvals, listRuns, getEval } from '../store/evals.ts';
 import { scheduleState } from '../store/schedules.ts';
 import { namesOfModels } from '../store/live-model.ts';
@@ -21,7 +21,7 @@ import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
-/** Time after which a process that began to run the sets is given up, so that another one may run them, ms. */
+/** Time after which a process that began to run the sets counts as dead, so that another one may run them (ms). */
 const LEASE_MS = 3_600_000;
 
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
@@ -36,7 +36,8 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
   const summaryOf = (name: string) => listEvals(store()).find((set) => set.name === name)!;
   const methods: Pick<Tenant, keyof Evals> = {
     async putEval(set) {
-      const items = guard.isOn() ? await Promise.all(set.items.map(screened)) : set.items;
+      const items: EvalItem[] = [];
+      for (const item of set.items) items.push(guard.isOn() ? await screened(item) : item);
       await writer.write(path, 'putEval', { ...set, items });
       return summaryOf(set.name);
     },
@@ -64,7 +65,10 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
   return methods;
 }
 
-/** Runs all sets if they are due and nobody else runs them. @returns how many were run */
+/**
+ * Runs all evaluation sets if they are due and no other process runs them.
+ * @returns the number of sets that were run; 0 if they are not due, are run elsewhere, or `OM_EVAL_EVERY` is not set
+ */
 async function runDue(
   { path, open, config, clock, writer }: TenantOptions,
   runEval: Tenant['runEval'],
@@ -89,8 +93,9 @@ async function runDue(
 }
 
 /**
- * Asks the guarded sets of a tenant under its present defaults and under others, on the same data.
- * @throws EngineError `conflict` if one of them falls in recall or in items that are rightly empty, with its numbers
+ * Runs the guarded evaluation sets of a tenant under its present query defaults and under others, on the same data.
+ * @throws EngineError `conflict`, with the numbers, for the first set that falls in recall or in items that are rightly
+ *   empty, or that has more items with a forbidden hit
  */
 export async function requireNoLoss(
   options: TenantOptions,
@@ -113,7 +118,7 @@ export async function requireNoLoss(
   }
 }
 
-/** Asks the questions of a set one after the other, so that each time is that of a query alone. */
+/** Runs the queries of a set one after the other, so that each is timed alone. */
 async function askAll(
   { path, readers }: TenantOptions,
   { items }: NewEvalSet,
@@ -122,16 +127,7 @@ async function askAll(
 ): Promise<Judged[]> {
   const judged: Judged[] = [];
   for (const [place, item] of items.entries()) {
-    const started = performance.now();
-    const { result } = await readers.read(path, 'query', { query: queryOfItem(item), defaults }, signal);
-    judged.push(
-      judge(
-        item,
-        place,
-        result.hits.map(({ memory }) => memory),
-        performance.now() - started,
-      ),
-    );
+    judged.push(await readers.read(path, 'askEval', { item, place, defaults }, signal));
   }
   return judged;
 }
@@ -140,7 +136,10 @@ function outcomeOf({ place, hits, missing, forbidden, ms }: Judged): EvalOutcome
   return { place, hits, missing, forbidden, ms };
 }
 
-/** Hashes of what a query reads of the settings, and of the items. */
+/**
+ * Returns the hash of the settings that a query of the set reads, and the hash of the set's items. Two runs are
+ * compared by these hashes.
+ */
 function hashesOf({ config, languageModel }: TenantOptions, { items }: NewEvalSet, defaults: RetrievalOptions) {
   const { OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS } = config;
   const read = { defaults, OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS, reorders: languageModel !== null };

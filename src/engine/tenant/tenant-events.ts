@@ -2,10 +2,10 @@ import type { Tenant } from '../engine.ts';
 import { hasEvents, newestCursor } from '../store/events.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Makes the methods by which a tenant shows its change feed. */
+/** Makes the methods by which a tenant returns its change feed. */
 export function createEventMethods(options: TenantOptions): Pick<Tenant, 'listEvents' | 'newestEvent'> {
   const { path, config, readers, writer } = options;
-  /** A file that nothing was written to since the feed was switched on is told of it by its writer. */
+  /** Lets the writer begin the change feed in a file that has not been written to since `OM_EVENTS` was switched on. */
   const ensureFeed = async () => {
     if (config.OM_EVENTS && !hasEvents(options.open().store)) await writer.write(path, 'open', {});
   };

@@ -3,15 +3,17 @@ import { noItem } from '../errors.ts';
 import { listDueRenewals } from '../store/items.ts';
 import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';
-import type { CursorPage, ItemFilter, Items } from '../types.ts';
+import { takeTurn } from '../turns.ts';
+import type { CursorPage, ItemFilter, Items, PutReply } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
 import { joinedPage, placedSlices } from './list-pages.ts';
+import { inSlices } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import { createNamespaceMethods } from './tenant-namespaces.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
-/** Makes the methods by which a tenant keeps items: memories that are named by a key of their caller. */
+/** Makes the methods by which a tenant stores items: memories that are named by a namespace and a key. */
 export function createItemMethods(options: TenantOptions): Items {
   const { path, writer, dispatcher, metrics, clock } = options;
   const guard = guardOf(options);
@@ -21,12 +23,12 @@ export function createItemMethods(options: TenantOptions): Items {
     async putItem(item, putOptions = {}) {
       const { fields } = await guard.fields({ ...item, content: item.content ?? undefined, externalId: item.key });
       const { externalId: key, ...screened } = fields;
+      await takeTurn();
       const ready = { ...screened, key, content: screened.content ?? textOfValue(screened.value) };
-      const reply = await writer.write(path, 'putItem', {
-        item: ready,
-        options: putOptions,
-        quota: quotaOf(options),
-      });
+      const put = { item: ready, options: putOptions, quota: quotaOf(options) };
+      await takeTurn();
+      let reply: PutReply | undefined;
+      while (reply === undefined) reply = await writer.write(path, 'putItem', put);
       if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
       if (reply.changed) dispatcher.dispatch(path, 'encode');
       return reply;
@@ -48,7 +50,7 @@ export function createItemMethods(options: TenantOptions): Items {
     async deleteItem(place, { withinTags = [] } = {}) {
       const names = [place.key, place.namespace];
       const receipt = await withReceipt(options, { kind: 'item', names }, (erasure) =>
-        writer.write(path, 'deleteItem', { place, withinTags, erasure }),
+        inSlices(() => writer.write(path, 'deleteItem', { place, withinTags, erasure })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

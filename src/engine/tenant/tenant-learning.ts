@@ -19,7 +19,9 @@ import type {
 import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Makes the methods by which a tenant learns from feedback. Only acceptances and their undoing change answers. */
+/**
+ * Makes the methods by which a tenant learns weights from feedback. A proposal changes no answer until it is accepted.
+ */
 export function createLearningMethods(
   options: TenantOptions,
   { putRetrievalDefaults }: Pick<Tenant, 'putRetrievalDefaults'>,
@@ -89,7 +91,10 @@ export function createLearningMethods(
   };
 }
 
-/** Makes the defaults of a tenant after an acceptance: weights of other profiles and all other options stay. */
+/**
+ * Returns a tenant's query defaults with the weights, vector weight and score limit of an accepted proposal. Weights of
+ * other profiles and all other options stay.
+ */
 function accepted(
   defaults: RetrievalOptions,
   { after: { weights, vectorWeight, minScore } }: Learned,

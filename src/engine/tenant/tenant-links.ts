@@ -1,6 +1,5 @@
 import type { Tenant } from '../engine.ts';
-import { listLinks } from '../store/edges.ts';
-import { getMemoryRow } from '../store/memories.ts';
+import { quotaOf } from './quota-of.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type LinkMethods = Pick<
@@ -16,20 +15,21 @@ type LinkMethods = Pick<
   | 'getEntity'
 >;
 
-/** Makes the methods by which a tenant shows and changes links between memories, and shows names in memories. */
+/**
+ * Makes the methods by which a tenant returns and changes links between memories, and returns the entities in memories.
+ */
 export function createLinkMethods(options: TenantOptions): LinkMethods {
   const { path, readers, writer } = options;
-  const store = () => options.open().store;
-  const now = () => options.clock.now();
   return {
-    listLinks: async (id) => listLinks(store(), getMemoryRow(store(), id, now()).memoryNo),
+    listLinks: (id) => readers.read(path, 'listLinks', { id }),
     listProposals: ({ userId, limit }) => readers.read(path, 'readProposals', { userId, limit }),
     listNearDuplicates: ({ userId, leastSimilarity, limit }) =>
       readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
-    linkMemories: (link) => writer.write(path, 'linkMemories', link),
+    linkMemories: (link) => writer.write(path, 'linkMemories', { ...link, quota: quotaOf(options) }),
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
     supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),
-    contradictMemories: (contradiction) => writer.write(path, 'contradictMemories', contradiction),
+    contradictMemories: (contradiction) =>
+      writer.write(path, 'contradictMemories', { ...contradiction, quota: quotaOf(options) }),
     listEntities: ({ prefix, userId, tags }, page) =>
       readers.read(path, 'listEntities', { prefix, userId, tags, page }),
     getEntity: (name, userId, tags) => readers.read(path, 'getEntity', { name, userId, tags }),

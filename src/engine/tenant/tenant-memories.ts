@@ -4,12 +4,11 @@ import { failpoint } from '../failpoint.ts';
 import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { readTimeline } from '../store/timeline.ts';
-import type { Provenance } from '../types.ts';
+import type { Memory, Provenance } from '../types.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
-import type { Erasure } from './tenant-erasure.ts';
+import { type Erasure, inSlices } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf, screenItems } from './tenant-privacy.ts';
@@ -31,7 +30,7 @@ type MemoryMethods = Pick<
 >;
 
 /**
- * Makes the methods by which a tenant adds, shows, changes and erases memories.
+ * Makes the methods by which a tenant adds, returns, changes and erases memories.
  * @param documents deletes the whole document when its root memory is deleted
  */
 export function createMemoryMethods(
@@ -60,7 +59,9 @@ export function createMemoryMethods(
 
     async patchMemory(id, patch, { ifVersion } = {}) {
       const { fields } = await guard.fields(patch);
-      const memory = await writer.write(path, 'patchMemory', { id, patch: fields, ifVersion, quota: quotaOf(options) });
+      const change = { id, patch: fields, ifVersion, quota: quotaOf(options) };
+      let memory: Memory | undefined;
+      while (memory === undefined) memory = await writer.write(path, 'patchMemory', change);
       dispatcher.dispatch(path, 'encode');
       return memory;
     },
@@ -75,7 +76,7 @@ export function createMemoryMethods(
         return documents.deleteDocument(document.documentId);
       }
       const receipt = await withReceipt(options, { kind: 'memory' }, (erasure) =>
-        writer.write(path, 'deleteMemory', { id, erasure }),
+        inSlices(() => writer.write(path, 'deleteMemory', { id, erasure })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;
@@ -87,12 +88,15 @@ export function createMemoryMethods(
 
     getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
     ...createMemoryLists(options),
-    timeline: async (id, around) => readTimeline(store(), id, { ...around, now: now() }),
+    timeline: (id, around) => readers.read(path, 'timeline', { ...around, id }),
     sectorStats: () => readers.read(path, 'sectorStats', {}),
   };
 }
 
-/** Returns the position of a memory in its document; undefined if it belongs to none, or if no memory has this id. */
+/**
+ * Returns the document of a memory and the memory's position in it; undefined if it belongs to none, or if no memory
+ * has this id.
+ */
 function provenanceOf(store: Store, id: string): Provenance | undefined {
   const memoryNo = findMemoryNos(store, [id]).get(id);
   return memoryNo === undefined ? undefined : readProvenance(store, [memoryNo]).get(memoryNo);

@@ -1,8 +1,17 @@
 import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE } from '../commands/erase.ts';
-import type { ErasedSlice, NamespaceSlice } from '../commands/namespaces.ts';
-import type { Items } from '../types.ts';
+import type { ErasedItems, NamespaceSlice } from '../commands/namespaces.ts';
+import type { MovedSlice, MoveSlice } from '../commands/move-namespace.ts';
+import type { Items, MoveReceipt } from '../types.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
+
+/**
+ * Greatest number of steps in one write of a move (`MoveSlice`): about 10 ms. A move of at most this many is one
+ * commit, so that all of it or nothing is done.
+ */
+const MOVE_SLICE = 1_000;
+/** Greatest number of steps in one read that checks a move. */
+const CHECK_SLICE = 10_000;
 
 /** Makes the methods by which a tenant lists namespaces and changes them as a whole. */
 export function createNamespaceMethods({
@@ -14,7 +23,22 @@ export function createNamespaceMethods({
   return {
     listNamespaces: (filter, page) => readers.read(path, 'listNamespaces', { filter, page }),
 
-    moveNamespace: (move, { withinTags = [] } = {}) => writer.write(path, 'moveNamespace', { ...move, withinTags }),
+    async moveNamespace(move, { withinTags = [] } = {}) {
+      // All of it is checked before anything moves, so that a key that is taken moves nothing.
+      const checked = { ...move, withinTags, limit: CHECK_SLICE };
+      for (let after: MoveSlice['after'] = null; ;) {
+        ({ next: after } = await readers.read(path, 'checkMove', { ...checked, after }));
+        if (after === null) break;
+      }
+      let sum: MoveReceipt = { items: 0, namespaces: 0 };
+      for (let after: MoveSlice['after'] = null; ;) {
+        const slice: MoveSlice = { ...move, withinTags, after, limit: MOVE_SLICE };
+        const moved: MovedSlice = await writer.write(path, 'moveNamespace', slice);
+        sum = { items: sum.items + moved.items, namespaces: sum.namespaces + moved.namespaces };
+        after = moved.next;
+        if (after === null) return sum;
+      }
+    },
 
     async deleteNamespace({ userId, namespace }, { withinTags = [] } = {}) {
       const what = { kind: 'namespace', names: [namespace] } as const;
@@ -22,10 +46,10 @@ export function createNamespaceMethods({
         let sum = EMPTY_RECEIPT;
         for (let after: NamespaceSlice['after'] = null; ;) {
           const slice: NamespaceSlice = { userId, namespace, withinTags, after, limit: ERASE_SLICE };
-          const erased: ErasedSlice = await writer.write(path, 'eraseItems', { ...slice, erasure });
+          const erased: ErasedItems = await writer.write(path, 'eraseItems', { ...slice, erasure });
           sum = addReceipts(sum, erased.receipt);
           after = erased.next;
-          if (after === null) return sum;
+          if (erased.isDone) return sum;
         }
       });
       dispatcher.dispatch(path, 'link');

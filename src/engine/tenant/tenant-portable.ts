@@ -44,8 +44,8 @@ export function createPortableMethods(options: TenantOptions): Portable {
 type ImportLines = (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>;
 
 /**
- * Makes an import of the lines that the privacy policy lets pass; a line that it refuses becomes its outcome. Lines are
- * handed on in the order in which they came, however long each group of them is looked at.
+ * Makes an import of the lines that the privacy policy lets pass; a line that it refuses has the outcome `refused`.
+ * Lines are imported in the order of the calls, even if the screening of a later call ends first.
  */
 function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
   let handedOn: Promise<void> = Promise.resolve();
@@ -112,7 +112,7 @@ async function* exportLines(
 
 const lineOf = (value: object) => `${JSON.stringify(value)}\n`;
 
-/** Screens what an import is about to store. A line that the policy refuses becomes its outcome. */
+/** Screens the lines that an import is about to store. A line that the policy refuses is replaced by its outcome. */
 async function screenLines(
   guard: PrivacyGuard,
   lines: readonly PortableLine[],
@@ -134,13 +134,15 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
   switch (line.type) {
     case 'memory': {
       const { memory_type: type, external_id: externalId, ...rest } = line;
+      if (line.item !== null) await guard.fields({ externalId: line.item.key });
       const { fields } = await guard.fields({ ...rest, type, externalId });
       const { type: screened, externalId: named, ...others } = fields;
       return { ...others, type: 'memory', memory_type: screened, external_id: named };
     }
     case 'document': {
       const { document_type: type, external_id: externalId, title, given_title, file_name, tags, metadata } = line;
-      const { fields } = await guard.fields({ title, type, tags, metadata, externalId });
+      const { authors, url } = line;
+      const { fields } = await guard.fields({ title, type, tags, metadata, externalId, authors, url });
       const [given, file] = [
         await guard.fields({ title: given_title }),
         await guard.fields({ title: file_name }),
@@ -151,6 +153,7 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
         document_type: fields.type,
         tags: fields.tags,
         metadata: fields.metadata,
+        authors: fields.authors,
         given_title: given.fields.title,
         file_name: file.fields.title,
       };

@@ -4,36 +4,42 @@ import type { ScreenedItem } from '../commands/accept.ts';
 import { isEngineError } from '../errors.ts';
 import { createGuard, type PrivacyGuard } from '../privacy/guard.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
+import { nextTurn } from '../turns.ts';
 import type { AddItem, NewDocument, NewMemory } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type PrivacyMethods = Pick<Tenant, 'privacyPolicy' | 'putPrivacyPolicy'>;
 
-/** Makes the methods by which a tenant shows and sets its privacy policy. */
+/** Makes the methods by which a tenant returns and sets its privacy policy. */
 export function createPrivacyMethods({ id, path, control, config, writer }: TenantOptions): PrivacyMethods {
   return {
     privacyPolicy: async () => readPrivacyPolicy(control, config, id),
     async putPrivacyPolicy(policy) {
       // The record comes first: a setting that was changed is never without one.
       await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'privacy', ...policy } });
+      // The writer may answer many calls at once, and this thread waits for each commit.
+      await nextTurn();
       putPrivacyPolicy(control, id, policy);
     },
   };
 }
 
-/** Makes the guard of what a tenant's callers hand in. */
-export function guardOf({ id, control, config, analyzer, metrics }: TenantOptions): PrivacyGuard {
+/**
+ * Makes the guard that screens what the tenant's callers hand in, by the tenant's privacy policy at the time of each
+ * call.
+ */
+export function guardOf({ id, control, config, analyzerOf, metrics }: TenantOptions): PrivacyGuard {
   return createGuard({
     policy: () => readPrivacyPolicy(control, config, id),
-    analyzer,
+    analyzer: analyzerOf?.(id) ?? null,
     count: (labels, values) => metrics.sensitiveValues.inc(labels, values),
   });
 }
 
 /**
- * Screens the items of an add one by one. An item that the policy refuses becomes its refusal and leaves the others as
- * they are.
- * @throws EngineError `unavailable` as `PrivacyGuard.fields`
+ * Screens the items of an add one by one. An item that the policy refuses becomes a rejected item, without effect on
+ * the others.
+ * @throws EngineError `unavailable` with `retryAfterMs` while the analyzer is down and `OM_PII_FAIL` is `refuse`
  */
 export async function screenItems(guard: PrivacyGuard, items: readonly AddItem[]): Promise<ScreenedItem[]> {
   const screened: ScreenedItem[] = [];
@@ -51,10 +57,14 @@ async function screenItem(guard: PrivacyGuard, item: NewMemory): Promise<Screene
   }
 }
 
-/** Screens what a caller says about a document; its text is screened when it has been read. */
+/**
+ * Screens the title, type, tags, metadata, external id, URL and file name of a document. Its text and its authors are
+ * screened when it has been read.
+ */
 export async function screenHandedIn(guard: PrivacyGuard, document: NewDocument): Promise<NewDocument> {
   const { source, title, type, tags, metadata, externalId } = document;
   const fileName = source.kind === 'upload' ? source.fileName : null;
+  if (source.kind === 'url') await guard.fields({ url: source.url });
   const { fields } = await guard.fields({ title, type, tags, metadata, externalId });
   if (fileName === null || source.kind !== 'upload') return { ...document, ...fields };
   const named = await guard.fields({ title: fileName });

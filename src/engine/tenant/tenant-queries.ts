@@ -1,6 +1,7 @@
 import type { Tenant } from '../engine.ts';
 import { observeStages } from '../metrics.ts';
 import { requireReranker } from '../retrieve/options.ts';
+import { nextTurn } from '../turns.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { requireNoLoss } from './tenant-evals.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from '../control/retrieval-defaults.ts';
@@ -10,7 +11,7 @@ import { guardOf } from './tenant-privacy.ts';
 
 type QueryMethods = Pick<Tenant, 'query' | 'explain' | 'retrievalDefaults' | 'putRetrievalDefaults'>;
 
-/** Makes the methods by which a tenant answers queries, and shows and sets its defaults for them. */
+/** Makes the methods by which a tenant answers queries, and returns and sets its defaults for them. */
 export function createQueryMethods(options: TenantOptions): QueryMethods {
   const { path, metrics, control, readers, writer } = options;
   const guard = guardOf(options);
@@ -28,6 +29,8 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
       if (!force) await requireNoLoss(options, defaults, signal);
       // The record comes first: a setting that was changed is never without one.
       await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'retrieval' } });
+      // The writer may answer many calls at once, and this thread waits for each commit.
+      await nextTurn();
       putRetrievalDefaults(control, options.id, defaults);
     },
   };

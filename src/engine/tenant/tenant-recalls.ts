@@ -9,12 +9,15 @@ import { guardOf } from './tenant-privacy.ts';
 
 type RecallMethods = Pick<Tenant, 'listRecalls' | 'getRecall' | 'replayRecall' | 'giveFeedback'>;
 
-/** Makes the methods by which a tenant shows its recall log and asks what is in it again. */
+/** Makes the methods by which a tenant returns its recall log, runs logged queries again, and takes feedback. */
 export function createRecallMethods(options: TenantOptions): RecallMethods {
   const { path, config, clock, readers, writer } = options;
   const guard = guardOf(options);
 
-  /** Reads a recall, with the question as the policy of today lets it be shown. */
+  /**
+   * Returns a recall, with its question as the present privacy policy allows.
+   * @throws EngineError `not_found` for an unknown recall, or one older than `OM_RECALL_DAYS`
+   */
   async function getRecall(id: string): Promise<RecallRecord> {
     await options.recalls.flush();
     const recall = await readers.read(path, 'readRecall', { id });
@@ -56,7 +59,11 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
   };
 }
 
-/** Makes the query of then with its changes. Weights of then are left out under another profile, which reads others. */
+/**
+ * Makes a query from a logged recall and changes to it, to be run on today's data. If the changes name another profile,
+ * the logged weights are left out, since that profile reads other weights.
+ * @throws EngineError `conflict` if the question was withheld and the changes give none
+ */
 function queryOfToday({ question, filter, request }: RecallRecord, changes: ReplayOptions['changes']): MemoryQuery {
   const query = changes.query ?? question;
   if (query === null) {

@@ -6,7 +6,7 @@ import type { TenantOptions } from './tenant-options.ts';
 
 type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed' | 'pauseReembed' | 'cancelReembed'>;
 
-/** Makes the methods by which a tenant shows its embedding models and changes from one to another. */
+/** Makes the methods by which a tenant returns its embedding models and changes from one to another. */
 export function createReembedMethods({
   path,
   open,
@@ -14,7 +14,7 @@ export function createReembedMethods({
   writer,
   dispatcher,
   config,
-  questionerOf,
+  querySourceOf,
 }: TenantOptions): ReembedMethods {
   const status = () => readers.read(path, 'reembedStatus', embedding());
   return {
@@ -40,7 +40,7 @@ export function createReembedMethods({
 
   function embedding(): EmbeddingState {
     const { liveModels, configuredModels } = open();
-    const unreached = liveModels && distinctModels(liveModels).find((model) => questionerOf(model) === null);
+    const unreached = liveModels && distinctModels(liveModels).find((model) => querySourceOf(model) === null);
     const reason =
       unreached != null
         ? `the vectors are by ${unreached.provider} ${unreached.model} (${unreached.dimensions} dimensions), which ` +

@@ -2,12 +2,13 @@ import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { compileFilter } from '../store/filter.ts';
 import { readMemories } from '../store/memories.ts';
-import { findUserNo, listReflections } from '../store/reflections.ts';
+import { listReflections } from '../store/reflections.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { findUserNo } from '../store/users.ts';
 
 type ReflectionMethods = Pick<Tenant, 'reflect' | 'listReflections'>;
 
-/** Makes the methods by which a tenant reflects on memories and shows its reflections. */
+/** Makes the methods by which a tenant requests reflections and lists them. */
 export function createReflectionMethods(options: TenantOptions): ReflectionMethods {
   const { path, config, writer, dispatcher } = options;
   const store = () => options.open().store;

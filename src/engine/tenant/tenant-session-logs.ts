@@ -17,7 +17,10 @@ export function createSessionLogMethods(options: TenantOptions): LogMethods {
     for (const item of items) kept.push((await guard.fields({ value: item })).fields.value);
     return kept;
   };
-  /** The items that are expected are screened, too, as those that were stored had been. */
+  /**
+   * Screens the items of a change. The items that it expects in the log are screened as well, since those in the log
+   * were screened before they were stored.
+   */
   const screenedChange = async (change: LogChange): Promise<LogChange> => {
     const { items, replaces } = change;
     return {
@@ -40,7 +43,11 @@ export function createSessionLogMethods(options: TenantOptions): LogMethods {
   };
 }
 
-/** Erases the items of all logs that nobody sees any more, in short commits. @returns the number of items */
+/**
+ * Erases the items of all cleared and erased logs, which can no longer be read, in commits of at most `ERASE_SLICE`
+ * each.
+ * @returns the number of items
+ */
 export async function eraseLogItems({ path, writer }: Pick<TenantOptions, 'path' | 'writer'>): Promise<number> {
   for (let items = 0; ;) {
     const slice = await writer.write(path, 'eraseLogItems', { limit: ERASE_SLICE });

@@ -1,68 +1,87 @@
 import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
-import { serialiseError } from '../errors.ts';
+import type { PrivacyGuard } from '../privacy/guard.ts';
+import { screenStandingQuery } from '../privacy/standing-texts.ts';
 import { hasNeighbours } from '../readers/standing.ts';
 import { distinctModels } from '../store/live-model.ts';
-import {
-  getStandingQuery,
-  hasDueMemories,
-  hasStanding,
-  listStandingAnswers,
-  listStandingQueries,
-} from '../store/standing.ts';
+import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.ts';
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
-import { getWebhook, hasDueDeliveries, hasEventsToHand, listDeliveries, listWebhooks } from '../store/webhooks.ts';
-import type { ClaimedDelivery, DeliveryOutcome, Standing } from '../types.ts';
+import { hasEventsToHand, type StandingPart } from '../store/webhooks.ts';
+import type { Json, NewStandingQuery, Standing, StandingRest } from '../types.ts';
 import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
+import { createDeliveries } from './deliver-webhooks.ts';
+import { quotaOf } from './quota-of.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
-/** Memories that one comparison takes. */
+/** Greatest number of new memories that one claim takes for comparison with the standing queries. */
 const COMPARED_AT_ONCE = 64;
-/** Events that one commit hands to the webhooks. */
+/** Greatest number of events that one commit turns into deliveries of webhooks. */
 const HANDED_AT_ONCE = 500;
-/** Standing queries that one comparison may have embedded before it. */
+/** Greatest number of standing queries without a vector that are embedded before one comparison. */
 const EMBEDDED_AT_ONCE = 256;
-/** Time after a failure of the provider in which it is not asked for vectors of standing queries (ms). */
+/** Greatest number of answers or deliveries that one commit deletes or changes. */
+const ROWS_AT_ONCE = 1_000;
+/** Time after a failure of the provider during which it is not called for vectors of standing queries (ms). */
 const EMBED_AGAIN_MS = 30_000;
-/** Most deliveries of a tenant that this process has under way. */
-const MAX_UNDER_WAY = 32;
 
 /** Makes the methods of standing queries and webhooks. */
 export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyof Standing> {
-  const { id: tenantId, path, config, control, clock, writer, readers, metrics, tended } = options;
+  const { id: tenantId, path, config, clock, readers, writer, tended } = options;
   const store = () => options.open().store;
   const guard = guardOf(options);
   const deliver = createDeliveries(options);
-  const embedQueries = createQueryEmbedding(options);
-  /** A file that nothing was written to since the feed was switched on is told of it by its writer. */
+  const compareDue = createComparison(options);
+  /**
+   * Makes the writer open the file: only that begins the change feed in a file without writes since it was switched on.
+   */
   const ensureFeed = async () => {
     if (config.OM_EVENTS) await writer.write(path, 'open', {});
+  };
+  /**
+   * Adds the tenant to those that are tended regularly, and returns `stored`. It is called after the write: an earlier
+   * check would find no standing query and remove the tenant again.
+   */
+  const tendFromNow = <T>(stored: T): T => {
     tended.add(tenantId);
+    return stored;
   };
 
   return {
     async createStandingQuery(query) {
       if (query.webhookUrl !== undefined) options.webhookSender.check(query.webhookUrl);
       await ensureFeed();
-      const { value } = (await guard.fields({ value: { query: query.query } })).fields;
-      const screened = (value as { readonly query: string }).query;
-      return writer.write(path, 'createStandingQuery', { ...query, query: screened });
+      const screened = await screenQuery(guard, query);
+      return tendFromNow(await writer.write(path, 'createStandingQuery', { ...screened, quota: quotaOf(options) }));
     },
-    listStandingQueries: async (page) => store().read(() => listStandingQueries(store(), page)),
-    getStandingQuery: async (id) => getStandingQuery(store(), id),
-    listStandingAnswers: async (id, page) => store().read(() => listStandingAnswers(store(), id, page)),
-    deleteStandingQuery: (id) => writer.write(path, 'deleteStandingQuery', { id }),
+    listStandingQueries: (page) => readers.read(path, 'listStandingQueries', page),
+    getStandingQuery: (id) => readers.read(path, 'getStandingQuery', { id }),
+    listStandingAnswers: (id, page) => readers.read(path, 'listStandingAnswers', { id, page }),
+    async deleteStandingQuery(id) {
+      await deleteStandingRows(options, { query: id });
+      await writer.write(path, 'deleteStandingQuery', { id });
+    },
     async createWebhook(webhook) {
       options.webhookSender.check(webhook.url);
       await ensureFeed();
-      return writer.write(path, 'createWebhook', webhook);
+      return tendFromNow(await writer.write(path, 'createWebhook', { ...webhook, quota: quotaOf(options) }));
     },
-    listWebhooks: async (page) => store().read(() => listWebhooks(store(), page)),
-    getWebhook: async (id) => getWebhook(store(), id),
-    deleteWebhook: (id) => writer.write(path, 'deleteWebhook', { id }),
-    listDeliveries: async (id, page) => store().read(() => listDeliveries(store(), id, page)),
-    retryDeliveries: (id) => writer.write(path, 'retryDeliveries', { id }),
+    listWebhooks: (page) => readers.read(path, 'listWebhooks', page),
+    getWebhook: (id) => readers.read(path, 'getWebhook', { id }),
+    async deleteWebhook(id) {
+      await deleteStandingRows(options, { webhook: id });
+      await writer.write(path, 'deleteWebhook', { id });
+    },
+    listDeliveries: (id, page) => readers.read(path, 'listDeliveries', { id, page }),
+    async retryDeliveries(id) {
+      // What is dead again meanwhile stays so.
+      const dead = { id, endedBy: clock.now(), limit: ROWS_AT_ONCE };
+      for (let deliveries = 0; ;) {
+        const slice = await writer.write(path, 'retryDeliveries', dead);
+        deliveries += slice;
+        if (slice < ROWS_AT_ONCE) return deliveries;
+      }
+    },
 
     async tendStanding(signal) {
       if (!mayHoldRows(config, path) || !hasStanding(store())) return 'absent';
@@ -72,110 +91,90 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';
     },
   };
-
-  /** Compares the memories that wait with the standing queries. @returns whether there were any */
-  async function compareDue(): Promise<boolean> {
-    if (!hasDueMemories(store(), clock.now())) return false;
-    const due = await writer.write(path, 'claimDue', { limit: COMPARED_AT_ONCE });
-    if (due.length === 0) return false;
-    await embedQueries();
-    const memoryNos = due.map(({ memoryNo }) => memoryNo);
-    const matches = await readers.read(path, 'compareStanding', {
-      memoryNos,
-      defaults: readRetrievalDefaults(control, tenantId),
-    });
-    const dueNos = due.map(({ dueNo }) => dueNo);
-    metrics.standingAnswers.inc(await writer.write(path, 'noteAnswers', { dueNos, matches }));
-    return true;
-  }
 }
 
 /**
- * Makes the function that embeds standing queries which have no vector of the live model yet, some at a time. Where the
- * provider fails, their words find them alone until it is asked again.
+ * Deletes the answers and deliveries of the queries or webhooks that are about to be deleted, in short writes: one long
+ * write would hold up the writes of all tenants.
  */
-function createQueryEmbedding({ path, clock, open, questionerOf, writer }: TenantOptions): () => Promise<void> {
+export async function deleteStandingRows(
+  { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
+  part: StandingPart,
+): Promise<void> {
+  while ((await writer.write(path, 'deleteStandingRows', { part, limit: ROWS_AT_ONCE })) >= ROWS_AT_ONCE);
+}
+
+async function screenQuery(guard: PrivacyGuard, query: NewStandingQuery): Promise<NewStandingQuery> {
+  if (!guard.isOn()) return query;
+  const screen = async (value: Json) => (await guard.fields({ value })).fields.value;
+  return { ...query, ...(await screenStandingQuery(query, screen)) };
+}
+
+/** A comparison that was begun: the memories that were claimed, and those that have still to be compared. */
+interface Comparison {
+  readonly due: readonly DueMemory[];
+  readonly rest: StandingRest;
+}
+
+/**
+ * Makes the function that compares claimed memories with the standing queries, as much as one read can. The next call
+ * continues with the rest. It resolves to false if no memory waits and no other call is running. If it fails, the
+ * memories wait until their claim ends.
+ */
+function createComparison(options: TenantOptions): () => Promise<boolean> {
+  const { id: tenantId, path, control, clock, writer, readers, metrics } = options;
+  const embedQueries = createStandingEmbedder(options);
+  const begun: Comparison[] = [];
+  /** Number of calls that are running: what they compare is not done yet. */
+  let atWork = 0;
+
+  async function claim(): Promise<Comparison | undefined> {
+    if (!hasDueMemories(options.open().store, clock.now())) return undefined;
+    const due = await writer.write(path, 'claimDue', { limit: COMPARED_AT_ONCE });
+    if (due.length === 0) return undefined;
+    await embedQueries();
+    return { due, rest: { memoryNos: [...new Set(due.map(({ memoryNo }) => memoryNo))], afterQuery: 0 } };
+  }
+
+  async function compare({ due, rest: asked }: Comparison): Promise<void> {
+    const defaults = readRetrievalDefaults(control, tenantId);
+    const { matches, rest } = await readers.read(path, 'compareStanding', { ...asked, defaults });
+    const left = new Set(rest?.memoryNos);
+    const dueNos = due.filter(({ memoryNo }) => !left.has(memoryNo)).map(({ dueNo }) => dueNo);
+    metrics.standingAnswers.inc(await writer.write(path, 'noteAnswers', { dueNos, matches }));
+    if (rest !== null) begun.push({ due: due.filter(({ memoryNo }) => left.has(memoryNo)), rest });
+  }
+
+  return async () => {
+    atWork += 1;
+    try {
+      const next = begun.shift() ?? (await claim());
+      if (next !== undefined) await compare(next);
+      return next !== undefined || atWork > 1;
+    } finally {
+      atWork -= 1;
+    }
+  };
+}
+
+/**
+ * Makes the function that embeds standing queries without a vector of the live model, at most 256 per call. If the
+ * provider fails, they are compared by their words alone, and the provider is called again after 30 seconds.
+ */
+function createStandingEmbedder({ path, clock, open, querySourceOf, writer }: TenantOptions): () => Promise<void> {
   let askAgainAt = -Infinity;
   return async () => {
     const { store, liveModels } = open();
     const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
     if (live === undefined || !hasNeighbours(live) || clock.now() < askAgainAt) return;
     const waiting = listUnembeddedQueries(store, live.modelNo, EMBEDDED_AT_ONCE);
-    const questioner = waiting.length === 0 ? null : questionerOf(live);
-    if (questioner === null) return;
+    const querySource = waiting.length === 0 ? null : querySourceOf(live);
+    if (querySource === null) return;
     const embedded = await Promise.all(
-      waiting.map(async ({ queryNo, query }) => ({ queryNo, embedding: await questioner.embedQuery(query) })),
+      waiting.map(async ({ queryNo, query }) => ({ queryNo, embedding: await querySource.embedQuery(query) })),
     );
     const vectors = embedded.flatMap(({ queryNo, embedding }) => (embedding === null ? [] : { queryNo, embedding }));
     if (vectors.length < waiting.length) askAgainAt = clock.now() + EMBED_AGAIN_MS;
     if (vectors.length > 0) await writer.write(path, 'putStandingVectors', { modelNo: live.modelNo, vectors });
   };
-}
-
-/** Makes the function that sends what is due. It waits for no reply: each is noted when it comes. */
-function createDeliveries({
-  path,
-  open,
-  config,
-  clock,
-  logger,
-  metrics,
-  writer,
-  webhookSender,
-}: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
-  /** The webhooks of the deliveries that are under way. */
-  const underWay: number[] = [];
-  return async (signal) => {
-    if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
-    const claimed = await writer.write(path, 'claimDeliveries', {
-      limit: MAX_UNDER_WAY - underWay.length,
-      busyHooks: [...new Set(underWay)],
-    });
-    for (const delivery of claimed) {
-      underWay.push(delivery.hookNo);
-      void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery.hookNo), 1));
-    }
-    return claimed.length > 0;
-  };
-
-  /** Sends a delivery and notes what came of it. It never throws: what is not noted is tried again. */
-  async function attempt(delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
-    try {
-      const { deliveryNo, attempts, id, url, secret } = delivery;
-      const { status, error } = await webhookSender.send({ id, url, secret, body: bodyOf(delivery) }, signal);
-      const delivered = error === null;
-      const isLast = status === GONE || attempts >= config.OM_WEBHOOK_ATTEMPTS;
-      const nextAt = delivered || isLast ? null : clock.now() + pauseAfter(attempts);
-      const outcome: DeliveryOutcome = { deliveryNo, attempts, delivered, status, error, nextAt };
-      await writer.write(path, 'settleDeliveries', { outcomes: [outcome] });
-      metrics.webhookDeliveries.inc({ outcome: delivered ? 'delivered' : isLast ? 'dead' : 'failed' });
-    } catch (error) {
-      if (!signal.aborted) logger.error({ error: serialiseError(error) }, 'webhook_delivery_failed');
-    }
-  }
-}
-
-/** HTTP status by which a receiver says that it wants nothing any more. */
-const GONE = 410;
-/** Pauses after the first attempts (ms); the last one holds for all further attempts. */
-const PAUSES = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
-/** Share by which a pause is longer or shorter by chance, so that receivers are not met by all at once. */
-const JITTER = 0.2;
-
-function pauseAfter(attempts: number): number {
-  const pause = PAUSES[Math.min(attempts, PAUSES.length) - 1]!;
-  return Math.round(pause * (1 + JITTER * (2 * Math.random() - 1)));
-}
-
-/** Writes the body of a message: kind, time and ids, with names as in the API. */
-function bodyOf({
-  event: { type, id, standingId, documentId, score, supersedes },
-  userId,
-  at,
-}: ClaimedDelivery): string {
-  return JSON.stringify({
-    type,
-    timestamp: new Date(at).toISOString(),
-    data: { id, user_id: userId, standing_id: standingId, document_id: documentId, score, supersedes },
-  });
 }

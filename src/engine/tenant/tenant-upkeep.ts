@@ -4,7 +4,7 @@ import type { TenantOptions } from './tenant-options.ts';
 
 type UpkeepMethods = Pick<Tenant, 'previewDecay' | 'listBackups' | 'requestBackup'>;
 
-/** Makes the methods by which administrators see a tenant's decay and its backups. */
+/** Makes the methods by which administrators preview a tenant's decay, and list and request its backups. */
 export function createUpkeepMethods({ path, config, readers, writer }: TenantOptions): UpkeepMethods {
   return {
     previewDecay: (assumptions, signal) => readers.read(path, 'previewDecay', assumptions, signal),

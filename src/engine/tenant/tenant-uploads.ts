@@ -1,9 +1,11 @@
 import {
   createUploadEncoder,
   createUploadFile,
+  readInParts,
   readUploadPart,
   removeUpload,
   requireRoomToTakeIn,
+  sweepUploads,
 } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
@@ -16,19 +18,21 @@ import type { TenantOptions } from './tenant-options.ts';
 type UploadMethods = Pick<Tenant, 'createUpload' | 'addDocument' | 'replaceDocument'>;
 
 /**
- * Size in bytes that each arriving file may reach, by its name in the uploads folder. The next file must find room
+ * Greatest size in bytes of each file that is arriving, by its name in the uploads folder. The next file must find room
  * beside all of them.
  */
 export type ArrivingBytes = Map<string, number>;
 
 /**
  * Makes the methods of a tenant that take in documents: `createUpload` makes a file for the bytes; `addDocument` and
- * `replaceDocument` then record the document that owns it. A file that no document came to own is removed again.
- * @param arriving sizes of the files that are on their way for this tenant; the methods add and remove entries
+ * `replaceDocument` then record the document that owns it. A file that no document owns afterwards is removed.
+ * @param arriving sizes of the files that are arriving for this tenant; the methods add and remove entries
  */
 export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
-  const { path, config, writer, dispatcher, open } = options;
+  const { path, config, clock, writer, dispatcher, open } = options;
   const guard = guardOf(options);
+  const areRows = config.OM_DATABASE_URL !== undefined;
+  let isSwept = false;
   return {
     async createUpload(bytes, madeFrom) {
       const others = [...arriving].filter(([name]) => name !== madeFrom?.name);
@@ -40,6 +44,7 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
         });
       }
       requireRoomToTakeIn(path, bytes);
+      if (areRows) isSwept ||= sweepBrokenOff(path, arriving, clock.now());
       const file = createUploadFile(path);
       arriving.set(file.name, bytes);
       return {
@@ -54,7 +59,9 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
         writer.write(path, 'addDocument', { ...within, document: screened, quota: quotaOf(options) }),
       ),
     replaceDocument: (id, document) =>
-      handIn(document, (screened) => writer.write(path, 'replaceDocument', { id, document: screened })),
+      handIn(document, (screened) =>
+        writer.write(path, 'replaceDocument', { id, document: screened, quota: quotaOf(options) }),
+      ),
   };
 
   /** Writes a document, and removes its uploaded file afterwards unless a generation owns the file now. */
@@ -62,16 +69,24 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     document: NewDocument,
     write: (screened: NewDocument) => Promise<DocumentReply>,
   ): Promise<DocumentReply> {
+    const { source } = document;
     let isOwned = false;
     try {
+      // The parts first: a crash in between leaves parts that no document names, which are swept away.
+      if (areRows && source.kind === 'upload') {
+        for (const part of readInParts(path, source.name)) await writer.write(path, 'putUploadPart', part);
+      }
       const reply = await write(guard.isOn() ? await screenHandedIn(guard, document) : document);
       isOwned = reply.outcome !== 'unchanged';
       if (isOwned) dispatcher.dispatch(path, 'ingest');
       return reply;
     } finally {
-      const { source } = document;
-      if (source.kind === 'upload' && isOwned) arriving.delete(source.name);
-      else if (source.kind === 'upload') discard(source.name);
+      if (source.kind === 'upload') {
+        if (isOwned && !areRows) arriving.delete(source.name);
+        else discard(source.name);
+        // If this fails, the parts are swept away later, and the caller hears of the failure before it.
+        if (areRows && !isOwned) await writer.write(path, 'deleteUploadParts', { name: source.name }).catch(() => {});
+      }
     }
   }
 
@@ -79,4 +94,13 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     removeUpload(path, name);
     arriving.delete(name);
   }
+}
+
+/**
+ * Removes what stands in the folder of a tenant whose files of documents are rows: it belongs to uploads that a killed
+ * process broke off.
+ */
+function sweepBrokenOff(path: string, arriving: ArrivingBytes, now: number): true {
+  sweepUploads(path, new Set(arriving.keys()), now);
+  return true;
 }

@@ -24,13 +24,13 @@ import { createRecallMethods } from './tenant-recalls.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStandingMethods } from './tenant-standing.ts';
-import { createStatsMethods } from './tenant-stats.ts';
+import { createProviderCallMethods } from './tenant-provider-calls.ts';
 import { createUpkeepMethods } from './tenant-upkeep.ts';
 import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
 
 /**
- * Makes a tenant, which reads on this thread's own connection and writes through the writer. Nothing is opened until
- * one of its methods is called.
+ * Makes a tenant. It reads on a connection of this thread or on reader threads, and writes through the writer. Its file
+ * is not opened until one of its methods is called.
  */
 export function createTenant(options: TenantOptions): Tenant {
   const views = new LRUCache<string, Tenant>({ max: MAX_VIEWS });
@@ -45,13 +45,13 @@ export function createTenant(options: TenantOptions): Tenant {
   return tenantFor(options, shared);
 }
 
-/** Most views of keys that are kept: one is asked for with each request. */
+/** Greatest number of recently used keys for which a view of the tenant is kept. */
 const MAX_VIEWS = 256;
 
-/** What all views of a tenant share, whoever they belong to. */
+/** What all views of a tenant share, whichever key they belong to. */
 interface Shared {
   readonly arriving: ArrivingBytes;
-  /** The tenant as the key of this id writes to it. */
+  /** Returns the view of the tenant whose reads and writes are made by a key. */
   viewOf(keyId: string): Tenant;
 }
 
@@ -62,6 +62,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
   return {
     id: options.id,
     as: viewOf,
+    stats: () => options.readers.read(options.path, 'stats', {}),
     listAudit: (filter) => options.readers.read(options.path, 'listAudit', filter),
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
@@ -79,7 +80,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createReflectionMethods(options),
     ...createConsolidationMethods(options),
     ...createReembedMethods(options),
-    ...createStatsMethods(options),
+    ...createProviderCallMethods(options),
     ...createPrivacyMethods(options),
     ...createUpkeepMethods(options),
     ...createErasureMethods(options),
@@ -91,13 +92,13 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
   };
 }
 
-/** Makes the options of a tenant that reads and writes in the name of a key. */
+/** Makes the options of a tenant whose reads and writes are made by a key. */
 function optionsFor(options: TenantOptions, keyId: string): TenantOptions {
   const { readers, writer } = options;
   return { ...options, readers: readers.as(keyId), writer: writerFor(writer, keyId) };
 }
 
-/** Makes a writer that runs commands in the name of a key. */
+/** Makes a writer whose commands are run as those of a key. */
 function writerFor(writer: Writer, keyId: string): Writer {
   return { ...writer, write: (path, name, input) => writer.write(path, name, input, keyId) };
 }

@@ -1,33 +1,36 @@
 import { sentences } from './sentences.ts';
 
 /**
- * Longest message that is split into sentences, in characters. A longer message counts as one question: whoever pastes
- * a document asks about all of it.
+ * Greatest length of a message that is split into sentences, in UTF-16 code units. A longer message counts as a single
+ * question: whoever pastes a document asks about all of it.
  */
 const MAX_CHARACTERS = 4_000;
-/** Most sentences that are returned where marks or words tell which ask: the last ones. */
+/**
+ * Greatest number of asking sentences that are returned where marks or words tell which ones ask; the last ones are
+ * returned.
+ */
 const MAX_ASKING = 4;
 /**
- * Most sentences that are returned where no mark tells which one asks, those with a question word included: the first
- * and the last ones.
+ * Greatest number of sentences that are returned where no mark tells which ones ask, including those with a question
+ * word; the first and the last ones are returned.
  */
 const MAX_UNMARKED = 8;
 
-/** The sentences of a message that ask. */
+/** The sentences of a message that ask, and the others. */
 export interface AskingSentences {
   /**
-   * The sentences that ask or may ask, in their order, each as a text of its own. The list is empty for a message of
-   * one sentence and for one that is too long to be split: such a message is one question.
+   * The sentences that ask or may ask, in their order. It is empty for a message of one sentence and for one of more
+   * than 4,000 characters: these count as a single question.
    */
   readonly sentences: readonly string[];
   /**
-   * False where no mark and no word tells which sentence asks: each of `sentences` may be the one. True where
+   * Whether marks or words tell which sentences ask. If false, each of `sentences` may be the one. It is true where
    * `sentences` is empty.
    */
   readonly areKnown: boolean;
   /**
-   * Whether the sentences can be answered without the others of the message. False where only words tell which ask and
-   * the message has two sentences: the other one is often what the question is about.
+   * Whether the sentences can be answered without the others of the message. It is false where only words tell which
+   * ones ask and the message has two sentences, since the other one often says what the question is about.
    */
   readonly standAlone: boolean;
   /** Whether question marks tell which sentences ask. */
@@ -35,8 +38,8 @@ export interface AskingSentences {
   /** Number of sentences that do not ask; 0 where `sentences` is empty. */
   readonly others: number;
   /**
-   * Where only words tell which of three sentences or more ask, the first and last of the others. One of them may be
-   * the question all the same: “papers on shells”.
+   * The first and last of the other sentences, where only words tell which of at least three sentences ask; else empty.
+   * One of them may be the question nevertheless: “papers on shells”.
    */
   readonly mayAsk: readonly string[];
 }
@@ -51,11 +54,11 @@ const WHOLE: AskingSentences = {
 };
 
 /**
- * Finds the sentences of a message that ask. These are the sentences that end in a question mark. Where none does, they
- * are the sentences with a question word. Where there is no such word either, any sentence may ask. A line end inside a
- * paragraph does not end a sentence, since mail programs and terminals wrap lines.
- * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ask; none for a message
- *   of one sentence or of more than 4,000 characters
+ * Finds the sentences of a message that ask: those that end with a question mark; if none does, those with a question
+ * word; if there is no such word, any sentence may ask. A line end inside a paragraph does not end a sentence, since
+ * mail programs and terminals wrap lines.
+ * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ones ask; none for a
+ *    message of one sentence or of more than 4,000 characters
  */
 export function askingSentences(message: string): AskingSentences {
   if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;
@@ -73,7 +76,10 @@ export function askingSentences(message: string): AskingSentences {
   return { ...found, sentences, areKnown: true, mayAsk };
 }
 
-/** The first and the last sentences of a list, half of `most` each: a question stands at one end of a long message. */
+/**
+ * Returns the first and the last sentences of a list, half of `most` each, since a question is often at one end of a
+ * long message. A list of at most `most` is returned whole.
+ */
 function endsOf(list: readonly string[], most: number): readonly string[] {
   if (list.length <= most) return list;
   const last = Math.ceil(most / 2);
@@ -82,7 +88,7 @@ function endsOf(list: readonly string[], most: number): readonly string[] {
 
 /**
  * Splits a message into sentences. Unlike in other texts, a sentence may begin with a small letter, since many people
- * type so, and what is quoted inside a sentence does not end it.
+ * type so, and marks inside a quotation do not end the sentence around it.
  */
 function splitMessage(message: string): string[] {
   // Both replacements keep the length, so that the places of the sentences are those in the message.
@@ -92,25 +98,25 @@ function splitMessage(message: string): string[] {
   return sentences(marked).map(({ start, end }) => message.slice(start, end));
 }
 
-/** Matches what stands in quotes, with the closing quote and the letter that may follow it. */
+/** Matches a quotation, with its closing quote and the letter that may follow it. */
 const QUOTED = /(?:"[^"\n]{1,400}"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』)\p{L}?/gu;
-/** Matches a mark inside of quotes, but not the last one where a blank or the end follows the quotes. */
+/** Matches a mark inside a quotation, but not the last one if a blank or the end of the text follows the quotation. */
 const ENDS_INSIDE = /[.!?…。！？｡．؟।](?=["”」』]\p{L}|[^"”」』]*[^.!?…。！？｡．؟।"”」』])/gu;
-/** Matches a small letter after a mark. Behind closing quotes it goes on with the sentence around the quotes. */
+/** Matches a small letter after a mark. After a closing quote, it continues the sentence around the quotation. */
 const SMALL_BEGINNING = /[.!?…][ \n]+\p{Ll}/gu;
 /** Matches a mark that may end a sentence, with a letter or digit after it. */
 const MAY_HOLD_SEVERAL = /[.!?…。！？｡．؟।;；\n][^]*[\p{L}\p{N}]/u;
 const LONE_LINE_END = /(?<![\n\r])\r?\n(?![\r\n])/g;
 const HAS_WORD = /[\p{L}\p{N}]/u;
 /**
- * Matches a Latin, CJK, Arabic or Greek question mark at the end, with closing quotes or brackets behind it. The Greek
+ * Matches a Latin, CJK, Arabic or Greek question mark at the end, even before closing quotes or brackets. The Greek
  * question mark looks like a semicolon.
  */
 const QUESTION_MARK = /(?:[?？؟⁇⁈\u037e]|(?<=\p{Script=Greek});)["'”’»」』)\]]*$/u;
 
 /**
- * Words that begin a question in English, German, French, Spanish, Italian, Portuguese, Dutch, Russian and Arabic, as
- * alternatives of a regular expression: `welche[rsnm]?` is one of them.
+ * Words that begin a question in English, German, French, Spanish, Italian, Portuguese, Dutch, Russian or Arabic, as
+ * alternatives of a regular expression, such as `welche[rsnm]?`.
  */
 const FIRST_WORDS = [
   'what|who|whom|whose|when|where|which|why|how|is|are|was|were|do|does|did|has|have|had|can|could|will|would|should',
@@ -124,8 +130,8 @@ const FIRST_WORDS = [
   'ما|ماذا|من|متى|أين|اين|كيف|لماذا|كم|هل|أي',
 ].join('|');
 /**
- * Words of Turkish, Chinese, Japanese, Korean and Thai that make a question wherever they stand, as alternatives of a
- * regular expression.
+ * Words of Turkish, Chinese, Japanese, Korean and Thai that make a question at any place in a sentence, as alternatives
+ * of a regular expression.
  */
 const WORDS_ANYWHERE = [
   '(?<!\\p{L})(?:ne|kim|kime|kimin|nerede|nereye|neden|niçin|nasıl|hangi|kaç|m[ıiuü](?:y[ıdsz]\\p{L}*)?)(?!\\p{L})',

@@ -2,10 +2,10 @@ import { createHash, hash } from 'node:crypto';
 import { hasLongMarkRun, isAscii } from './words.ts';
 
 /**
- * The hash by which exact duplicates are found. Two texts share it if they differ at most in how accents are encoded
- * (NFC), in the amount and kind of white space between words, and in white space around the text. Case, punctuation and
- * compatibility forms (ﬁ, ①) still count. A text with more than 30 combining marks in a row is hashed without NFC,
- * which would take quadratic time.
+ * Returns the hash by which exact duplicates are found. Two texts have equal hashes if they differ at most in the
+ * encoding of accents (NFC), in the amount and kind of white space between words, and in white space around the text.
+ * Differences in case, punctuation and compatibility forms (ﬁ, ①) still count. A text with more than 30 combining marks
+ * in a row is hashed without NFC, which would take quadratic time.
  * @returns the first 16 bytes of a SHA-256
  */
 export function contentHash(content: string): Buffer {
@@ -13,10 +13,12 @@ export function contentHash(content: string): Buffer {
   return hash('sha256', composed.replace(OTHER_THAN_ONE_SPACE, ' ').trim(), 'buffer').subarray(0, 16);
 }
 
-/** Matches white space other than one blank: replacing each single blank by itself would take longer than the hash. */
+/**
+ * Matches white space other than a single blank. Replacing single blanks by themselves would take longer than the hash.
+ */
 const OTHER_THAN_ONE_SPACE = /[^\S ]\s*| \s+/g;
 
-/** Returns the SHA-256 of a text, as UTF-8, that comes in pieces. No piece may end within a surrogate pair. */
+/** Returns the SHA-256 of a text, as UTF-8, that is given in pieces. No piece may end inside a surrogate pair. */
 export function hashOfPieces(pieces: Iterable<string>): Buffer {
   const sum = createHash('sha256');
   for (const piece of pieces) sum.update(piece);

@@ -1,28 +1,28 @@
 /**
- * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and those that it tells from its own
- * day: `last week`, `gestern`, `上个月`.
+ * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and those relative to its own day:
+ * `last week`, `gestern`, `上个月`.
  */
 
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * A date of a question. Without `month` and `day` it is a range of days; `year` is undefined where none is named: then
- * the date means every year.
+ * A date in a question: a day, a month, or a range of times (Unix ms, `to` exclusive) for a relative date. `month` is
+ * 1..12, `day` 1..31. `year` is undefined where none is named: then the date stands for every year.
  */
 export type NamedDate =
   | { readonly kind: 'day'; readonly year: number | undefined; readonly month: number; readonly day: number }
   | { readonly kind: 'month'; readonly year: number | undefined; readonly month: number }
   | { readonly kind: 'range'; readonly from: number; readonly to: number };
 
-/** Most dates of a question that are read: the first ones. */
+/** Greatest number of dates that are read from a question. */
 const MAX_DATES = 4;
-/** The part of a question that is read, in characters. */
+/** Number of characters, the first ones, of a question that are read. */
 const MAX_CHARACTERS = 2_000;
 
 /**
- * Lists the dates of a question, at most 4. Names of months count with a capital only, since `may` and `march` are
- * verbs. A day rules out the month in the same words.
- * @param now time of the question, Unix ms, from which `yesterday` is told; days are those of UTC
+ * Lists the dates of a question, at most 4. Names of months count only with a capital, since `may` and `march` are
+ * verbs. Words that name a day are not read as a month, too.
+ * @param now time of the question, Unix ms, to which relative dates such as `yesterday` refer; days are those of UTC
  */
 export function datesIn(question: string, now: number): NamedDate[] {
   const text = question.slice(0, MAX_CHARACTERS);
@@ -41,7 +41,10 @@ export function datesIn(question: string, now: number): NamedDate[] {
 
 interface Pattern {
   readonly pattern: RegExp;
-  /** Makes a date of the named groups of a match; undefined where there is no such date. */
+  /**
+   * Makes a date of the named groups of a match; undefined if the month is not 1..12 or the day not 1..31. 30 February
+   * is accepted. `now` is the time of the question, Unix ms.
+   */
   readonly read: (groups: Readonly<Record<string, string | undefined>>, now: number) => NamedDate | undefined;
 }
 
@@ -126,7 +129,7 @@ function daysFrom(now: number, from: number, to: number): NamedDate {
   return { kind: 'range', from: today + from * DAY_MS, to: today + to * DAY_MS };
 }
 
-/** The week, from Monday, that lies `weeks` after that of the question. */
+/** Returns the week, from Monday (UTC), that is `weeks` after the week of the question. */
 function week(now: number, weeks: number): NamedDate {
   const sinceMonday = (new Date(now).getUTCDay() + 6) % 7;
   return daysFrom(now, 7 * weeks - sinceMonday, 7 * (weeks + 1) - sinceMonday);
@@ -144,8 +147,8 @@ function year(now: number, years: number): NamedDate {
 }
 
 /**
- * Whether two texts name one day or one month: alike but for a year that one of them leaves out. Dates that are told
- * from the day of a text are never the same, since each text has its own.
+ * Tells whether two dates of texts name the same day or the same month, where one of them may leave the year out. A
+ * relative date (`yesterday`) never equals another one, since each text has its own day.
  */
 export function areSameDate(one: NamedDate, other: NamedDate): boolean {
   if (one.kind === 'range' || other.kind === 'range') return false;
@@ -154,20 +157,31 @@ export function areSameDate(one: NamedDate, other: NamedDate): boolean {
   return one.kind === 'month' || (other.kind === 'day' && one.day === other.day);
 }
 
-/** Days before a named day and after its beginning that count in full, since the day depends on the time zone. */
+/**
+ * Number of days before the start of a named day in which a time fits it fully, since the day depends on the time zone.
+ * `AFTER_DAY` counts from the same start.
+ */
 const BEFORE_DAY = 1;
 const AFTER_DAY = 1.5;
-/** Days after a named day within which people tell what happened, and what that counts. */
+/**
+ * Number of days after the start of a named day in which people still tell what happened on it. A time in them has the
+ * fit `TOLD_AFTER_DAY`.
+ */
 const TOLD_DAYS = 10;
 const TOLD_AFTER_DAY = 0.5;
-/** The same for a named month. */
+/**
+ * Number of days after a named month in which people still tell what happened in it. A time in them has the fit
+ * `TOLD_AFTER_MONTH`.
+ */
 const TOLD_DAYS_OF_MONTH = 20;
 const TOLD_AFTER_MONTH = 0.4;
 
 /**
- * How well a time fits a date: 1 on the named day, in the named month or range; about half for the days after it, on
- * which people tell what happened; 0 for any other time, and for another year than the named one.
- * @param time Unix ms
+ * Returns how well a time fits a date, 0..1. It is 1 on the named day, from a day before to half a day after it (since
+ * the day depends on the time zone), in the named month, and in the range. It is 0.5 up to 10 days after the start of a
+ * named day and 0.4 in the 20 days after a month, when people tell what happened. It is 0 for any other time, and for
+ * another year than the named one.
+ * @param time the time to compare, Unix ms
  */
 export function fitOfDate(date: NamedDate, time: number): number {
   if (date.kind === 'range') return time >= date.from && time < date.to ? 1 : 0;

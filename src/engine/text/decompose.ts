@@ -1,28 +1,32 @@
 import { createRandom } from '../random.ts';
 
-/** The rows of a sparse matrix, one after the other. */
+/** The rows of a sparse matrix, concatenated. */
 export interface SparseRows {
-  /** The place in `places` and `values` at which each row begins, and after the last the number of all values. */
+  /** Index in `places` and `values` at which each row begins, followed by the number of all values. */
   readonly starts: Int32Array;
-  /** The column of each value. */
+  /** Index of the column of each value. */
   readonly places: Int32Array;
   readonly values: Float64Array;
 }
 
-/** Vectors beside the wanted ones, which make the last wanted ones exact sooner. */
+/**
+ * Number of vectors that are computed in addition to the wanted ones, so that the last wanted ones become exact sooner.
+ */
 const SPARE = 10;
-/** Rounds of the iteration: further ones change the order of texts no more. */
+/** Number of iterations. Further ones no longer change the order of texts. */
 const ROUNDS = 6;
-/** Multiplications between two pauses: some 20 ms of work. */
+/** Number of multiplications between two pauses: some 20 ms of work. */
 const WORK_BETWEEN_PAUSES = 10_000_000;
 
 /**
  * Computes the right singular vectors of the largest singular values, by subspace iteration from random vectors (Halko,
- * Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011).
+ * Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011). Equal input and seed give equal
+ * vectors.
  * @param options.columns number of columns of the matrix
- * @param options.pause is awaited after every ten million multiplications, about
+ * @param options.dimensions number of vectors that are wanted
+ * @param options.pause is awaited after about every ten million multiplications
  * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
- *   fewer rows or columns than `dimensions`
+ *    fewer rows or columns than `dimensions`
  */
 export async function decompose(
   rows: SparseRows,
@@ -70,7 +74,10 @@ export async function decompose(
     .map(({ vector }) => vector);
 }
 
-/** Multiplies a vector by the matrix and by its transpose: `back`; `length` is that of the first product, squared. */
+/**
+ * Multiplies a vector by the matrix and then by its transpose. `back` is the result; `length` is the squared length of
+ * the first product.
+ */
 function multiply(
   { starts, places, values }: SparseRows,
   vector: Float64Array,
@@ -100,7 +107,7 @@ async function makeOrthonormal(
   }
 }
 
-/** Subtracts from a vector its part in the direction of another, which has length 1. */
+/** Subtracts from a vector its component along `direction`, a vector of length 1. */
 function subtract(vector: Float64Array, direction: Float64Array): void {
   const share = dot(vector, direction);
   for (let at = 0; at < vector.length; at += 1) vector[at]! -= share * direction[at]!;

@@ -5,10 +5,10 @@
 import { STOP_WORDS } from './stop-words.ts';
 
 /**
- * How much a word says about the topic of its text, 0.1..1. The value stands for the inverse document frequency in a
- * collection of notes and talk (Spärck Jones 1972), in five steps. The frequency of a word in English sets the step:
- * 0.1 for stop words, 0.3 for the commonest other words, 0.6 for the next ones, 0.8 for everyday words that still tell
- * a topic, 1 for all other words, those of other languages included.
+ * Returns how much a word says about the topic of its text, 0.1..1. The value stands for the inverse document frequency
+ * in a collection of notes and conversations (Spärck Jones 1972), in five steps by the frequency of the word in
+ * English: 0.1 for stop words, 0.3 for the most common other words, 0.6 for the next ones, 0.8 for everyday words that
+ * still indicate a topic, 1 for all other words, including those of other languages.
  * @param word a normalised word
  */
 export function informativeness(word: string): number {
@@ -52,8 +52,9 @@ for (const [weight, list] of [
 for (const word of STOP_WORDS) INFORMATIVENESS.set(word, 0.1);
 
 /**
- * The American spelling of a British word, or the reverse: colour and color, centre and center, organise and organize.
- * Most spellings follow from the ending, so the result may be a word that nobody writes: `exercize` for `exercise`.
+ * Returns the American spelling of a British word, or the reverse: `color` for `colour`, `centre` for `center`,
+ * `organize` for `organise`. Some spellings follow from the ending, so the result may be a word that nobody writes,
+ * such as `exercize` for `exercise`.
  * @param word a word in lower case
  * @returns undefined where no other spelling follows
  */
@@ -80,17 +81,16 @@ const SPELLINGS = new Map(
 );
 
 /**
- * Removes the English endings of a word: one inflection, then one ending that makes a noun, verb or adjective of
- * another word, where at least four letters remain. The result is a key, not a word: `relate`, `related`, `relation`
- * and `relations` share it. A word with anything but a to z, of fewer than 4 letters or of more than 32 comes back
- * unchanged.
+ * Removes the English endings of a word: one inflection, then one ending that derives the word from another, if at
+ * least four letters remain. The result is a key, not a word: `relate`, `related`, `relation` and `relations` have the
+ * same. A word with anything but a to z, of fewer than 4 letters or of more than 32 is returned unchanged.
  */
 export function stem(word: string): string {
   if (word.length < 4 || word.length > MAX_STEMMED_LENGTH || !LATIN.test(word)) return word;
   return withoutFinalVowel(withoutEnding(withoutInflection(word)));
 }
 
-/** Longest word that is stemmed, in characters. */
+/** Greatest length of a word that is stemmed, in characters. */
 const MAX_STEMMED_LENGTH = 32;
 const LATIN = /^[a-z]+$/;
 const VOWEL = /[aeiouy]/;
@@ -118,14 +118,11 @@ function undoubled(word: string): string {
   return DOUBLE.test(word) ? word.slice(0, -1) : word;
 }
 
-/**
- * Endings that derive a word from another, the longest first. They stand without their final e, which `withoutEnding`
- * drops first.
- */
+/** Endings that derive a word from another, longest first. They have no final e, which `withoutEnding` drops first. */
 const ENDINGS =
   `ization isation ation ition ement ment ness ical abl ibl anc enc ator ion iv ity ous ful ism ist iz is at ant
    ent al ic er or`.split(/\s+/);
-/** Least number of letters that remain before an ending. */
+/** Least number of letters that must remain before an ending. */
 const MIN_LEFT = 4;
 
 function withoutEnding(word: string): string {
@@ -134,7 +131,7 @@ function withoutEnding(word: string): string {
   return ending === undefined ? base : base.slice(0, -ending.length);
 }
 
-/** Drops a final i or y, so that happy and happi(ness), study and studi(es) share a key. */
+/** Drops a final i or y, so that happy and happi(ness), or study and studi(es), have equal keys. */
 function withoutFinalVowel(word: string): string {
   return word.length > 3 && /[iy]$/.test(word) ? word.slice(0, -1) : word;
 }

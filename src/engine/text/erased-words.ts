@@ -1,6 +1,7 @@
 /**
- * What is remembered of an erased text, so that it can be looked for without being kept: salted hashes of its telling
- * words and of its phrases. The lowest hashes of many are a fair sample of them, and samples can be joined.
+ * Computes salted hashes of the telling words and the phrases of erased texts, so that traces of a text can be searched
+ * for later although the text is not kept. If there are many hashes, only the lowest are kept. They are a fair sample,
+ * and two samples can be joined.
  */
 import { hash } from 'node:crypto';
 import { ERASURE_HASHES } from '../types.ts';
@@ -8,12 +9,15 @@ import { informativeness } from './english-words.ts';
 import { stemOf } from './stem-finder.ts';
 import { words } from './words.ts';
 
-/** Words of a phrase. */
+/** Number of words in a phrase. */
 const PHRASE = 4;
-/** Hex digits of a hash: among a million words of a file, one is taken for another once in a quarter of a million. */
+/**
+ * Number of hexadecimal digits of a hash. In a file of a million words, for about one receipt in a quarter of a
+ * million, some other word has one of the 1,024 hashes of the receipt.
+ */
 const DIGITS = 12;
 
-/** Lists the words of a text that say something by themselves, as written and as the word index has them. */
+/** Lists the telling words of a text (`isTelling`), each in its normalised form and as its stem in the word index. */
 export function tellingWords(text: string): Set<string> {
   const telling = new Set<string>();
   for (const word of words(text)) {
@@ -24,11 +28,14 @@ export function tellingWords(text: string): Set<string> {
   return telling;
 }
 
-/** Whether a word says something by itself: no common English word, and not too short. */
+/**
+ * Tells whether a word says something by itself: it is not a common English word, and has at least four characters,
+ * three digits in a row or two non-ASCII characters in a row.
+ */
 const isTelling = (word: string) =>
   (word.length >= 4 || /\d{3}/.test(word) || /[^\x00-\x7f]{2}/.test(word)) && informativeness(word) === 1;
 
-/** Lists the phrases of a text: each four words in a row, joined by blanks. */
+/** Lists the phrases of a text: every four words in a row, joined by blanks. */
 export function phrasesOf(text: string): Set<string> {
   const all = words(text);
   const phrases = new Set<string>();
@@ -40,13 +47,13 @@ export function saltedHash(salt: string, piece: string): string {
   return hash('sha256', `${salt}\0${piece}`, 'hex').slice(0, DIGITS);
 }
 
-/** Hashes of pieces of text, the lowest `ERASURE_HASHES` of each kind. */
+/** Salted hashes of words and of phrases; of each kind the lowest ones, at most `ERASURE_HASHES`. */
 export interface ErasedHashes {
   readonly words: readonly string[];
   readonly phrases: readonly string[];
 }
 
-/** Gathers what is remembered of texts. */
+/** Collects the hashes of several texts. */
 export interface ErasedWords {
   add(text: string): void;
   hashes(): ErasedHashes;
@@ -68,7 +75,7 @@ export function gatherErasedWords(salt: string): ErasedWords {
   };
 }
 
-/** Joins two samples. */
+/** Joins two samples that were made with one salt; of each kind the lowest hashes are kept. */
 export function joinHashes(one: ErasedHashes, other: ErasedHashes): ErasedHashes {
   return {
     words: lowest(new Set([...one.words, ...other.words])),

@@ -3,8 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 const SECRET = randomBytes(32);
 
 /**
- * A random-looking string for the markers around quoted texts in a prompt. A text cannot know the string, so it cannot
- * end its own quotation. Equal texts give an equal string, so that an equal question makes an equal prompt while this
+ * Returns a random-looking string for the markers around quoted texts in a prompt. A text cannot know the string, so it
+ * cannot end its own quotation. Equal texts give equal strings, so that equal questions make equal prompts while this
  * process runs.
  * @param texts all texts that the prompt quotes
  * @returns 12 hexadecimal digits
@@ -14,10 +14,10 @@ export function fenceOf(texts: readonly string[]): string {
 }
 
 /**
- * Puts a text between markers that hold a fence, for a prompt. Runs of `<` or `>` in the text are spread by blanks, and
- * white space around it is removed.
+ * Encloses a text in markers with a fence, for a prompt. Runs of `<` or `>` in the text are separated by blanks, and
+ * white space around the text is removed.
  * @param fence result of `fenceOf` for all texts of the prompt
- * @param name says in the marker what the text is; not escaped, so it must not come from a user
+ * @param name name of the text in its markers; it is not escaped, so it must not come from a user
  */
 export function quote(fence: string, name: string, text: string): string {
   return `<<<${name} ${fence}>>>\n${withoutMarkers(text)}\n<<<end ${fence}>>>`;

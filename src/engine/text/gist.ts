@@ -2,20 +2,22 @@ import { sentences } from './sentences.ts';
 import { words } from './words.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
-/** Longest gist, in UTF-16 code units. */
+/** Greatest length of a gist, in UTF-16 code units. */
 export const MAX_GIST_LENGTH = 200;
 /**
- * Part of a text in which its gist is looked for: the first characters, and the first sentences of these characters.
+ * Number of characters, the first ones, of a text in which its gist is searched for; `SEARCHED_SENTENCES` bounds the
+ * sentences.
  */
 const SEARCHED_LENGTH = 4_000;
 const SEARCHED_SENTENCES = 8;
-/** Least number of distinct words, without stop words and greetings, in an informative sentence. */
+/** Least number of distinct words of an informative sentence, without stop words and greetings. */
 const INFORMATIVE_WORDS = 3;
 
 /**
- * The first informative sentence of a text, on one line, without the Markdown mark at its beginning, cut between words.
- * Greetings, headings of a word or two and a repetition of the title are skipped if something better follows.
- * @returns at most `MAX_GIST_LENGTH` code units; '' for a blank text
+ * Returns the first informative sentence of a text, on one line, without the Markdown mark at its start. Greetings,
+ * headings of a word or two and a repetition of the title are skipped, unless there is nothing better in the first 8
+ * sentences. A longer sentence is cut between words and ends with `…`.
+ * @returns at most 200 (`MAX_GIST_LENGTH`) UTF-16 code units; '' for a blank text
  */
 export function gistOf(content: string, title = ''): string {
   const candidates = sentences(content.slice(0, SEARCHED_LENGTH))
@@ -38,8 +40,8 @@ function plainLine(text: string): string {
 }
 
 /**
- * Shortens a text to `length` code units, ellipsis included: after the last word that fits, or inside a word if that
- * would leave less than half. A text that fits is returned as it is; a surrogate pair is never cut.
+ * Shortens a text to `length` UTF-16 code units, the ellipsis included: after the last word that fits, or inside a word
+ * if that would leave less than half. A text that fits is returned unchanged. A surrogate pair is never split.
  */
 function cutAtWord(text: string, length: number): string {
   if (text.length <= length) return text;

@@ -1,48 +1,49 @@
 /**
  * Prepares texts for the full-text table `memory_text`, and queries for a search in it. FTS5's tokenizer (`porter
- * unicode61`) finds nothing in scripts without spaces and splits identifiers. So both are prepared here, for texts and
- * queries alike.
+ * unicode61`) finds nothing in scripts without spaces and splits identifiers, so texts and queries are both prepared
+ * here.
  */
 import { type AskingSentences, askingSentences } from './asking-sentences.ts';
 import { charactersAndPairs, CJK_RUN, isAscii, isCjk, isEmoji, normalise, plainEmoji, termsIn } from './words.ts';
 import { type StemmedLanguage, stemmedLanguageOf } from './language-stems.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
-/** The terms of a query, each safe to search for. */
+/** The terms of a query, each safe to use in a search. */
 export interface QueryTerms {
   /**
-   * Each quoted phrase as its words in order, stop words included; a run without spaces gives its characters and pairs.
+   * Each quoted phrase as its words in order, stop words included; a run of a script without spaces gives its
+   * characters and pairs of characters.
    */
   readonly phrases: readonly (readonly string[])[];
   /**
-   * Distinct words that stand outside of phrases, without stop words unless the query has nothing else. Words of the
-   * sentences that ask come first, then the other words in order, then the parts of camelCase names. A run without
-   * spaces gives its pairs.
+   * Distinct words outside of phrases, without stop words unless the query has nothing else. Words of the sentences
+   * that ask come first, then the other words in order, then the parts of camelCase names. A run of a script without
+   * spaces gives its pairs of characters.
    */
   readonly words: readonly string[];
-  /** Distinct terms for emoji, whole identifiers and their compound parts, as `identifierTerm` writes them. */
+  /** Distinct terms for emoji, whole identifiers and their compound parts, as `identifierTerm` makes them. */
   readonly identifiers: readonly string[];
-  /** The language whose stems the words are compared by; left out for English and for all languages without stems. */
+  /** Language whose stems are used to compare the words; left out for English and for languages without a stemmer. */
   readonly language?: StemmedLanguage;
-  /** Other forms that stand for a word, by word; `queryTerms` leaves it out. */
+  /** Other forms that count as a word, by word. `queryTerms` leaves it out. */
   readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Most phrases, words and identifiers of a query together. */
+/** Greatest number of phrases, words and identifiers of a query together; further ones are dropped. */
 export const MAX_QUERY_TERMS = 64;
-/** The part of a query that is read, in characters. */
+/** Number of characters, the first ones, of a query that are read. */
 const MAX_QUERY_LENGTH = 8_192;
 const MAX_PHRASE_WORDS = 64;
-/** Most distinct identifier terms of a text. */
+/** Greatest number of distinct identifier terms of a text; further ones are dropped. */
 const MAX_IDENTIFIER_TERMS = 4_096;
-/** Longest identifier, or part of one, that becomes a term, in characters. */
+/** Greatest length of an identifier, or of a part of one, that becomes a term, in characters. */
 const MAX_IDENTIFIER_LENGTH = 128;
-/** Most parts into which an identifier is split; what follows them is data, not a name. */
+/** Greatest number of parts into which an identifier is split; what follows them is data, not a name. */
 const MAX_PARTS = 64;
 
 /**
- * The end of each identifier term. This character and the three below are letters to `unicode61` and no part of
- * porter's endings, so that a term with one of them is neither split nor stemmed.
+ * Last character of each identifier term. This character and the three below are letters to `unicode61` and not part of
+ * an ending that porter removes, so that a term with one of them is neither split nor stemmed.
  */
 const MARKER = 'ǀ';
 const BETWEEN_DIGITS = 'ǁ';
@@ -50,8 +51,8 @@ const PLUS = 'ǂ';
 const HASH = 'ǃ';
 
 /**
- * Prepares a text for FTS5: normalises it, and replaces runs of scripts that use no spaces by their characters and
- * pairs of characters. ASCII text comes back unchanged.
+ * Prepares a text for FTS5: normalises it, and replaces runs of scripts without spaces with their characters and pairs
+ * of characters. ASCII text is returned unchanged.
  */
 export function indexableText(text: string): string {
   if (isAscii(text)) return text;
@@ -61,11 +62,12 @@ export function indexableText(text: string): string {
 }
 
 /**
- * The identifiers of a text and their parts for the column `identifiers`, as distinct terms joined by spaces:
+ * Returns the identifiers of a text and their parts for the column `identifiers`, as distinct terms joined by spaces:
  * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ nameǀ tsǀ`. Identifiers are names in camelCase
  * and snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, words that mix letters and digits, and
- * emoji. Parts of camelCase also stand without a marker (`user name`), since the words of the text do not include them.
- * @returns at most `MAX_IDENTIFIER_TERMS` terms, the first; '' for a text without identifiers
+ * emoji. Parts of camelCase names are also included without a marker (`user name`), since the words of the text do not
+ * include them.
+ * @returns the first 4,096 (`MAX_IDENTIFIER_TERMS`) terms at most; '' for a text without identifiers
  */
 export function identifiersOf(text: string): string {
   const terms = new Set<string>();
@@ -77,10 +79,9 @@ export function identifiersOf(text: string): string {
 }
 
 /**
- * Whether the letters and digits of one of these identifiers stand in a text at all, even across words. The test is
- * cheap and comes before the text is taken apart. It is always true for a text that is not ASCII, and false for an
- * empty list.
- * @param identifiers terms as `identifiersOf` and `queryTerms` write them
+ * Tells whether the letters and digits of one of these identifiers occur in a text at all, even across words. It is a
+ * cheap test before the text is split. It is always true for a text that is not ASCII, and false for an empty list.
+ * @param identifiers terms of `identifiersOf` or `queryTerms`
  */
 export function mayHoldIdentifier(text: string, identifiers: readonly string[]): boolean {
   if (identifiers.length === 0 || !isAscii(text)) return identifiers.length > 0;
@@ -89,9 +90,9 @@ export function mayHoldIdentifier(text: string, identifiers: readonly string[]):
 }
 
 /**
- * The term for a whole identifier: in lower case, without separators except between digits, and with a marker at its
- * end. So `userName`, `user_name` and `user-name` give one term, while `1.2.3` and `12.3` differ; `v1.2.3` gives the
- * term of `1.2.3`.
+ * Returns the term for a whole identifier: in lower case, without separators except between digits, with a marker at
+ * its end. So `userName`, `user_name` and `user-name` give one term, while `1.2.3` and `12.3` differ; `v1.2.3` gives
+ * the term of `1.2.3`.
  * @returns '' if there is no letter or digit in the identifier
  */
 export function identifierTerm(whole: string): string {
@@ -106,9 +107,9 @@ export function identifierTerm(whole: string): string {
 }
 
 /**
- * Takes a query apart into lists that are safe to search for, whatever was typed: at most `MAX_QUERY_TERMS` terms,
- * first phrases, then identifiers, then words. Only the first 8,192 characters are read.
- * @param asking the asking sentences of `query`, where they are known already
+ * Splits a query into lists of terms that are safe to use in a search: at most 64 (`MAX_QUERY_TERMS`), first phrases,
+ * then identifiers, then words. Only the first 8,192 characters are read.
+ * @param asking the asking sentences of `query`, if they are already known
  */
 export function queryTerms(query: string, asking?: AskingSentences): QueryTerms {
   const bounded = query.slice(0, MAX_QUERY_LENGTH);
@@ -139,8 +140,8 @@ export function ftsString(term: string): string {
 }
 
 /**
- * Gives the words to search for a term. A run of a script without spaces is searched by its pairs, which are rarer than
- * its characters.
+ * Returns the words to search for a term; none for an emoji. A run of a script without spaces is searched by its pairs
+ * of characters, which are rarer than the characters.
  */
 function searchWords(term: string): string[] {
   if (isEmoji(term)) return [];
@@ -157,9 +158,9 @@ function phraseWords(text: string): string[] {
 }
 
 /**
- * Lists the words of a text in order as the index holds them, normalised, before stemming; repetitions are included.
- * Runs of scripts without spaces give their characters and pairs, without vowel marks, so that a word of `queryTerms`
- * can be found in a text of any language.
+ * Lists the words of a text in order as the index has them, normalised, before stemming, repetitions included. Runs of
+ * scripts without spaces give their characters and pairs, without vowel marks, so that a word of `queryTerms` can be
+ * found in a text of any language.
  */
 export function searchableWords(text: string): string[] {
   const list: string[] = [];
@@ -176,15 +177,15 @@ function piecesOf(term: string): string[] {
 }
 
 /**
- * True if the text begins with a letter of Thai, Lao, Khmer or Burmese: scripts that write no spaces and are not CJK.
+ * Tells whether the text begins with a letter of Thai, Lao, Khmer or Burmese: scripts without spaces that are not CJK.
  */
 export function isSpaceless(text: string): boolean {
   return text.charCodeAt(0) >= 0x0e00 && SPACELESS_START.test(text);
 }
 
 /**
- * Maps each identifier term of a query to how the query writes it, in the order in which `queryTerms` takes them; it
- * may hold more terms than `queryTerms` returns. Where the query writes one in several ways, the first counts.
+ * Maps each identifier term of a query to its spelling in the query, in the order of `queryTerms`. It may have more
+ * terms than `queryTerms` returns. If the query spells a term in several ways, the first counts.
  */
 export function identifiersAsWritten(query: string): ReadonlyMap<string, string> {
   const written = new Map<string, string>();
@@ -193,7 +194,7 @@ export function identifiersAsWritten(query: string): ReadonlyMap<string, string>
   };
   const bounded = query.slice(0, MAX_QUERY_LENGTH);
   for (const emoji of findEmoji(bounded)) note(emojiTerm(emoji), emoji);
-  // Whole identifiers and their compound parts. The plain words among the parts are searched as words.
+  // These are whole identifiers and their compound parts. Plain words among the parts are searched as words.
   for (const identifier of findIdentifiers(bounded)) {
     for (const piece of [identifier, ...segmentsOf(identifier)]) {
       if (piece.length <= MAX_IDENTIFIER_LENGTH && isIdentifier(piece)) note(identifierTerm(piece), piece);
@@ -211,8 +212,8 @@ function camelParts(text: string): string[] {
 
 /**
  * Finds the pieces of a text that are written as one identifier, in order, repetitions included, without the
- * punctuation around them. Only Latin, Greek and Cyrillic letters count: identifiers in other scripts cannot be told
- * from the text around them. Emoji are not among them.
+ * punctuation around them. Only Latin, Greek and Cyrillic letters count, since identifiers in other scripts cannot be
+ * distinguished from the text around them. Emoji are not included.
  */
 export function findIdentifiers(text: string): string[] {
   const identifiers: string[] = [];
@@ -232,7 +233,7 @@ export function findIdentifiers(text: string): string[] {
   return identifiers;
 }
 
-/** Skips plain words and the blanks and marks between them, which make up nearly all of a text. */
+/** Returns the offset of the next piece that is no plain word, blank or mark; the end of the text if there is none. */
 function startOfCandidate(text: string, from: number): number {
   for (let start = from; start < text.length;) {
     if (partAt(text, start) === BETWEEN) {
@@ -246,10 +247,7 @@ function startOfCandidate(text: string, from: number): number {
   return text.length;
 }
 
-/**
- * The end of the plain word at `start`, its full stop included; `start` itself if no plain word begins there.
- * `PLAIN_WORD` describes plain words.
- */
+/** Returns the end of the plain word (`PLAIN_WORD`) at `start`, full stop included; `start` if none begins there. */
 function endOfPlainWord(text: string, start: number): number {
   let end = start + (partAt(text, start) === CAPITAL ? 1 : 0);
   while (partAt(text, end) === SMALL) end++;
@@ -257,8 +255,9 @@ function endOfPlainWord(text: string, start: number): number {
 }
 
 /**
- * Says which part of a possible identifier the character at `offset` is: SMALL or CAPITAL for an ASCII letter, ANY_PART
- * for what an identifier may hold besides, BETWEEN for all else and behind the end.
+ * Returns the kind of the character at `offset` as a part of a possible identifier: `SMALL` or `CAPITAL` for an ASCII
+ * letter, `ANY_PART` for another character that an identifier may have, `BETWEEN` for all others and after the end of
+ * the text.
  */
 function partAt(text: string, offset: number): number {
   return offset < text.length ? (PARTS[text.charCodeAt(offset)] ?? ANY_PART) : BETWEEN;
@@ -301,8 +300,8 @@ function namesOf(identifier: string): string[] {
 }
 
 /**
- * Splits camelCase: `HTTPServer` → `HTTP`, `Server`. The list is empty for a name of one part, and for one that is too
- * long.
+ * Splits a camelCase name: `HTTPServer` → `HTTP`, `Server`. The list is empty for a name of one part and for one of
+ * more than 128 characters.
  */
 function humpsOf(name: string): string[] {
   if (name.length > MAX_IDENTIFIER_LENGTH || !CAMEL_CASE.test(name)) return [];
@@ -331,7 +330,7 @@ function isMarkedName(text: string): boolean {
   );
 }
 
-/** A path has a root or a second separator: `and/or` is no path. */
+/** Tells whether a text is a path: it has a root or a second separator. `and/or` is not a path. */
 function isPath(text: string): boolean {
   const first = text.search(PATH_SEPARATOR);
   if (first === -1) return false;
@@ -339,8 +338,8 @@ function isPath(text: string): boolean {
 }
 
 /**
- * Drops sentence punctuation around a candidate, by index, because a regular expression for it is quadratic on a run of
- * dots.
+ * Drops the punctuation of a sentence around a candidate. It goes by index, because a regular expression would take
+ * quadratic time on a run of dots.
  */
 function trimPunctuation(candidate: string): string {
   let start = 0;
@@ -365,7 +364,7 @@ function distinct(list: readonly string[]): string[] {
 const LEADING_PUNCTUATION = ".-:+@#$_'";
 const TRAILING_PUNCTUATION = ".-:/\\@$~_'";
 const CANDIDATE = /[a-z][a-z\d+.-]{1,15}:\/\/[!-;=?-~]+|[\w@#+.\-/\\:~$À-ɏͰ-ӿ]+/iuy;
-/** What an ASCII character is to a candidate for an identifier. */
+/** Kinds of ASCII characters, by the part that they may have in an identifier. */
 const BETWEEN = 0;
 const SMALL = 1;
 const CAPITAL = 2;

@@ -3,8 +3,8 @@ import { STOP_WORDS } from './stop-words.ts';
 import { isAscii } from './words.ts';
 
 /**
- * Irregular English verbs and nouns: the base form and the forms that no rule of endings leads back to it. Verbs of
- * which a form is a common word of another meaning are left out: `lay`, `bore`, `wound`, `rose`.
+ * Irregular English verbs and nouns: the base form, then the forms that no rule of endings leads back to it. Verbs with
+ * a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
  */
 const GROUPS = `
   become became, begin began begun, bend bent, bite bit bitten, bleed bled, blow blew blown, break broke broken,
@@ -39,11 +39,11 @@ for (const group of GROUPS.split(',')) {
   }
 }
 
-/** Endings of a base form in a question that keep the word the same: `goes`, `going`, `writing`, `running`. */
+/** Endings after which a word of a question still counts as its base form: `goes`, `going`, `writing`, `running`. */
 const ENDINGS = ['s', 'es', 'ing'] as const;
 
 /**
- * The other forms of an irregular English word: `went` and `gone` for `go`, `goes` and `going`; `child` for
+ * Returns the other forms of an irregular English word: `went` and `gone` for `go`, `goes` and `going`; `child` for
  * `children`. The list is empty for any other word.
  * @param word a normalised word
  */
@@ -61,5 +61,5 @@ export function irregularFormsOf(word: string): readonly string[] {
 }
 
 const NONE: readonly string[] = [];
-/** Matches two equal consonants at the end, of which the base form has one: `runn` of `running`. */
+/** Matches two equal consonants at the end where the base form has one, as in `runn` of `running`. */
 const DOUBLE = /([bdgmnpt])\1$/;

@@ -1,12 +1,12 @@
 /**
  * Stems of words in languages other than English, by the Snowball algorithms (Porter, "Snowball: a language for
- * stemming algorithms", 2001). Which algorithm applies follows from the words of grammar in a text.
+ * stemming algorithms", 2001). The language of a text, and so the algorithm, is determined from its words of grammar.
  */
 import { createRequire } from 'node:module';
 import { STOP_WORDS } from './stop-words.ts';
 import { isAscii, termsIn } from './words.ts';
 
-/** A language whose words are stemmed by a Snowball algorithm, ISO 639-1. */
+/** A language whose words are stemmed by a Snowball algorithm, as its ISO 639-1 code. */
 export type StemmedLanguage = 'de' | 'es' | 'fr' | 'it' | 'nl' | 'pt' | 'ru';
 
 const ALGORITHMS: Readonly<Record<StemmedLanguage, string>> = {
@@ -19,7 +19,7 @@ const ALGORITHMS: Readonly<Record<StemmedLanguage, string>> = {
   ru: 'russian',
 };
 
-/** Words of grammar by language, normalised; without words that are common in English names (`de`, `la`). */
+/** Words of grammar by language, normalised, without words that are common in English names (`de`, `la`). */
 const GRAMMAR: Readonly<Record<Exclude<StemmedLanguage, 'ru'>, string>> = {
   de: `der das den dem des und ist nicht ein eine einen einem einer wann wo warum wieso wie wer wen wem welche welcher
     welches welchen wurde wird werden hat haben habe ich mein meine meinen wir uns unser mit von fur auf aus bei nach
@@ -42,9 +42,9 @@ for (const [language, list] of Object.entries(GRAMMAR) as [StemmedLanguage, stri
 }
 
 /**
- * Finds the language of a short text. It is the language of which the text has the most words of grammar, if these are
- * more than its English ones; a text that is mostly Cyrillic counts as Russian.
- * @returns undefined for English, for all other languages, and where two languages have as many words
+ * Finds the language of a short text: the one with the greatest number of words of grammar in the text, if there are
+ * more of these than English ones. A text in which more than half of the words are Cyrillic counts as Russian.
+ * @returns undefined for English, for languages that are not listed, and where two languages have equally many words
  */
 export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
   const counts = new Map<StemmedLanguage, number>();
@@ -61,8 +61,9 @@ export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
 }
 
 /**
- * Stems a word by the algorithm of a language. A word with a digit, of more than 32 characters, or of which fewer than
- * three letters would remain comes back unchanged.
+ * Stems a word by the algorithm of a language. A word of fewer than 4 or more than 32 characters, one with anything but
+ * letters, and one of another script (ASCII for Russian, anything but ASCII for the others) is returned unchanged, and
+ * so is a word whose stem would have fewer than three letters.
  * @param word a normalised word
  */
 export function stemIn(language: StemmedLanguage, word: string): string {
@@ -82,14 +83,14 @@ export function stemIn(language: StemmedLanguage, word: string): string {
 }
 
 /**
- * The mark at the end of each stem in the word index. It is a letter to `unicode61` and no part of an English ending,
- * so that a stem is neither split nor stemmed again, and no word of a text equals one.
+ * Mark at the end of each stem in the word index. It is a letter to `unicode61` and not part of an English ending, so
+ * that a stem is neither split nor stemmed again, and equals no word of a text.
  */
 const STEM_MARK = 'ǂǀ';
 
 /**
- * The term of a word's stem in the word index.
- * @returns undefined for a word that has no stem in the language
+ * Returns the term of a word's stem in the word index.
+ * @returns undefined for a word that `stemIn` returns unchanged for its length, its characters or its script
  */
 export function stemTerm(language: StemmedLanguage, word: string): string | undefined {
   if (word.length < 4 || word.length > MAX_STEMMED || !LETTERS.test(word)) return undefined;
@@ -98,8 +99,8 @@ export function stemTerm(language: StemmedLanguage, word: string): string | unde
 }
 
 /**
- * The stems of a text's words for the word index, as terms joined by blanks, repetitions included; '' for a text in a
- * language without stems.
+ * Returns the stems of a text's words for the word index, as terms joined by blanks, repetitions included; at most
+ * 4,096. Returns '' for a text in a language without a stemmer here.
  */
 export function stemTermsOf(text: string): string {
   const language = stemmedLanguageOf(text);
@@ -120,7 +121,7 @@ interface Stemmer {
 const require = createRequire(import.meta.url);
 const stemmers = new Map<StemmedLanguage, Stemmer>();
 
-/** The package takes 10 ms to load, so it is loaded with the first question that needs it. */
+/** Returns the stemmer of a language. The package takes 10 ms to load, so it is loaded at the first call. */
 function stemmerOf(language: StemmedLanguage): Stemmer {
   let stemmer = stemmers.get(language);
   if (stemmer === undefined) {
@@ -134,6 +135,9 @@ const CYRILLIC = /^\p{Script=Cyrillic}/u;
 const LETTERS = /^\p{L}+$/u;
 const MIN_LEFT = 3;
 const MAX_STEMMED = 32;
-/** Stems that are kept: stemming a word takes 15 µs, and texts repeat their words. */
+/**
+ * Greatest number of words whose stems are cached; beyond it, all are dropped. Stemming takes 15 µs, and texts repeat
+ * words.
+ */
 const STEMS_KEPT = 20_000;
 const stems = new Map<string, string>();

@@ -1,46 +1,49 @@
 import { countWords } from './word-counts.ts';
 
-/** Length of the vectors of a latent space. */
+/** Number of dimensions of a latent space. */
 export const LATENT_DIMENSIONS = 64;
 
 /**
  * A latent space of texts (Deerwester, Dumais, Furnas, Landauer and Harshman, "Indexing by latent semantic analysis",
- * JASIS 1990): a vector for each stem, such that stems that occur in texts of one topic lie near each other. It holds
- * hashes of the stems and none of the words.
+ * JASIS 1990): a vector for each stem, such that stems that occur in texts of one topic are near each other. It has
+ * hashes of the stems, not the words.
  */
 export interface LatentSpace {
   /** Hashes of the stems, ascending. */
   readonly hashes: Uint32Array;
-  /** Weight of each stem: its rarity times the scale of its vector. */
+  /** Weight of each stem, in the order of `hashes`: its rarity times the scale of its vector. */
   readonly weights: Float32Array;
-  /** The vectors, `LATENT_DIMENSIONS` numbers for each stem. */
+  /** The vectors in the order of `hashes`: 64 (`LATENT_DIMENSIONS`) numbers for each stem. */
   readonly vectors: Int8Array;
 }
 
-/** The texts that a space is fitted to: fewest words of one, and the part of it that is read, Unicode code points. */
+/**
+ * The texts to which a space is fitted: the least number of words of a text, and the number of Unicode code points, the
+ * first ones, that are read of it.
+ */
 export const LATENT_TEXT = { words: 60, characters: 1_500 } as const;
 
-/** Whether a latent space may have been fitted to a text. */
+/** Tells whether a latent space may have been fitted to a text: whether it has enough words. */
 export function mayBeFitted(text: string): boolean {
   // A code point takes at most two units.
   return countWords(text.slice(0, 2 * LATENT_TEXT.characters)).length >= LATENT_TEXT.words;
 }
 
-/** The number under which a latent space knows a stem, 0..2^32 - 1. Few stems share one. */
+/** Returns the hash under which a latent space has a stem, 0..2^32 - 1. Few stems have equal hashes. */
 export function stemHash(stem: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < stem.length; index += 1) hash = Math.imul(hash ^ stem.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
 
-/** The weight of a stem that a text has `count` times, before its rarity. */
+/** Returns the weight of a stem that a text has `count` times, without its rarity. */
 export function weightOfCount(count: number): number {
   return 1 + Math.log(count);
 }
 
 /**
- * Places a text in a latent space.
- * @param counts occurrences by stem
+ * Computes the vector of a text in a latent space.
+ * @param counts number of occurrences by stem
  * @returns a vector of length 1; null for a text without a word of the space
  */
 export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>): Float32Array | null {
@@ -57,7 +60,7 @@ export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>)
   return norm === 0 ? null : sum.map((value) => value / norm);
 }
 
-/** The index of a hash in an ascending list; -1 if it is not there. */
+/** Returns the index of a hash in an ascending list; -1 if the list does not have it. */
 function placeOf(hashes: Uint32Array, hash: number): number {
   let [from, to] = [0, hashes.length];
   while (from < to) {
@@ -68,14 +71,14 @@ function placeOf(hashes: Uint32Array, hash: number): number {
   return hashes[from] === hash ? from : -1;
 }
 
-/** Packs a latent space into bytes, 72 for each stem. */
+/** Packs a latent space into bytes: 72 for each stem. */
 export function packSpace({ hashes, weights, vectors }: LatentSpace): Buffer {
   return Buffer.concat(
     [hashes, weights, vectors].map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
   );
 }
 
-/** Unpacks what `packSpace` returned. */
+/** Unpacks a latent space from the bytes that `packSpace` returned. */
 export function unpackSpace(bytes: Buffer): LatentSpace {
   const stems = bytes.length / BYTES_PER_STEM;
   // The arrays need a buffer that begins at a multiple of four.

@@ -1,17 +1,17 @@
 import { identifierTerm } from './index-text.ts';
 import { normalise } from './words.ts';
 
-/** Longest name that is split, in characters; anything longer is data. */
+/** Greatest length of a name that is split, in characters; anything longer is data. */
 const MAX_NAME_LENGTH = 128;
-/** Most parts of a name that are listed; the parts after them are left out. */
+/** Greatest number of parts of a name that are listed; further parts are left out. */
 const MAX_PARTS = 16;
-/** Most neighbouring parts that a query may write as one word: `username` for `getUserName`. */
+/** Greatest number of neighbouring parts that a query may write as one word, such as `username` for `getUserName`. */
 const MAX_JOINED = 3;
 
 /**
  * Lists the parts of words that are written together, and the runs of up to three such parts, normalised: `getUserName`
- * → get user getuser name username getusername, `50MB` → 50 mb 50mb. Long versions also give their beginning: `v2.6.6`
- * → v 2 v2 and the identifier term of 2.6. Other words give nothing.
+ * → get user getuser name username getusername; `50MB` → 50 mb 50mb. A version of at least three numbers also gives the
+ * identifier term of its first two: `v2.6.6` → v 2 v2 and the term of 2.6. Other words give nothing.
  */
 export function namePartsOf(text: string): string[] {
   const list: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Parses the JSON of a language model's answer, with or without a fenced block around it, which many models add however
- * they are asked. The value is not checked.
- * @returns null for anything else than JSON, so for JSON with a sentence around it
+ * Parses the JSON of a language model's answer, with or without a fenced block around it, which many models add even if
+ * told not to. The value is not checked.
+ * @returns null for anything but JSON, even for JSON with a sentence around it
  */
 export function parseReply(reply: string): unknown {
   try {

@@ -1,13 +1,15 @@
 import { isSpaceless } from './index-text.ts';
 import { isAscii, isCjk, termsIn } from './words.ts';
 
-/** How other forms of a question's words are known in texts. */
+/**
+ * How inflected forms of a question's words are recognised in texts: by stems, by pairs of characters, or by a guess
+ * from their beginnings.
+ */
 export type WordFormsKnown = 'stemmed' | 'pairs' | 'guessed';
 
 /**
- * How other forms of a question's words are known: English is stemmed, and scripts without spaces are compared by pairs
- * of characters. In any other language a text may answer in other forms of the question's words, which are only
- * guessed.
+ * Returns how inflected forms of a question's words are recognised: `pairs` for a question with any word in a script
+ * without spaces, `stemmed` for English, and `guessed` for any other language.
  */
 export function wordFormsOf(question: string): WordFormsKnown {
   const terms = termsIn(question);
@@ -16,8 +18,8 @@ export function wordFormsOf(question: string): WordFormsKnown {
 }
 
 /**
- * Whether a question is in English: it has a common English word of grammar, and fewer than a quarter of its words are
- * not ASCII. A few keywords alone are not known to be English.
+ * Tells whether a question is in English: it has a common English word of grammar, and fewer than a quarter of its
+ * words are not ASCII. False for a few keywords without such a word.
  */
 export function isEnglish(question: string): boolean {
   return areEnglish(termsIn(question));
@@ -28,8 +30,8 @@ function areEnglish(terms: readonly string[]): boolean {
 }
 
 /**
- * Words of grammar of which nearly every English question has one. Most are no words of other languages; a few are,
- * such as `is` and `of` in Dutch.
+ * Words of grammar, one of which nearly every English question has. Few of them are also words of other languages, such
+ * as `is` and `of` in Dutch.
  */
 const ENGLISH = new Set(
   `the of what who whom whose when where which why how does did is are were have with for from that this my your

@@ -3,24 +3,24 @@ import { type QueryTerms, queryTerms } from './index-text.ts';
 import { irregularFormsOf } from './irregular-words.ts';
 import { isEnglish } from './query-language.ts';
 
-/** The text of a query, taken apart once for all stages that read it. */
+/** The text of a query, split once for all stages that read it. */
 export interface QueryText {
-  /** The text as it was asked. */
+  /** The whole text of the query. */
   readonly text: string;
   readonly terms: QueryTerms;
   /**
-   * What tells in which language is asked: the sentences that ask, where it is known which do, else the whole text. The
-   * other sentences of a message may be in any language.
+   * The part of the text by which the language of the question is recognised: the sentences that ask, if it is known
+   * which ones do, else the whole text. The other sentences of a message may be in any language.
    */
   readonly asked: string;
   readonly asking: AskingSentences;
-  /** The terms of each sentence of `asking`, in the order of the sentences. */
+  /** The terms of each of `asking.sentences`, in their order. */
   readonly askingTerms: readonly QueryTerms[];
-  /** The terms of each sentence of `asking.mayAsk`, in their order. */
+  /** The terms of each of `asking.mayAsk`, in their order. */
   readonly mayAskTerms: readonly QueryTerms[];
 }
 
-/** Takes the text of a query apart. */
+/** Splits the text of a query into terms and sentences. */
 export function readQueryText(text: string): QueryText {
   const asking = askingSentences(text);
   const asked = asking.areKnown && asking.sentences.length > 0 ? asking.sentences.join('\n') : text;

@@ -1,4 +1,4 @@
-/** A sentence without the blanks around it. Its offsets count UTF-16 code units; the end is exclusive. */
+/** A sentence without the blanks around it. Its offsets are in UTF-16 code units; the end is exclusive. */
 export interface Sentence {
   readonly text: string;
   readonly start: number;
@@ -6,9 +6,9 @@ export interface Sentence {
 }
 
 /**
- * Splits a text into its sentences, in order. A sentence ends at `.`, `!`, `?`, `…`, `؟` or `।` before a blank without
- * a lower-case letter behind it, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line break without a
- * lower-case letter behind it. Closing quotes and brackets behind a mark belong to its sentence. English and German
+ * Splits a text into its sentences, in order. A sentence ends at `.`, `!`, `?`, `…`, `؟` or `।` before a blank that no
+ * lower-case letter follows, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line break that no
+ * lower-case letter follows. Closing quotes and brackets after a mark belong to its sentence. English and German
  * abbreviations, initials, decimals and list numbers do not end one. Everything but blanks belongs to exactly one
  * sentence. The text is scanned by hand in one pass, since regular expressions for this are quadratic on runs of dots
  * or blanks.
@@ -61,8 +61,8 @@ function endsSentence(text: string, start: number, terminator: number, next: num
 }
 
 /**
- * True if another line break stands between the line break at `newline` and the offset `next`, which makes a blank
- * line.
+ * Tells whether another line break is between the line break at `newline` and the offset `next`, so that there is a
+ * blank line.
  */
 function isBlankLine(text: string, newline: number, next: number): boolean {
   const second = text.indexOf('\n', newline + 1);

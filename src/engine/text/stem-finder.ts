@@ -6,26 +6,29 @@ import { isAscii } from './words.ts';
 
 /** Finds the words of a query in texts by their stems. */
 export interface StemFinder {
-  /** The query's words in order; of several words with one stem, the first. */
+  /** The query's words in order; of several words with one stem, only the first. */
   readonly words: readonly string[];
-  /** The index in `words` of the word with the stem of `word`, which is normalised; `NOWHERE` if there is none. */
+  /**
+   * Returns the index in `words` of the word with the stem of `word`, a normalised word; `NOWHERE` (-1) if there is
+   * none.
+   */
   placeOf(word: string): number;
   /**
-   * Calls `visit` for each word of a text that is one of the query's words, with its index in `words` and its ordinal
-   * position in the text, counted from 0. Calls `visitForm` with the index of each of the query's words that any other
-   * word of the text may be another form of. Neither may call `eachIn` of any finder, since all share one buffer.
+   * Calls `visit` for each word of a text that is one of the query's words, in the order of the text, with its index in
+   * `words`. Calls `visitForm` with the index of each of the query's words that any other word of the text may be
+   * another form of. Neither callback may call `eachIn` of any finder, since all share one buffer.
    */
-  eachIn(text: string, visit: (place: number, position: number) => void, visitForm?: (place: number) => void): void;
+  eachIn(text: string, visit: (place: number) => void, visitForm?: (place: number) => void): void;
 }
 
-/** The result of `placeOf` for a word that is none of the query's words. */
+/** The result of `placeOf` for a word that is not one of the query's words. */
 export const NOWHERE = -1;
 
 /**
- * Makes the words of a query ready to be found in texts.
- * @param wanted normalised words, as `queryTerms` gives them
- * @param language the language by whose stems the words of texts are compared with them; English where left out
- * @param forms other forms that stand for a word, by word
+ * Prepares the words of a query for finding them in texts.
+ * @param wanted normalised words of `queryTerms`
+ * @param language language by whose stems words are compared; English where left out
+ * @param forms other forms that count as a word, by word
  */
 export function createStemFinder(
   wanted: Iterable<string>,
@@ -61,11 +64,11 @@ export function createStemFinder(
     placeOf,
     eachIn(text, visit, visitForm) {
       if (isAscii(text)) eachAsciiWord(text, beginnings, visitFound);
-      else for (const [position, word] of searchableWords(text).entries()) visitFound(word, position);
+      else searchableWords(text).forEach(visitFound);
 
-      function visitFound(word: string, position: number): void {
+      function visitFound(word: string): void {
         const place = placeOf(word);
-        if (place !== NOWHERE) visit(place, position);
+        if (place !== NOWHERE) visit(place);
         else if (visitForm !== undefined) (forms ??= createWordForms(distinct)).placesOf(word).forEach(visitForm);
       }
     },
@@ -73,13 +76,14 @@ export function createStemFinder(
 }
 
 /**
- * Visits the words of an ASCII text that begin like one of the query's words; of the others no string is made. The text
- * is read as bytes, which takes half the time that `charCodeAt` does.
+ * Visits the words of an ASCII text that begin like one of the query's words. No string is created for the other words.
+ * The text is read as bytes, which takes half the time of `charCodeAt`.
  */
-function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string, position: number) => void): void {
+function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string) => void): void {
   const bytes = text.length <= asciiBytes.length ? asciiBytes : Buffer.allocUnsafe(text.length);
   const length = bytes.write(text, 'latin1');
-  for (let at = 0, position = 0; at < length; position += 1) {
+  let at = 0;
+  while (at < length) {
     let first = 0;
     while (at < length && (first = LETTER[bytes[at]!]!) === 0) at += 1;
     if (first === 0) return;
@@ -87,16 +91,19 @@ function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: strin
     const second = at < length ? LETTER[bytes[at]!]! : 0;
     const third = second > 0 && at + 1 < length ? LETTER[bytes[at + 1]!]! : 0;
     while (at < length && LETTER[bytes[at]!] !== 0) at += 1;
-    if (beginnings[beginningBy(first, second, third)] === 1) visit(text.slice(start, at).toLowerCase(), position);
+    if (beginnings[beginningBy(first, second, third)] === 1) visit(text.slice(start, at).toLowerCase());
   }
 }
 
-/** The bytes of the text that is being read. One buffer is enough, since no visitor of a word reads another text. */
+/**
+ * Buffer for the bytes of the text that is being read. A single one suffices, since no visitor of a word reads another
+ * text.
+ */
 const asciiBytes = Buffer.alloc(16_384);
 
 /**
- * Maps the code of each ASCII character to the lower-case letter or the digit, and to 0 where it separates words. `y`
- * and `i` count as one letter, since porter turns many a `y` into an `i`.
+ * Maps the code of each ASCII character to its lower-case letter or its digit, and to 0 if it separates words. `y` and
+ * `i` count as one letter, since porter turns many a `y` into an `i`.
  */
 const LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
   const letter = String.fromCharCode(code).toLowerCase().replace('y', 'i');
@@ -104,8 +111,8 @@ const LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * Stems a word as the index does: by Porter's algorithm ("An algorithm for suffix stripping", 1980), which removes
- * English endings. Only ASCII words of 3 to 64 characters are stemmed; any other word comes back unchanged.
+ * Stems a word as the index does, by Porter's algorithm ("An algorithm for suffix stripping", 1980), which removes
+ * English endings. Only ASCII words of 3 to 64 characters are stemmed; any other word is returned unchanged.
  * @param word a word in lower case
  */
 export function stemOf(word: string): string {
@@ -119,14 +126,14 @@ export function stemOf(word: string): string {
   return stem;
 }
 
-/** Copies a string, so that a cache can keep it: a slice would keep the whole text that it was cut from in memory. */
+/** Copies a string, so that a cache can keep it: a slice would keep the whole text from which it was cut in memory. */
 export function copyOf(piece: string): string {
   return Buffer.from(piece, 'utf16le').toString('utf16le');
 }
 
-/** Longest word that the index stems, in characters. */
+/** Greatest length of a word that the index stems, in characters. */
 const MAX_STEMMED = 64;
-/** A cache, since texts and questions repeat their words and stemming one takes a microsecond. */
+/** Cache of stems by word, as texts and questions repeat their words and stemming one takes a microsecond. */
 const stems = new Map<string, string>();
 const STEMS_KEPT = 50_000;
 
@@ -135,8 +142,8 @@ const BEGINNINGS = 2 ** 13;
 const LETTERS = [...new Set(LETTER)];
 
 /**
- * A hash of the first three letters of a word. Few words of a text begin like one of the query's; the others need no
- * further look.
+ * Returns a hash of the first three letters of a word. Few words of a text begin like one of the query's words; the
+ * others need not be stemmed.
  */
 function beginningOf(word: string): number {
   const letter = (place: number) => (place < word.length ? letterOf(word.charCodeAt(place)) : 0);
@@ -144,8 +151,8 @@ function beginningOf(word: string): number {
 }
 
 /**
- * Marks the beginnings of all words that may have this stem. A stem of three letters or more gives one beginning. A
- * shorter stem gives every beginning that starts with it: `be` is the stem of `being`.
+ * Marks the beginnings of all words that may have this stem. A stem of three letters or more marks one beginning; a
+ * shorter stem marks every beginning that starts with it, as `be` is the stem of `being`.
  */
 function noteBeginnings(beginnings: Uint8Array, stem: string): void {
   beginnings[beginningOf(stem)] = 1;

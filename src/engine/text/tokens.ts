@@ -1,14 +1,15 @@
 /**
- * Estimates how many tokens an embedding model makes of a text. An exact tokenizer keeps 77 MB of tables in memory and
- * runs slower than everything else an add does; batching, rate limits and windows need no more than an estimate.
+ * Estimates the number of tokens that an embedding model makes of a text. An exact tokenizer keeps 77 MB of tables in
+ * memory and is slower than everything else that adding a memory takes; batching, rate limits and windows need only an
+ * estimate.
  */
 
 /**
- * Estimates the byte-pair tokens of a text, in time linear in its length; 0 for an empty text. The costs below were
- * fitted to cl100k_base, the vocabulary of OpenAI's text-embedding-3 models, per word length and per script. Measured
- * error of whole texts of some thousand characters: English chat +1 %, abstracts −2 %, Markdown +3 %, code and JSON −12
- * … +6 %, short chat turns 3 % (median) and 9 % (p95); samples in 18 other languages within 25 %, Vietnamese +35 %,
- * base64 −37 %. Newer vocabularies make fewer tokens of scripts other than Latin.
+ * Returns the estimated number of byte-pair tokens of a text, rounded up; 0 for an empty text. It takes time linear in
+ * the length. The costs below were fitted to cl100k_base, the vocabulary of OpenAI's text-embedding-3 models, per word
+ * length and per script. Measured error of whole texts of some thousand characters: English chat +1 %, abstracts −2 %,
+ * Markdown +3 %, code and JSON −12 … +6 %, short chat turns 3 % (median) and 9 % (p95); samples in 18 other languages
+ * within 25 %, Vietnamese +35 %, base64 −37 %. Newer vocabularies make fewer tokens of scripts other than Latin.
  */
 export function estimateTokens(text: string): number {
   let centitokens = 0;
@@ -19,16 +20,15 @@ export function estimateTokens(text: string): number {
 }
 
 /**
- * Upper bound on the cost of a run, in hundredths of a token. Longer runs are visited in pieces, so that none reaches
- * it.
+ * Upper bound on the cost of a run, in hundredths of a token. Long runs are visited in pieces, so that none reaches it.
  */
 export const MAX_RUN_CENTITOKENS = 2_000;
 
 /**
  * Visits a text's runs (words, humps of camelCase, groups of digits, punctuation, blanks, single CJK characters) in
- * order and without gaps, each with its cost in hundredths of a token. A piece of the text that starts at a run's start
- * costs at most the sum of its runs. No run ends inside a surrogate pair.
- * @param visit gets offsets in UTF-16 code units, the end exclusive
+ * order and without gaps, each with its cost in hundredths of a token. A part of the text that starts at the start of a
+ * run costs at most the sum of its runs. No run ends inside a surrogate pair.
+ * @param visit gets the offsets of each run in UTF-16 code units, the end exclusive, and its cost
  */
 export function forEachRun(text: string, visit: (start: number, end: number, centitokens: number) => void): void {
   let start = 0;
@@ -76,9 +76,11 @@ const DIGIT = 1;
 const BLANK = 2;
 const NEWLINE = 3;
 const PUNCTUATION = 4;
-/** Letters of other alphabets than Latin that put spaces between words. */
+/** Kind of letters of alphabets other than Latin that put spaces between words. */
 const OTHER_LETTER = 5;
-/** Characters of CJK and of scripts without spaces, and emoji: a text may be cut between any two of them. */
+/**
+ * Kind of CJK characters, characters of scripts without spaces, and emoji: a text may be cut between any two of them.
+ */
 const SINGLE = 6;
 
 const SPACE_CODE = 32;
@@ -93,9 +95,9 @@ function wordCost(length: number): number {
 }
 
 /**
- * The cost of digits, blanks, line ends and punctuation. Vocabularies hold digits in threes with no blank before them,
- * `'t` as one token, and a line end with the mark before it. A run at the start of a text costs no more than it would
- * inside one, so that windows can add up the costs of runs.
+ * Returns the cost of a run of digits, blanks, line ends or punctuation, in hundredths of a token. Vocabularies have
+ * digits in threes without a blank before them, `'t` as one token, and a line end together with the mark before it. A
+ * run at the start of a text costs no more than it would inside one, so that windows can add up the costs of runs.
  */
 function plainRunCost(kind: number, length: number, previous: number): number {
   if (kind === DIGIT) return Math.ceil(length / 3) * 100 + (previous === BLANK ? 100 : 0);
@@ -140,7 +142,7 @@ function isAsciiUnit(code: number): boolean {
   return code < 128;
 }
 
-/** True where the next word of a camelCase name begins. */
+/** Tells whether the next word of a camelCase name begins at the index. */
 function isHump(text: string, index: number): boolean {
   return isUpper(text.charCodeAt(index)) && !isUpper(text.charCodeAt(index - 1));
 }

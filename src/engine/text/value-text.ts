@@ -1,8 +1,9 @@
 import type { Json } from '../types.ts';
 
 /**
- * Makes the text of a JSON value that is searched: a line for each text, number or boolean, with its key before it; the
- * plain entries of a list share a line. It is never longer than the value's JSON, and '' if the value holds none.
+ * Makes the searchable text of a JSON value: a line for each text, number or boolean, with its key before it; the plain
+ * entries of a list share a line. It is never longer than the value's JSON. It is '' if the value has only null, empty
+ * texts, lists and objects.
  */
 export function textOfValue(value: Json): string {
   const lines: string[] = [];
@@ -25,7 +26,10 @@ export function textOfValue(value: Json): string {
   return lines.join('\n');
 }
 
-/** Replaces each string of a JSON value that is the old text by the new one; undefined if no string is the old text. */
+/**
+ * Replaces each string of a JSON value that equals the old text with the new one. Returns undefined if no string equals
+ * it.
+ */
 export function replaceText(value: Json, { old, by }: { readonly old: string; readonly by: string }): Json | undefined {
   let isFound = false;
   const walk = (node: Json): Json => {
@@ -41,7 +45,10 @@ export function replaceText(value: Json, { old, by }: { readonly old: string; re
   return isFound ? replaced : undefined;
 }
 
-/** Whether a text is what `textOfValue` makes of a value, or each of its lines is a line of a string in it. */
+/**
+ * Tells whether a text is the one that `textOfValue` makes of a value, or consists only of lines that are lines of the
+ * value's strings.
+ */
 export function isMadeOf(text: string, value: Json): boolean {
   if (textOfValue(value) === text) return true;
   const lines = new Set<string>();

@@ -1,11 +1,11 @@
 import { assert } from '../errors.ts';
 import { forEachRun, MAX_RUN_CENTITOKENS } from './tokens.ts';
 
-/** The size and overlap of windows. */
+/** The size and the overlap of windows. */
 export interface WindowOptions {
-  /** Most tokens of a window by `estimateTokens`; at least 64. */
+  /** Greatest number of tokens of a window, as `estimateTokens` counts them; at least 64. */
   readonly sizeTokens: number;
-  /** Most tokens that a window shares with the window before it; from 0 to half of `sizeTokens`. */
+  /** Greatest number of tokens that a window shares with the window before it; 0 to half of `sizeTokens`. */
   readonly overlapTokens: number;
 }
 
@@ -15,15 +15,17 @@ export interface TextWindow {
   readonly end: number;
 }
 
-/** The windows in which memories are embedded: 512 tokens, which every usual embedder takes, with 50 in common. */
+/**
+ * The windows in which memories are embedded: 512 tokens, which every usual embedder accepts, with an overlap of 50.
+ */
 const EMBEDDING_WINDOWS: WindowOptions = { sizeTokens: 512, overlapTokens: 50 };
-/** Greatest cost of one code unit of a run, in tokens, accents included. */
+/** Greatest cost of one UTF-16 code unit of a run, in tokens, accents included. */
 const MAX_TOKENS_PER_UNIT = 3;
 
 /**
- * Cuts a text into overlapping windows that an embedder can take. The windows cover the text in order, begin and end
- * between words where a gap between words is in reach, and never cut a surrogate pair. A text that fits is one window;
- * so is an empty text, as the window 0..0.
+ * Cuts a text into overlapping windows of a size that an embedder accepts. The windows cover the text in order, begin
+ * and end between words if a gap between words is near, and never split a surrogate pair. A text that fits is one
+ * window, and so is an empty text: the window 0..0.
  */
 export function windowsOf(text: string, options: WindowOptions = EMBEDDING_WINDOWS): TextWindow[] {
   const { sizeTokens, overlapTokens } = options;
@@ -47,15 +49,16 @@ export function windowsOf(text: string, options: WindowOptions = EMBEDDING_WINDO
  */
 interface Runs {
   readonly count: number;
-  /** The offset of a boundary in the text. */
+  /** Returns the offset of a boundary in the text. */
   offset(boundary: number): number;
   /**
-   * The furthest boundary that keeps the cost from `first` within `size`, moved back to a word's edge if one is near.
+   * Returns the furthest boundary that keeps the cost from `first` within `size`, moved back to the edge of a word if
+   * one is near. It is at least `first` + 1.
    */
   lastWithin(first: number, size: number): number;
   /**
-   * The earliest boundary from `least` on that is at most `cost` before `last`, moved on to a word's start if one is
-   * near.
+   * Returns the earliest boundary, from `least` on, that is at most `cost` before `last`, moved forward to the start of
+   * a word if one is near.
    */
   firstWithin(last: number, cost: number, least: number): number;
 }
@@ -93,7 +96,7 @@ function measureRuns(text: string): Runs {
   };
 }
 
-/** True where a word may begin: behind a blank, and behind any character from U+2E80 on, such as CJK. */
+/** Tells whether a word may begin at the offset: after a blank, and after any character from U+2E80 on, such as CJK. */
 function isWordEdge(text: string, offset: number): boolean {
   const before = text.charCodeAt(offset - 1);
   const after = text.charCodeAt(offset);

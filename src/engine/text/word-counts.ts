@@ -2,15 +2,17 @@ import { stemOf } from './stem-finder.ts';
 import { STOP_WORDS } from './stop-words.ts';
 import { isCjk, words } from './words.ts';
 
-/** How often a text has each stem. */
+/** Counts of a text's stems and words. */
 export interface WordCounts {
-  /** Occurrences by stem; stop words are left out. */
+  /** Number of occurrences by stem, without stop words. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Number of words, about, stop words included. */
+  /** Number of words, stop words included; approximate for CJK. */
   readonly length: number;
 }
 
-/** Share of a word that a piece of CJK counts: a word has two characters, which give four pieces with their pairs. */
+/**
+ * Share of a word that a piece of CJK counts: a word has about two characters, which give four pieces with their pairs.
+ */
 const CJK_PIECE = 0.25;
 
 /** Counts the words of a text by their English stems. */

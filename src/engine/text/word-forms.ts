@@ -1,11 +1,11 @@
 import { isSpaceless } from './index-text.ts';
 import { isCjk } from './words.ts';
 
-/** Guesses which words of a text are other forms of a query's words, in languages whose endings are not known here. */
+/** Guesses which words of a text are other forms of a query's words, in languages without a stemmer here. */
 export interface WordForms {
   /**
-   * Lists the indexes, in the wanted words, of the words that `word`, normalised, is probably another form of; empty if
-   * there is none.
+   * Lists the indexes, in the wanted words, of the words that `word`, a normalised word, is probably another form of;
+   * empty if there are none.
    */
   placesOf(word: string): readonly number[];
 }
@@ -13,8 +13,8 @@ export interface WordForms {
 /** Least number of letters in the common beginning of two forms. */
 const MIN_COMMON = 4;
 /**
- * Least number of letters in the common beginning of two forms in Arabic and Hebrew, which write few vowels, so that
- * their words are short.
+ * Least number of letters in the common beginning of two forms in Arabic and Hebrew, whose words are short since they
+ * write few vowels.
  */
 const MIN_COMMON_WITHOUT_VOWELS = 3;
 /** Least length of the common beginning of two forms, as a share of the longer one. */
@@ -26,12 +26,12 @@ interface Wanted {
 }
 
 /**
- * Makes the words of a query ready for guessing their other forms. Two words count as forms of one word when their
- * common beginning is at least half of the longer one and has at least four letters, or three in Arabic and Hebrew:
- * город and города, kitap and kitabı, كتاب and الكتاب. Some such pairs are not related (Haus and Hausse), so that a
- * form says less than the word itself.
- * @param wanted normalised words. Words shorter than that beginning, words with digits and words of scripts without
- *   spaces get no other forms.
+ * Prepares the words of a query for guessing their other forms. Two words count as forms of one word if their common
+ * beginning is at least half of the longer one and has at least four letters, or three in Arabic and Hebrew: город and
+ * города, kitap and kitabı, كتاب and الكتاب. Some such pairs are not related (Haus and Hausse), so a form counts less
+ * than the word itself.
+ * @param wanted normalised words; those shorter than that beginning, those with digits and those of scripts without
+ *    spaces get no other forms
  */
 export function createWordForms(wanted: readonly string[]): WordForms {
   const byBeginning = new Map<string, Wanted[]>();
@@ -71,8 +71,8 @@ function minCommonOf(word: string): number {
 }
 
 /**
- * Removes the article, `and` and short prepositions, which Arabic and Hebrew write as one word with the noun. A word
- * stays whole if fewer than three letters would remain.
+ * Removes the article, `and` and short prepositions, which Arabic and Hebrew write as one word with the noun. A word is
+ * returned unchanged if fewer than three letters would remain, and in any other script.
  */
 function withoutArticle(word: string): string {
   if (!isWithoutVowels(word)) return word;

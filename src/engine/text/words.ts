@@ -1,12 +1,12 @@
 /**
  * Splits texts into words, for everything that compares texts by their words: the offline embedder, reranking, queries.
- * The full-text index splits alike (FTS5's `unicode61`), so that a word of this module can be found there.
+ * The full-text index splits in the same places (FTS5's `unicode61`), so that a word of this module can be found there.
  */
 
 /**
  * Normalises a text: NFKC, lower case, and accents removed in the scripts whose users omit them when they type (Latin,
- * Greek, Cyrillic, Arabic, Hebrew). Marks of other scripts are vowels and stay. `й` and `ї` stay too: they are letters
- * of their own. A final sigma becomes `σ`.
+ * Greek, Cyrillic, Arabic, Hebrew). Marks of other scripts are vowels and are kept, and so are `й` and `ї`, which are
+ * letters of their own. A final sigma becomes `σ`. Of a run of combining marks, only the first 30 are read.
  */
 export function normalise(text: string): string {
   if (isAscii(text)) return text.toLowerCase();
@@ -37,18 +37,18 @@ export function words(text: string): string[] {
   return list;
 }
 
-/** Lists the words of a text like `words`, but leaves each run of CJK whole and emoji as they are written. */
+/** Lists the words of a text as `words` does, but leaves each run of CJK whole and emoji as they are written. */
 export function termsIn(text: string): string[] {
   return normalise(text).match(TERM) ?? [];
 }
 
-/** True if the text begins with a Han, Hiragana, Katakana or Hangul character or `ー`; false for an empty text. */
+/** Tells whether the text begins with a Han, Hiragana, Katakana or Hangul character or `ー`; false for an empty text. */
 export function isCjk(text: string): boolean {
   // No script below Hangul Jamo is CJK: Latin, Greek, Cyrillic, Arabic, Indic scripts.
   return text.charCodeAt(0) >= 0x1100 && CJK_START.test(text);
 }
 
-/** True if the text begins with an emoji. */
+/** Tells whether the text begins with an emoji. */
 export function isEmoji(text: string): boolean {
   return EMOJI_START.test(text);
 }
@@ -59,8 +59,8 @@ export function plainEmoji(emoji: string): string {
 }
 
 /**
- * Lists the characters and overlapping pairs of a run, interleaved so that neighbours in the text stay neighbours: 東京都
- * → 東 東京 京 京都 都. A single character gives itself.
+ * Lists the characters and overlapping pairs of a run, interleaved so that neighbours in the text remain neighbours:
+ * 東京都 → 東 東京 京 京都 都. A single character gives itself.
  */
 export function charactersAndPairs(run: string): string[] {
   const list: string[] = [];
@@ -89,7 +89,7 @@ export function limitMarks(text: string): string {
   return hasLongMarkRun(text) ? text.replace(MARK_RUN_TAIL, '$1') : text;
 }
 
-/** True if the text has more than 30 combining marks in a row. */
+/** Tells whether the text has more than 30 combining marks in a row. */
 export function hasLongMarkRun(text: string): boolean {
   return LONG_MARK_RUN.test(text);
 }
@@ -106,8 +106,8 @@ const PICTOGRAPH = String.raw`\p{Extended_Pictographic}\uFE0F?\p{Emoji_Modifier}
 const EMOJI = String.raw`\p{Regional_Indicator}{2}|${PICTOGRAPH}(?:\u200D${PICTOGRAPH}){0,7}`;
 
 /**
- * Matches a run of CJK in a text after NFKC. The expression is global, so it keeps its place between calls of `test`
- * and `exec`; use it with `replace` or `match`.
+ * Matches a run of CJK in a text after NFKC. The expression is global, so `test` and `exec` keep a position between
+ * calls; it is meant for `replace` and `match`.
  */
 export const CJK_RUN = new RegExp(`[${CJK}]+`, 'gu');
 const NON_ASCII = /[^\x00-\x7f]/;

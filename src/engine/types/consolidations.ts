@@ -1,66 +1,67 @@
-/** The ways in which a gathered text is made; `ConsolidationMethod` says what they are. */
+/** The two ways in which the text of a gathered memory is made: see `ConsolidationMethod`. */
 export const CONSOLIDATION_METHODS = ['sentences', 'model'] as const;
-/** Names how a gathered text was made: of `sentences` of its sources, verbatim, or by the language `model`. */
+/**
+ * Names how the text of a gathered memory was made: `sentences` joins sentences of its sources, word for word; with
+ * `model` a language model wrote it.
+ */
 export type ConsolidationMethod = (typeof CONSOLIDATION_METHODS)[number];
 
-/** Memories of one user, gathered into one memory. */
+/** Record that several memories of one user, the sources, were gathered into one memory, which says what they say. */
 export interface Consolidation {
   readonly id: string;
-  /** Id of the job that made it. */
+  /** Id of the job that made the consolidation. */
   readonly runId: string;
-  /** User of the memories; '' for none. */
+  /** User who owns the memories; '' for no particular user. */
   readonly userId: string;
-  /**
-   * Id of the gathered memory; null once the consolidation was undone, and where the privacy policy refused the text.
-   */
+  /** Id of the gathered memory; null once the consolidation was undone, or if the privacy policy refused the text. */
   readonly memoryId: string | null;
-  /** Ids of the gathered memories' sources, the earliest first. */
+  /** Ids of the sources that still exist, ordered by event time, earliest first. */
   readonly sourceIds: readonly string[];
   readonly method: ConsolidationMethod;
-  /** Time at which it was made, Unix ms. */
+  /** Time at which the consolidation was made, Unix ms. */
   readonly createdAt: number;
 }
 
-/** What a run would gather. */
+/** A consolidation that a run would make now, without a language model. */
 export interface ConsolidationProposal {
   readonly userId: string;
-  /** The text of the gathered memory as sentences of its sources make it. */
+  /** Text that the gathered memory would have: sentences of its sources, word for word. */
   readonly content: string;
-  /** Ids of the sources, the earliest first. */
+  /** Ids of the sources, ordered by event time, earliest first. */
   readonly sourceIds: readonly string[];
 }
 
-/** Which memories are to be gathered. */
+/** Selects the memories that a run of consolidation looks through. */
 export interface ConsolidationScope {
-  /** User of the memories; null for all users. */
+  /** User who owns the memories, '' for no particular user; null for the memories of all users. */
   readonly userId: string | null;
-  /** Whether memories are gathered again whose consolidation was undone. */
+  /** Whether memories may be gathered again whose consolidation was undone; otherwise they are left out. */
   readonly again: boolean;
 }
 
-/** Which consolidations are listed, the newest first. */
+/** Selects consolidations for a list, which is ordered newest first. A field that is left out excludes nothing. */
 export interface ConsolidationPage {
   readonly userId?: string | undefined;
-  /** Only those that this job made. */
+  /** Keeps only consolidations that the job with this id made. */
   readonly runId?: string | undefined;
-  /** Only those before the consolidation with this id. */
+  /** Keeps only consolidations that were made before the one with this id; for paging. */
   readonly before?: string | undefined;
   readonly limit: number;
 }
 
-/** Gathers memories that say nearly the same or follow one topic, and undoes that. */
+/** Gathers memories of one user that say nearly the same or follow one topic into one memory, and undoes that. */
 export interface Consolidations {
   /**
-   * Asks for a run that gathers memories. If such a run has not ended yet, no second one is made, and that one is
-   * returned.
-   * @returns the id of its job, and a write receipt to wait for it
-   * @throws EngineError `not_found` for a user without memories; `conflict` where `again` is asked for, and the run
-   *   that has not ended leaves out what was undone
+   * Adds a job that gathers memories. If a job for the same user (or for all users) has not ended yet, no second one is
+   * added, and the earlier one is returned.
+   * @returns the id of the job, and a write receipt to wait for it
+   * @throws EngineError `not_found` for a user without memories; `conflict` if `again` is true and the earlier job was
+   *   asked for without it
    */
   consolidate(scope: ConsolidationScope): Promise<{ readonly jobId: string; readonly token: string }>;
   /**
-   * Lists what a run would gather, at most `limit`, and changes nothing. No language model is asked.
-   * @returns `isCut`: whether the limit or the work that a request may cost ended the list
+   * Lists at most `limit` consolidations that a run would make now. It changes nothing and asks no language model.
+   * @returns the proposals; `isCut` is true if the limit or the work budget of one request ended the list early
    * @throws EngineError `not_found` for a user without memories
    */
   proposeConsolidations(
@@ -69,12 +70,13 @@ export interface Consolidations {
   ): Promise<{ readonly proposals: readonly ConsolidationProposal[]; readonly isCut: boolean }>;
   listConsolidations(page: ConsolidationPage): Promise<Consolidation[]>;
   /**
-   * Undoes one consolidation, or all of a run: erases the gathered memories, so that their sources rank as before. A
-   * run under way ends; one over all users goes on if `userId` is given. Undone once, nothing changes the second time.
+   * Undoes one consolidation, or all consolidations of a run: erases the gathered memories, so that queries rank their
+   * sources as before. A run that has not ended is cancelled, except that a run over all users goes on if `userId` is
+   * given. What was undone already is not undone again.
    * @param id id of a consolidation, or of the job of a run
-   * @param userId only consolidations of this user; undefined for those of all users
-   * @returns number of consolidations that were undone
-   * @throws EngineError `not_found`
+   * @param userId undoes only consolidations of this user; undefined for those of all users
+   * @returns the number of consolidations that were undone, 0 if all had been undone before
+   * @throws EngineError `not_found` if the id is that of neither
    */
   undoConsolidation(id: string, userId?: string): Promise<{ readonly undone: number }>;
 }

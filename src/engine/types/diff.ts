@@ -1,103 +1,134 @@
 import type { MemoryFilter } from './filter.ts';
 import type { Memory } from './memory.ts';
 
-/** The axes of time along which two states of a memory are compared; `DiffOptions.axis` says what each means. */
+/** The time axes along which two states of what is known are compared; `DiffOptions.axis` says what each means. */
 export const DIFF_AXES = ['recorded', 'valid'] as const;
 export type DiffAxis = (typeof DIFF_AXES)[number];
 
-/** Which change of what is known is asked for. */
+/** Selects the two times and the memories that `Differences.diff` compares. */
 export interface DiffOptions {
-  /** Start of the window, Unix ms, excluded: a change made exactly then is part of the earlier state. */
+  /** Start of the window, Unix ms. It is excluded: a change made at exactly this time belongs to the earlier state. */
   readonly from: number;
-  /** End of the window, Unix ms, included; later than `from`. */
+  /** End of the window, Unix ms. It is included, and must be later than `from`. */
   readonly to: number;
   /**
-   * `recorded` compares what was stored at the two times: what became known and was changed in between. `valid`
-   * compares what held at the two times, by what is known now: what began and what ended in between.
+   * Time axis. `recorded` compares what was stored at the two times, so it lists what was added or changed in between.
+   * `valid` compares what held at the two times by what is known now, so it lists only validity that began (`added`) or
+   * ended (`ended`, `superseded`), and memories that faded.
    */
   readonly axis: DiffAxis;
-  /** Selects the memories that are looked at; their status does not matter. Parts of documents are left out. */
+  /**
+   * Selects the memories that are compared, whatever their status unless the filter names statuses. Memories that are
+   * parts of documents, and memories that have expired by now, are left out.
+   */
   readonly filter: MemoryFilter;
-  /** Keeps only memories that a query with this text finds; all if left out. */
+  /** Keeps only the 200 best memories that a query with this text finds; all memories if left out. */
   readonly topic?: string | undefined;
-  /** Salience under which a memory counts as faded, 0..1. */
+  /** Salience, 0..1, below which a memory counts as faded. */
   readonly fadedBelow: number;
-  /** Most entries of each list. */
+  /** Greatest number of entries of each list. */
   readonly limit: number;
-  /** Whether a text for a language model is made of the lists, too. */
+  /**
+   * Asks for the lists as one text for a language model, too (`MemoryDiff.rendered`), of at most `tokenBudget`
+   * estimated tokens; without a `tokenBudget` the text has at most 1 MiB of characters.
+   */
   readonly digest?: { readonly tokenBudget?: number | undefined } | undefined;
 }
 
-/** A memory as it was at the end of the window, and when it entered the list. */
+/**
+ * An entry of a list: a memory as it was at the end of the window (on the axis `valid`, as it is now), and the time of
+ * its change, Unix ms.
+ */
 export interface DiffEntry {
   readonly memory: Memory;
   readonly at: number;
 }
 
-/** A memory that was changed: as it was at the start of the window and as it was at its end. */
+/**
+ * A memory whose fields a caller changed in the window: `memory` as it was at the end, `before` as it was at the start.
+ */
 export interface ChangedEntry extends DiffEntry {
   readonly before: Memory;
-  /** Names of the fields that were changed, as `Memory` names them. */
+  /** Names of the changed fields, as `Memory` names them. A change of the status alone is in another list. */
   readonly fields: readonly string[];
 }
 
-/** A memory that another one replaced. */
+/** A memory that a newer one replaced in the window. */
 export interface SupersededEntry extends DiffEntry {
-  /** The memory that replaced it, as it was at the end of the window; null if that one was erased. */
+  /**
+   * The memory that replaced it, as it was at the end of the window; null if that memory was erased, is outside the
+   * caller's bounds or is not read because the texts are too large.
+   */
   readonly by: Memory | null;
 }
 
-/** Two memories that were said to contradict each other. */
+/**
+ * Two memories about which it was recorded in the window that they contradict each other. `automatic` is true if Cairn
+ * or a language model recorded it; `at` is the time of the record, Unix ms.
+ */
 export interface ContradictedEntry {
   readonly a: Memory;
   readonly b: Memory;
-  /** Id of the memory that was named the winner; null while nobody decided. */
+  /** Id of the memory for which the contradiction was decided; null while it is undecided. */
   readonly winner: string | null;
   readonly automatic: boolean;
   readonly at: number;
 }
 
-/** A memory whose salience fell below the bound. */
+/**
+ * An active memory whose salience fell from at least `fadedBelow` at the start of the window to less at its end,
+ * without having been reinforced since the start.
+ */
 export interface FadedEntry {
   readonly memory: Memory;
   readonly salienceFrom: number;
   readonly salienceTo: number;
 }
 
-/** The lists of a difference, each by rising time; memories that faded lead with the most salient. */
+/**
+ * The lists of a difference, each in the order of the changes, earliest first; `faded` begins with the memory that was
+ * most salient at the start. `changed`, `contradicted`, `archived` and `restored` are empty on the axis `valid`.
+ */
 export interface DiffLists {
   readonly added: readonly DiffEntry[];
   readonly changed: readonly ChangedEntry[];
   readonly superseded: readonly SupersededEntry[];
   readonly contradicted: readonly ContradictedEntry[];
-  /** Memories whose validity ended without a successor. */
+  /** Memories whose validity (`validTo`) ended in the window and that no other memory superseded. */
   readonly ended: readonly DiffEntry[];
   readonly archived: readonly DiffEntry[];
-  /** Memories that are active again after they were superseded, contradicted or archived. */
+  /** Memories that are active at the end of the window and were superseded, contradicted or archived at its start. */
   readonly restored: readonly DiffEntry[];
   readonly faded: readonly FadedEntry[];
 }
 
-/** What changed between two times. */
+/** The difference between what was known, or what held, at two times. */
 export interface MemoryDiff extends DiffLists {
   readonly from: number;
   readonly to: number;
   readonly axis: DiffAxis;
-  /** Number of entries of each list before it was cut to the limit or to the size of the reply. */
+  /** Number of entries that each list would have without `limit` and without the bound of 512 KiB on its texts. */
   readonly counts: Readonly<Record<keyof DiffLists, number>>;
   /**
-   * Number of memories that were erased, by deletes and because they expired. Only the audit log knows, for the whole
-   * tenant: null with a filter or a topic, and where the log is off or begins later than the window.
+   * Number of memories that were erased in the window, by deletes and by expiry, in the whole tenant. It is counted
+   * from the audit log: null with a filter or a topic, on the axis `valid`, with `OM_AUDIT=off`, and if records of the
+   * window may have been removed from the log.
    */
   readonly erased: { readonly deleted: number; readonly expired: number } | null;
-  /** Whether the work that one request may cause ended before all memories were looked at. */
+  /** Whether the work budget of one request ended before all memories were read, so that entries may be missing. */
   readonly degraded: boolean;
-  /** The lists as a text for a language model, if it was asked for, with its estimated tokens. */
+  /**
+   * The lists as one text for a language model, with its estimated tokens; absent unless `DiffOptions.digest` asks for
+   * it.
+   */
   readonly rendered?: { readonly text: string; readonly tokens: number };
 }
 
-/** What a tenant tells of changes. */
+/** The method of a tenant that compares what it knew at two times. */
 export interface Differences {
-  /** Compares two states of what is known. @throws EngineError `invalid` if `to` is not later than `from` */
+  /**
+   * Compares what was known, or what held, at two times.
+   * @throws EngineError `invalid` if `to` is not later than `from`
+   */
   diff(options: DiffOptions, signal?: AbortSignal): Promise<MemoryDiff>;
 }

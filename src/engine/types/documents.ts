@@ -4,9 +4,11 @@ import type { Metadata } from './memory.ts';
 export const DOCUMENT_STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled'] as const;
 
 /**
- * Says how far a document is. It is `queued` until a worker takes it, then `processing` until every chunk is embedded
- * and linked or its job has given up; its words are found earlier. An `empty` document was read and holds no text.
- * `failed` and `cancelled` have nothing to show: if an earlier reading is shown, the document stays `ready`.
+ * Says how far the latest reading of a document is. A `queued` document waits for a worker. A `processing` one is being
+ * read or its chunks are being embedded and linked; queries find its words as soon as it was read. A `ready` one has no
+ * chunk left to process, though the jobs of some chunks may have failed. An `empty` one was read and holds no text.
+ * `failed` and `cancelled` documents have no reading that queries find: if an earlier reading is found, the document
+ * stays `ready`.
  */
 export type DocumentState = (typeof DOCUMENT_STATES)[number];
 
@@ -28,9 +30,15 @@ export const DOCUMENT_FORMATS = [
 ] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
-/** A part that is missing in a document's text, or is in it although a reader does not see it. Never holds content. */
+/**
+ * A warning that the extracted text of a document lacks something, or holds something that a reader of the document
+ * does not see. It never quotes content.
+ */
 export interface DocumentWarning {
-  /** Kind of the warning. `hidden_text_found` and `base64_text` are about text that was kept, others about losses. */
+  /**
+   * Kind of the warning. `hidden_text_found` and `base64_text` are about text that was kept, all other kinds about text
+   * that is missing.
+   */
   readonly code:
     | 'page_unreadable'
     | 'hidden_text_dropped'
@@ -42,7 +50,7 @@ export interface DocumentWarning {
     | 'undecodable_bytes'
     | 'part_unreadable';
   readonly message: string;
-  /** Page that the warning is about, from 1; absent if it is about no certain page. */
+  /** Number of the page that the warning is about, from 1; absent if it is about no single page. */
   readonly page?: number;
 }
 
@@ -50,33 +58,33 @@ export interface DocumentWarning {
 export interface NewDocument {
   /** The uploaded file, or the URL from which it is fetched. */
   readonly source: UploadedFile | { readonly kind: 'url'; readonly url: string };
-  /** Owner of the document; '' for nobody in particular. */
+  /** User who owns the document; '' for no particular user. */
   readonly userId: string;
   /** Conversation or task that the document belongs to; '' for none. */
   readonly sessionId: string;
   /**
-   * Name of the document in the caller's system, unique for each user; null for none. Adding a document with the name
-   * of an earlier one replaces the earlier document if anything changed.
+   * Name of the document in the caller's system, unique for each user; null for none. A document with the name of an
+   * earlier one is a new version of it: it is read again if anything changed, and otherwise nothing is written.
    */
   readonly externalId: string | null;
-  /** Title of the document; with '' it is taken from the file, or else from the file's name. */
+  /** Title of the document; with '' the title in the file is used, or else the name of the file. */
   readonly title: string;
-  /** The caller's own kind of document, which its memories get as well; null for none. */
+  /** Type of the document by the caller's own scheme, which its memories get as well; null for none. */
   readonly type: string | null;
-  /** Tags of the document, which its memories get as well. */
+  /** Tags of the document, which its memories get as well; empty for none. */
   readonly tags: readonly string[];
   /**
-   * Metadata of the document, which its memories get as well: a JSON object of at most `MAX_METADATA_BYTES`. Its
-   * `sector` forces the primary sector of each chunk.
+   * Metadata of the document, which its memories get as well: a JSON object of at most 16 KiB (`MAX_METADATA_BYTES`). A
+   * valid `sector` in it becomes the primary sector of each chunk.
    */
   readonly metadata: Metadata;
-  /** Time of what the document tells, Unix ms; null for the time of the add. */
+  /** Time of the event that the document is about, Unix ms; null for the time of the add. */
   readonly eventTime: number | null;
-  /** Time from which the document is no longer found and is erased, Unix ms; null for never. */
+  /** Time from which no read finds the document, Unix ms; null for never. It is erased soon after. */
   readonly expiresAt: number | null;
 }
 
-/** A file in the uploads folder, completely on disk. */
+/** A file in the uploads folder that is completely written and synced to disk. */
 export interface UploadedFile {
   readonly kind: 'upload';
   /** Name of the file in the uploads folder, as `Upload.name` gave it. */
@@ -87,16 +95,20 @@ export interface UploadedFile {
   readonly sha256: Uint8Array;
   /** Name that the caller gave the file; '' for none. It is never used as a path. */
   readonly fileName: string;
-  /** Format on which the caller's words and the first bytes agree; null leaves it to the parser. */
+  /**
+   * Format by the first bytes and the caller's words (media type, file name); null for a zip archive whose format only
+   * its directory shows, which the parser reads.
+   */
   readonly declared: DocumentFormat | null;
-  /** Character set that the caller named; null for none. */
+  /** Character set that the caller named; null for none, and the parser then detects it. */
   readonly charset: string | null;
 }
 
 /**
- * A stored document as a reader sees it. Times are Unix milliseconds. File, title, text and metadata are those of the
- * reading that queries find, even while another one is under way or has failed. `state` and `error` tell of the latest
- * reading, and `progress` of the one under way, if there is one.
+ * A stored document as a caller sees it. Times are Unix ms. File, title, sizes, tags and metadata are those of the
+ * reading that queries find, even while a newer reading is under way or after it failed; before the first reading is
+ * found, those of the latest one. `state` and `error` describe the latest reading, and `progress` the reading under
+ * way, if there is one.
  */
 export interface Document {
   readonly id: string;
@@ -104,80 +116,98 @@ export interface Document {
   readonly sessionId: string;
   readonly externalId: string | null;
   readonly state: DocumentState;
-  /** Why the latest reading failed, or why the document is empty; null otherwise. */
+  /** Why the latest reading failed or found no text; null if it did neither. */
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly source: 'upload' | 'url';
   /** URL from which the document was fetched; null for an upload. */
   readonly url: string | null;
-  /** Name that the caller gave the uploaded file; null for none, and for a document from a URL. */
+  /** Name that the caller gave the uploaded file; null if the caller gave none, or if the document is from a URL. */
   readonly fileName: string | null;
-  /** Format of the file; null until it is declared or read. */
+  /**
+   * Format of the file: the one that was found when it was read, or else the one that was declared; null before both.
+   */
   readonly format: DocumentFormat | null;
-  /** Size of the file in bytes; null until the file is there. */
+  /** Size of the file in bytes; null until a file from a URL was fetched. */
   readonly bytes: number | null;
-  /** SHA-256 of the file's bytes, hexadecimal; null until the file is there. */
+  /** SHA-256 of the file's bytes, hexadecimal; null until a file from a URL was fetched. */
   readonly sha256: string | null;
-  /** Title that was given, or else the one in the file, or else the file's name without extension; '' for none. */
+  /**
+   * Title that the caller gave, or else the one in the file, or else the file's name without extension; '' if there is
+   * none of them.
+   */
   readonly title: string;
-  /** Authors that the file names. */
+  /** Authors that the file names; empty if it names none or was not read yet. */
   readonly authors: readonly string[];
-  /** Language that the file names, or else that of its text, by BCP 47 such as en; null if not known. */
+  /**
+   * Language that the file names, or else the one detected in its text, as a BCP 47 tag such as `en`; null if neither
+   * is known.
+   */
   readonly language: string | null;
-  /** Time of publication that the file names, Unix ms; null for none. */
+  /** Time of publication that the file names, Unix ms; null if it names none. */
   readonly publishedAt: number | null;
-  /** Time of the last change that the file names, Unix ms; null for none. */
+  /** Time of the last change that the file names, Unix ms; null if it names none. */
   readonly modifiedAt: number | null;
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly metadata: Metadata;
   readonly eventTime: number | null;
   readonly expiresAt: number | null;
-  /** Public id of the key that handed in what is shown; null if that is not known. */
+  /** Public id of the key that added the reading that queries find; null if that is not known. */
   readonly writtenBy: string | null;
   /**
-   * Id of the memory that stands for the whole document, with title, gist and outline; null until the document is
-   * shown.
+   * Id of the memory that stands for the whole document and holds its title, gist and outline; null until queries find
+   * the document, and for a document without text.
    */
   readonly rootMemoryId: string | null;
-  /** Number of chunks; 0 until the document is read. */
+  /** Number of chunks; 0 until the document was read. */
   readonly chunks: number;
-  /** Number of pages; null if the format has none, or until the document is read. */
+  /** Number of pages; null until the document was read, and always for a format without pages. */
   readonly pages: number | null;
-  /** Length of the extracted text in UTF-16 units. */
+  /** Length of the extracted text in UTF-16 code units; 0 until the document was read. */
   readonly characters: number;
-  /** Tokens of the extracted text as OpenAI's embedding models count them, about; 0 until the document is read. */
+  /** Estimated number of tokens of the extracted text, as OpenAI's embedding models count them; 0 until it was read. */
   readonly tokens: number;
   readonly progress: DocumentProgress;
-  /** What the reading that is shown did to the chunks; null until the document is shown. */
+  /**
+   * Numbers of chunks that the reading which queries find stored, kept and removed; null until there is such a reading.
+   */
   readonly receipt: DocumentReceipt | null;
   readonly warnings: readonly DocumentWarning[];
-  /** Id of the latest job that reads the document; null once the ledger no longer has it. */
+  /** Id of the latest job that reads the document; null once that job was removed from the ledger. */
   readonly jobId: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Time from which the words of this reading are found, Unix ms; null until then. */
+  /** Time from which queries find the words of this reading, Unix ms; null before that. */
   readonly shownAt: number | null;
-  /** Time at which the last chunk was embedded and linked, or given up, Unix ms; null until then. */
+  /**
+   * Time at which the last chunk of this reading was embedded and linked, or its job gave up, Unix ms; null before
+   * that.
+   */
   readonly readyAt: number | null;
 }
 
-/** How far the reading of a document is: the reading under way, or else the one that is shown. */
+/** Progress of the reading under way, or else that of the reading which queries find. */
 export interface DocumentProgress {
-  /** Number of pages that were read; 0 if the format has none. */
+  /** Number of pages that were read so far; 0 for a format without pages. */
   readonly pagesDone: number;
-  /** Chunks of the whole document; 0 until it is read. */
+  /** Number of chunks of the whole document; 0 until it was read. */
   readonly chunks: number;
-  /** Chunks that have their vectors. */
+  /** Number of chunks that have their vectors. */
   readonly embedded: number;
-  /** Chunks that are linked: they have a waypoint if another memory is near enough. */
+  /**
+   * Number of chunks that went through the step `link`; such a chunk has a waypoint only if another memory is near
+   * enough.
+   */
   readonly linked: number;
-  /** Chunks whose job has given up or was cancelled; they are found by words alone. */
+  /** Number of chunks whose job gave up or was cancelled; queries find them by words alone. */
   readonly failed: number;
-  /** Duration in ms of each stage that ended, by its name: `queued`, `fetch`, `parse`, `store`, `encode`. */
+  /** Duration in ms of each stage that has ended, by its name: `queued`, `fetch`, `parse`, `store`, `encode`. */
   readonly stages: Readonly<Record<string, number>>;
 }
 
-/** Number of chunks that a reading stored anew, kept from the reading before it, and removed. */
+/**
+ * Numbers of chunks that a reading stored anew, kept from the reading before it because they are equal, and removed.
+ */
 export interface DocumentReceipt {
   readonly stored: number;
   readonly kept: number;
@@ -185,8 +215,8 @@ export interface DocumentReceipt {
 }
 
 /**
- * Selects documents. Fields are joined by AND, and the values of one list by OR. A field that is left out asks for
- * nothing, and an empty list matches nothing.
+ * Selects documents. A document must meet every field that is given, and a field with a list is met by one of its
+ * values. A field that is left out excludes nothing; an empty list matches no document.
  */
 export interface DocumentFilter {
   readonly userIds?: readonly string[] | undefined;
@@ -194,13 +224,19 @@ export interface DocumentFilter {
   readonly states?: readonly DocumentState[] | undefined;
   readonly externalIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
-  /** Selects documents, shown or about to be read, that these keys handed in. */
+  /**
+   * Keeps documents whose reading that queries find, or whose reading under way, was added by one of these keys (public
+   * ids).
+   */
   readonly writtenBy?: readonly string[] | undefined;
-  /** Selects documents whose file, shown or about to be read, has this SHA-256, hexadecimal. */
+  /**
+   * Keeps documents whose file, of the reading that queries find or of the one under way, has this SHA-256,
+   * hexadecimal.
+   */
   readonly sha256?: string | undefined;
 }
 
-/** The position of a memory in the document that it belongs to. */
+/** Position of a memory in the document that it is a part of, with what identifies the document. */
 export interface Provenance {
   readonly documentId: string;
   readonly title: string;
@@ -208,66 +244,76 @@ export interface Provenance {
   readonly url: string | null;
   readonly format: DocumentFormat | null;
   readonly sha256: string | null;
-  /** Number of the chunk, from 0; null for the root memory, which stands for the whole document. */
+  /** Index of the chunk in the document, from 0; null for the root memory, which stands for the whole document. */
   readonly chunk: number | null;
   /** Number of chunks of the whole document. */
   readonly chunks: number;
-  /** Start of the chunk in the extracted text, in UTF-16 units; null for the root memory. */
+  /** Offset of the chunk's first character in the extracted text, in UTF-16 code units; null for the root memory. */
   readonly startOffset: number | null;
-  /** End of the chunk in the extracted text, excluded, in UTF-16 units; null for the root memory. */
+  /** Offset after the chunk's last character in the extracted text, in UTF-16 code units; null for the root memory. */
   readonly endOffset: number | null;
-  /** Number of the page, slide or sheet on which the chunk begins, from 1; null if the format has none. */
+  /** Number of the page, slide or sheet on which the chunk begins, from 1; null for a format without them. */
   readonly pageFrom: number | null;
-  /** Number of the page, slide or sheet on which the chunk ends; null if the format has none. */
+  /** Number of the page, slide or sheet on which the chunk ends, from 1; null for a format without them. */
   readonly pageTo: number | null;
-  /** Headings above the chunk's first own character, outermost first; empty for none. */
+  /**
+   * Headings of the sections around the start of the chunk's text (after its overlap with the chunk before), outermost
+   * first; empty if there are none.
+   */
   readonly headingPath: readonly string[];
-  /** Time at which this reading of the document was accepted, Unix ms. */
+  /** Time at which this reading of the document was added, Unix ms. */
   readonly ingestedAt: number;
 }
 
-/** A chunk of a document. */
+/** A chunk of a document: the memory that holds it, and its position. */
 export interface DocumentChunk {
   readonly memoryId: string;
   readonly provenance: Provenance;
-  /** Tokens of the chunk's text as OpenAI's embedding models count them. */
+  /** Estimated number of tokens of the chunk's text, as OpenAI's embedding models count them. */
   readonly tokens: number;
 }
 
-/** The reply to adding or replacing a document. */
+/** Reply to adding or replacing a document. */
 export interface DocumentReply {
   readonly document: Document;
   /**
-   * What happened: with `accepted` the document will be read and nothing of it is shown yet, with `replaced` it will be
-   * read again while an earlier reading is shown, and with `unchanged` nothing was written.
+   * Result of the add. `accepted`: the document will be read, and queries find nothing of it yet. `replaced`: it will
+   * be read again, and queries find the earlier reading until then. `unchanged`: it is stored already, and nothing was
+   * written.
    */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Id of the job that reads the document, even if an unchanged one is still being read; null if there is none. */
-  readonly jobId: string | null;
   /**
-   * The write receipt, with which `waitFor` or a query waits for the document; null if there is nothing to wait for.
+   * Id of the job that reads the document, also if an `unchanged` document is still being read; null if no job does.
    */
+  readonly jobId: string | null;
+  /** Write receipt with which `waitFor` or a query waits for the document; null if no job is left to wait for. */
   readonly token: string | null;
 }
 
-/** Turns the bytes of a file into what is stored of them. */
+/**
+ * Turns the bytes of a file into the bytes that are stored on disk: sealed with the file key if one is set, else the
+ * same.
+ */
 export interface Encoder {
-  /** Returns what the file holds for the next bytes, which may be nothing yet. */
+  /** Returns the stored bytes that follow from the next bytes of the file; may be empty while bytes are buffered. */
   update(bytes: Uint8Array): Uint8Array;
-  /** Returns the end of the file. Call it once, after all bytes. */
+  /** Returns the last stored bytes. Call it exactly once, after all bytes were passed to `update`. */
   end(): Uint8Array;
 }
 
-/** A place for a file that a caller is about to write, before it becomes a document. The file is there and empty. */
+/** An empty file in the uploads folder that a caller is about to write, before a document is made of it. */
 export interface Upload {
-  /** Name of the file in the uploads folder, for `UploadedFile.name`. Cairn chooses it, not the caller. */
+  /** Name of the file in the uploads folder, which Cairn chooses; to be passed on as `UploadedFile.name`. */
   readonly name: string;
   /** Absolute path to which the caller writes the file. */
   readonly path: string;
-  /** Makes what turns the document's bytes into those that the caller writes to the file. */
+  /** Makes an encoder: what it returns for the document's bytes is what the caller must write to `path`. */
   createEncoder(): Encoder;
-  /** Reads bytes of the file back, in clear and in pieces, from the offset `start` to before `end`. */
+  /**
+   * Reads bytes of the written file back, decoded and in several buffers, from the offset `start` to before the offset
+   * `end`.
+   */
   readPart(part: { readonly start: number; readonly end: number }): AsyncIterable<Buffer>;
-  /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument` after all. */
+  /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument`. */
   discard(): void;
 }

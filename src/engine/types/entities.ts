@@ -1,29 +1,35 @@
-/** A name that memories mention, such as a person or a library, with the number of memories. */
+/** A name that memories mention, such as that of a person or a library, with the number of memories that mention it. */
 export interface EntitySummary {
-  /** Name in folded form: lower case, without accents. */
+  /** Name in folded form (lower case, without accents), by which it is looked up. */
   readonly name: string;
-  /** Name as it is written by the first memory that still mentions it. */
+  /** Spelling of the name in the first memory that still mentions it. */
   readonly label: string;
-  /** Type of the named thing, one of the entity mode's; `other` if no memory tells it. */
+  /**
+   * Type of the named thing, one of those of the setting `OM_ENTITY_MODE`; `other` if no memory gives it another type.
+   */
   readonly type: string;
-  /** Number of memories that mention the name and that a query could find. */
+  /**
+   * Number of memories that mention the name and that a query could find. For a name with very many mentions, only the
+   * first ones are checked, and the rest count without a check.
+   */
   readonly mentions: number;
 }
 
 /** A name with its relations to other names and the memories that mention it. */
 export interface EntityDetails extends EntitySummary {
-  /** Relations to other names, most often stated first; at most 100. */
+  /** Relations to other names, those that most memories state first; at most 100. */
   readonly relations: readonly {
-    /** Type of the relation, one of the entity mode's, such as `uses`. */
+    /** Type of the relation, such as `uses`. */
     readonly type: string;
     /** `out` if this name is the relation's source, else `in`. */
     readonly direction: 'out' | 'in';
-    /** The other name in folded form, and as it is written. */
+    /** Folded name at the other end of the relation. */
     readonly name: string;
+    /** Spelling of that other name. */
     readonly label: string;
     /** Number of memories that state the relation. */
     readonly memories: number;
   }[];
-  /** Ids of the memories that mention the name, latest first; at most 100. */
+  /** Ids of the memories that mention the name, those added last first; at most 100. */
   readonly memoryIds: readonly string[];
 }

@@ -1,60 +1,86 @@
-/** Receipts of deletes. */
+/** Receipts of deletes: records of what a delete erased, which are kept in a chain of hashes and hold no text. */
 import type { DeleteReceipt } from './memory.ts';
 
-/** What a delete was about. */
+/**
+ * The kinds of deletes that leave a receipt: of one memory, of memories by a filter, of a document, of an item, of a
+ * namespace.
+ */
 export const ERASURE_KINDS = ['memory', 'memories', 'document', 'item', 'namespace'] as const;
 export type ErasureKind = (typeof ERASURE_KINDS)[number];
 
-/** Names a receipt that is being made, and its secret. */
+/** A receipt to which the slices of a running delete add. `salt` is known only to whoever asked for the delete. */
 export interface OpenErasure {
   readonly id: string;
   readonly kind: ErasureKind;
-  /** Salt of its hashes, which is stored nowhere: 16 bytes in base64url. */
+  /** Salt of the receipt's hashes, 16 random bytes in base64url. It is not stored. */
   readonly salt: string;
 }
 
-/** A receipt of a delete. It holds no text. */
+/** Receipt of a delete. It holds ids, counts and salted hashes, but no text. */
 export interface Erasure {
   readonly id: string;
   readonly kind: ErasureKind;
-  /** Public id of the key that asked for the delete; null for none. */
+  /** Public id of the key that asked for the delete; null without a key. */
   readonly keyId: string | null;
-  /** Unix ms. */
+  /** Time at which the delete began, Unix ms. */
   readonly begunAt: number;
-  /** Unix ms; null for a delete that has not come to its end. */
+  /** Time at which the delete ended, Unix ms; null while it is running, or if it was interrupted and not repeated. */
   readonly closedAt: number | null;
-  /** Names of the conditions of a delete by filter. */
+  /** Names of the filter's conditions, if it was a delete by filter; empty otherwise. */
   readonly by: readonly string[];
-  /** What was erased, by kind. */
+  /** Numbers of erased things, by their kind (see `DeleteReceipt`); empty while the receipt is open. */
   readonly counts: Readonly<Record<string, number>>;
-  /** What was searched for traces, and erased there. */
+  /**
+   * Names of the places from which the delete removed the memories, such as `word index`; empty while the receipt is
+   * open.
+   */
   readonly searched: readonly string[];
-  /** Ids of erased memories, at most `ERASURE_IDS`. */
+  /**
+   * Hash of the receipt's id under its salt, by which a wrong salt is recognised; null while the receipt is open, and
+   * in receipts of earlier versions.
+   */
+  readonly salted: string | null;
+  /** Ids of the erased memories, the first 1,000 (`ERASURE_IDS`). */
   readonly ids: readonly string[];
-  /** Salted hashes of words, each 12 hex digits; the lowest ones, at most `ERASURE_HASHES`. */
+  /**
+   * Salted hashes of the words of the erased texts, each 12 hexadecimal digits; of more than 1,024 (`ERASURE_HASHES`),
+   * the lowest.
+   */
   readonly words: readonly string[];
-  /** Salted hashes of phrases of four words, chosen as those of the words. */
+  /**
+   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits; of more than 1,024, the
+   * lowest.
+   */
   readonly phrases: readonly string[];
-  /** Place in the chain, from 1; null while open. */
+  /** Position of the receipt in the chain of closed receipts, from 1; null while it is open. */
   readonly chainNo: number | null;
-  /** SHA-256 over the hash of the receipt before it and the columns of this one, as hex digits; null while open. */
+  /**
+   * SHA-256 over the hash of the receipt before it and this receipt's own values, as 64 hexadecimal digits; null while
+   * it is open.
+   */
   readonly hash: string | null;
 }
 
-/** Most ids, and most hashes of words and of phrases, in a receipt. */
+/**
+ * Greatest number of memory ids in a receipt; further ids are left out. `ERASURE_HASHES` bounds the hashes of words,
+ * and those of phrases, in the same way.
+ */
 export const ERASURE_IDS = 1_000;
 export const ERASURE_HASHES = 1_024;
 
-/** A delete's counts, and the name of its receipt with its salt: `id.salt`, which is given this once. */
+/**
+ * Counts of a delete with `erasure`, the id and the salt of its receipt joined by a dot. The salt is returned only
+ * here. `erasure` is absent if no receipt was made.
+ */
 export type Receipted<Receipt extends DeleteReceipt = DeleteReceipt> = Receipt & { readonly erasure?: string };
 
-/** Receipts of deletes in a tenant. */
+/** The methods of a tenant that read receipts of deletes. */
 export interface Erasures {
-  /** Lists receipts, newest first. */
+  /** Lists receipts, those begun last first; `total` counts all receipts. */
   listErasures(page: { readonly limit: number; readonly offset: number }): Promise<{
     readonly items: readonly Erasure[];
     readonly total: number;
   }>;
-  /** Returns a receipt. @throws EngineError `not_found` */
+  /** Returns the receipt with this id. @throws EngineError `not_found` */
   getErasure(id: string): Promise<Erasure>;
 }

@@ -1,83 +1,96 @@
-/** Evaluation sets: questions with what their answers must and must not hold, and the runs of them. */
+/** Evaluation sets: questions with what their answers must and must not contain, and the results of running them. */
 
-/** One question of an evaluation set, with what its answer must and must not hold. */
+/** One question of an evaluation set, with what its answer must and must not contain. */
 export interface EvalItem {
   readonly query: string;
-  /** The user whose memories are asked; all users if left out. */
+  /** User whose memories are searched; the memories of all users if left out. */
   readonly userId?: string | undefined;
-  /** Most hits, 10 if left out. */
+  /** Greatest number of hits; 10 if left out. */
   readonly k?: number | undefined;
-  /** Ids of memories that must be hits, and texts whose words must stand in one of the hits; empty: no hit may come. */
+  /**
+   * Entries that the answer must contain: an entry that is a UUID asks for the memory with this id among the hits, any
+   * other text asks for its words, in this order, in the title or text of one hit. An empty list says that no hit may
+   * be returned.
+   */
   readonly expected: readonly string[];
-  /** Ids and texts, as in `expected`, that no hit may be or hold. */
+  /** Entries, as in `expected`, that no hit may be or contain; none if left out. */
   readonly forbidden?: readonly string[] | undefined;
 }
 
-/** An evaluation set as it is stored. Storing a set replaces the one of the same name, whose runs stay. */
+/** An evaluation set as it is stored. It replaces a stored set of the same name, whose runs stay. */
 export interface NewEvalSet {
   readonly name: string;
-  /** Whether a change of the tenant's query defaults that lowers the set is refused. */
+  /** Whether the set is guarded: a change of the tenant's query defaults that lowers one of its measures is refused. */
   readonly guard: boolean;
   readonly items: readonly EvalItem[];
 }
 
-/** Measures of a run of an evaluation set. Shares are 0..1, and null if no item of the set can tell. */
+/** Measures of one run of an evaluation set. Shares are 0..1. */
 export interface EvalScores {
-  /** Mean share of the expected entries that were found, over the items that expect something. */
+  /**
+   * Mean share of the expected entries that an answer contained, over the items that expect something; null without
+   * such items.
+   */
   readonly recall: number | null;
-  /** Mean share of the hits that hold something expected, over those of these items that had hits. */
+  /**
+   * Mean share of the hits that contain something expected, over the items that expect something and had hits; null
+   * without such items.
+   */
   readonly precision: number | null;
-  /** Share of the items that expect nothing for which nothing came. */
+  /** Share of the items that expect nothing to which no hit was returned; null without such items. */
   readonly rightlyEmpty: number | null;
-  /** Number of items that had a forbidden hit. */
+  /** Number of items whose answer contained a forbidden entry. */
   readonly forbidden: number;
-  /** Time that 95 of 100 queries of the run took at most, ms. */
+  /** 95th percentile of the durations of the run's queries, ms; 0 for a set without items. */
   readonly p95Ms: number;
-  /** Number of items that were asked. */
+  /** Number of items whose question was asked. */
   readonly items: number;
 }
 
-/** What can differ between two runs of an evaluation set. */
+/** The things that can differ between two runs of a set; `EvalChange` says what each means. */
 export const EVAL_CHANGES = ['version', 'model', 'settings', 'items'] as const;
-/** Names what differs between two runs: Cairn's version, the embedding model, the settings, or the items of the set. */
+/**
+ * Names what differs between two runs: Cairn's `version`, the embedding `model`, the `settings` that queries read, or
+ * the `items` of the set.
+ */
 export type EvalChange = (typeof EVAL_CHANGES)[number];
 
-/** A run of an evaluation set: its measures, and what it was run with. */
+/** A run of an evaluation set: its measures, and the circumstances that may explain a change of them. */
 export interface EvalRun extends EvalScores {
-  /** Time of its beginning, Unix ms. */
+  /** Time at which the run began, Unix ms. */
   readonly at: number;
-  /** Version of Cairn. */
+  /** Version of Cairn that ran the set. */
   readonly version: string;
-  /** The embedding models whose vectors were searched; `none` for words alone. */
+  /** The embedding models whose vectors were searched; `none` if only words were. */
   readonly model: string;
-  /** Hash of the settings that queries read. */
+  /** Hash of the settings that queries read: 16 hexadecimal digits of a SHA-256. */
   readonly settings: string;
-  /** Hash of the items of the set. */
+  /** Hash of the items of the set: 16 hexadecimal digits of a SHA-256. */
   readonly itemsHash: string;
-  /** What differs from the run before; empty for the first run. */
+  /** What differs from the run before it; empty if nothing does, and for the first run. */
   readonly changed: readonly EvalChange[];
 }
 
-/** What one question of an evaluation set brought in a run. */
+/** Result of one question of an evaluation set in a run. */
 export interface EvalOutcome {
-  /** Place of the item in the set, from 0. */
+  /** Index of the item in the set, from 0. */
   readonly place: number;
   /** Ids of the hits, best first. */
   readonly hits: readonly string[];
-  /** Entries of `expected` that were not found. */
+  /** Entries of `expected` that the answer did not contain. */
   readonly missing: readonly string[];
-  /** Entries of `forbidden` that were found. */
+  /** Entries of `forbidden` that the answer contained. */
   readonly forbidden: readonly string[];
-  /** Time of the query, ms. */
+  /** Duration of the query, ms. */
   readonly ms: number;
 }
 
-/** An evaluation set in a list: everything about it but its questions. */
+/** An evaluation set as a list shows it: without its questions, with its latest run. */
 export interface EvalSummary {
   readonly name: string;
-  /** Whether a change of the tenant's query defaults that lowers the set is refused. */
+  /** Whether the set is guarded; see `NewEvalSet.guard`. */
   readonly guard: boolean;
-  /** Number of questions. */
+  /** Number of items, one for each question. */
   readonly items: number;
   /** Time at which the set was last stored, Unix ms. */
   readonly updatedAt: number;
@@ -86,26 +99,28 @@ export interface EvalSummary {
 }
 
 /**
- * Bounds of evaluation sets in a tenant: its sets; items of a set; entries of `expected` and `forbidden` of an item;
- * runs of a set that are kept; items of all sets with a guard together.
+ * Bounds in a tenant: number of `sets`; of `items` of a set; of `entries` in each of `expected` and `forbidden` of an
+ * item; of `runs` of a set that are kept, the newest; of items in all guarded sets together (`guardedItems`).
  */
 export const EVAL_LIMITS = { sets: 100, items: 500, entries: 50, runs: 200, guardedItems: 1_000 } as const;
 
-/** What a tenant does with evaluation sets. */
+/** The methods of a tenant that store and run evaluation sets. */
 export interface Evals {
   /**
-   * Stores a set in place of the one of the same name.
-   * @throws EngineError `conflict` over `EVAL_LIMITS`; `unprocessable` for what the privacy policy refuses
+   * Stores a set, in place of the one of the same name if there is one.
+   * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 1,000 items in guarded sets); `unprocessable` if the
+   *   privacy policy refuses the texts
    */
   putEval(set: NewEvalSet): Promise<EvalSummary>;
-  /** Lists all sets by name, each with its last run. */
+  /** Lists all sets, sorted by name, each with its latest run. */
   listEvals(): Promise<EvalSummary[]>;
-  /** Returns a set. @throws EngineError `not_found` */
+  /** Returns the set with this name. @throws EngineError `not_found` */
   getEval(name: string): Promise<NewEvalSet>;
   /** Deletes a set and its runs. @throws EngineError `not_found` */
   deleteEval(name: string): Promise<void>;
   /**
-   * Asks all questions of a set, one after the other, without reinforcing a memory, and stores the measures as a run.
+   * Asks all questions of a set, one after the other, and stores the measures as a run. The queries reinforce no memory
+   * and are not kept in the recall log.
    * @throws EngineError `not_found`; the reason of the signal if it aborts
    */
   runEval(
@@ -113,10 +128,14 @@ export interface Evals {
     signal?: AbortSignal,
   ): Promise<{ readonly run: EvalRun; readonly outcomes: readonly EvalOutcome[] }>;
   /**
-   * Runs all sets if `OM_EVAL_EVERY` says that they are due, and no other process does.
-   * @returns the number of sets that were run
+   * Runs all sets if the interval of `OM_EVAL_EVERY` has passed since the last time and no other process is running
+   * them.
+   * @returns the number of sets that were run; 0 if they are not due
    */
   runDueEvals(signal?: AbortSignal): Promise<number>;
-  /** Lists the runs of a set, newest first; at most `EVAL_LIMITS.runs` are kept. @throws EngineError `not_found` */
+  /**
+   * Lists the newest runs of a set, at most `limit`, newest first; the file keeps 200 runs of each set.
+   * @throws EngineError `not_found`
+   */
   listEvalRuns(name: string, limit: number): Promise<EvalRun[]>;
 }

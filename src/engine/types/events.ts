@@ -1,7 +1,8 @@
 /**
- * What the change feed tells of, each by its place in this list, which files hold: new kinds come last.
- * `memory.expired` is the erasure of a memory whose time was over, `memory.deleted` any other erasure, and
- * `standing.answered` tells of a memory that answers a standing query.
+ * The kinds of events in the change feed. Files store the index of a kind in this list, so a new kind comes last.
+ * `memory.expired` is the erasure of a memory whose expiry has passed, `memory.deleted` any other erasure;
+ * `standing.answered` says that a memory answers a standing query; `reembed.finished` that a change of the embedding
+ * model has ended.
  */
 export const EVENT_KINDS = [
   'memory.stored',
@@ -23,51 +24,71 @@ export const EVENT_KINDS = [
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
-/** Something that happened in a tenant, in the commit that made it so. It holds ids and no content. */
+/**
+ * An event of the change feed: something that happened in a tenant, stored in the same commit as the change. It holds
+ * ids and no content.
+ */
 export interface FeedEvent {
-  /** The cursor just behind this event. */
+  /** Cursor after this event: a read that begins with it returns the events that follow. */
   readonly cursor: string;
   readonly kind: EventKind;
   /** Time of the change, Unix ms. */
   readonly at: number;
-  /** Id of the memory, document or job, as the kind says; null for none. It may be gone by now. */
+  /**
+   * Id of the memory, document or job that the event is about; null for an event about the whole tenant. The subject
+   * may have been erased since.
+   */
   readonly subject: string | null;
-  /** User who owns the memory or document; null if no user does, or if nothing of the user is stored any more. */
+  /**
+   * User who owns the memory or document; null for an event about no user's data, and once nothing of that user is
+   * stored any more.
+   */
   readonly userId: string | null;
-  /** Id of the standing query that the memory answers; left out at other kinds. */
+  /** Id of the standing query that the memory answers; absent from all events but `standing.answered`. */
   readonly standingId?: string | undefined;
 }
 
-/** Which events are read. */
+/** Selects the events that `EventFeed.listEvents` reads. */
 export interface EventQuery {
-  /** Reads on behind this place; left out, from the oldest event that is kept. */
+  /**
+   * Cursor of an event or page: only later events are read. If left out, reading begins with the oldest event that is
+   * kept.
+   */
   readonly cursor?: string | undefined;
-  /** Most events, from 1. */
+  /** Greatest number of events returned, from 1. */
   readonly limit: number;
-  /** Reads only events of these kinds; of all kinds if left out. */
+  /** Kinds of events that are read; all kinds if left out. */
   readonly kinds?: readonly EventKind[] | undefined;
-  /** Reads only events of memories and documents of this user; '' for those of no particular user. */
+  /**
+   * Reads only events about memories and documents of this user, '' for no particular user; of all users if left out.
+   */
   readonly userId?: string | undefined;
 }
 
-/** Some events, in the order of their commits. */
+/** A page of events, in the order of their commits. */
 export interface EventPage {
   readonly events: readonly FeedEvent[];
-  /** Where to read on. */
+  /** Cursor to pass to the next read: it stands after the last event that was examined, returned or not. */
   readonly cursor: string;
-  /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
+  /**
+   * Whether the feed has events after `cursor`. An empty page may still have matching events after it, as one read
+   * examines at most 5,000.
+   */
   readonly hasMore: boolean;
 }
 
-/** The change feed of a tenant. */
+/** The methods of a tenant that read its change feed. */
 export interface EventFeed {
   /**
-   * Reads events in the order of their commits. Whoever follows `cursor` misses nothing: what was acknowledged before a
-   * read began is in it or in the pages before.
-   * @throws EngineError `invalid` for a cursor of another form; `conflict` for one behind which events are no longer
-   *   kept, and with `OM_EVENTS=false`
+   * Reads events in the order of their commits. A reader that passes on each page's `cursor` misses no event. Events of
+   * a memory that was erased since are left out, except for the erasure itself.
+   * @throws EngineError `invalid` for a text that is no cursor of a feed; `conflict` if events after the cursor are no
+   *   longer kept, if the feed was begun anew since, and with `OM_EVENTS=false`
    */
   listEvents(query: EventQuery): Promise<EventPage>;
-  /** Returns the cursor behind the newest event. @throws EngineError `conflict` with `OM_EVENTS=false` */
+  /**
+   * Returns the cursor after the newest event, from which only later changes are read.
+   * @throws EngineError `conflict` with `OM_EVENTS=false`
+   */
   newestEvent(): Promise<string>;
 }

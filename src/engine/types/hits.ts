@@ -3,59 +3,75 @@ import type { EdgeType } from './links.ts';
 import type { Json, Memory } from './memory.ts';
 import type { Cut, Profile, Weights } from './query.ts';
 
-/** What the stages of a query measured about a memory; each value is in 0..1, and a profile weighs some of them. */
+/** Measurements of one memory for one query, each 0..1. The formula of a profile reads some of them. */
 export interface Features {
-  /** Relevance to the query by words and vectors, as a share of the best candidate's relevance. */
+  /**
+   * Relevance to the query by words and vectors: as a share of the best candidate's relevance, or the relevance itself
+   * if the query's `similarity` is `absolute`.
+   */
   readonly similarity: number;
-  /** Fused rank score of a direct hit as a share of the best, or `waypoint` if that is more. */
+  /**
+   * Fused rank score as a share of the best one, or `waypoint` if that is higher; just `waypoint` for a memory that
+   * words and vectors did not find.
+   */
   readonly activation: number;
-  /** Best activation that arrived over a link or from a related name; 0 if none did, or if the query gave more. */
+  /**
+   * Highest activation that reached the memory over a link or from a related name; 0 if none did, or if the memory's
+   * own match gave it more.
+   */
   readonly waypoint: number;
   /** Salience of the memory at the time of the query. */
   readonly salience: number;
   /** Strength of the memory at the time of the query. */
   readonly strength: number;
-  /** How recently the memory was last seen: 1 for now, falling by some 5 % a day. */
+  /** How recently the memory was last seen: 1 for now, multiplied by e^-0.05 (about 0.95) for each day since. */
   readonly recency: number;
-  /** What the memory's own decay rate leaves since it was last seen, from 1 for now down to 0.02. */
+  /** Share that the memory's own decay rate leaves since it was last seen: 1 for now, falling to no less than 0.02. */
   readonly retention: number;
-  /** Confidence that was stated for the memory. */
+  /** Confidence that the caller stated for the memory. */
   readonly confidence: number;
 }
 
-/** A factor by which the raw score of the profile was multiplied. */
+/** A factor by which the raw score of the profile was multiplied, and its reason. */
 export interface Adjustment {
   /**
-   * Reason of the factor: `status` for a memory that is not active, `contradicted` for one that a stronger candidate
-   * contradicts, `superseded` (factor 1) for one that stands in for an older one, `consolidated` for a source of a
-   * gathered memory, `session` for other matches of the same session, `rerank` for the built-in reranker, and `model`
-   * for the place that a language model gave it.
+   * Reason of the factor. `status`: the memory is not active. `contradicted`: a stronger candidate contradicts it.
+   * `superseded` (factor 1): it replaces an older memory that matched. `consolidated`: it is a source of a gathered
+   * memory that is a candidate, too. `session`: other memories of its session match. `rerank`: the built-in reranker
+   * read its text. `model`: a language model ordered the candidates.
    */
   readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
   readonly factor: number;
   /**
-   * Id of the memory that contradicts this one, for which this one stands in, or into which it was gathered; absent for
+   * Id of the memory that contradicts this one, that this one replaces, or into which this one was gathered; absent for
    * other reasons.
    */
   readonly because?: string;
-  /** Set if the contradiction was found by a language model and not stated by anybody. */
+  /** Set if the contradiction was found by a language model or by the form of the texts, and no caller stated it. */
   readonly automatic?: true;
 }
 
-/** Why a hit was returned. Ranks count from 1; a search that did not find the memory is null. */
+/**
+ * Why a hit was returned: what each stage measured. Ranks count from 1; the field of a search that did not find the
+ * memory is null.
+ */
 export interface HitExplanation {
   /**
-   * Rank among the memories found by words, and BM25 score: higher is better, without an upper bound. `coverage` is the
-   * share of the query's words that the memory holds, rare words counting more: from 0 to about 1.
+   * Rank among the memories that the search by words found, and BM25 score (higher is better, no upper bound).
+   * `coverage` is the share of the query's words in the memory, 0 to about 1, rare words counting more.
    */
   readonly lexical: { readonly rank: number; readonly bm25: number; readonly coverage: number } | null;
-  /** Rank among the nearest memories, cosine similarity, and the number of the memory's nearest window, from 0. */
+  /**
+   * Rank among the memories that the search by vectors found, cosine similarity, and the index of the memory's nearest
+   * window, from 0.
+   */
   readonly dense: { readonly rank: number; readonly similarity: number; readonly window: number } | null;
-  /** Rank and score of a direct hit after the fusion of both lists; null for a memory that neither list holds. */
+  /** Rank and score in the fusion of both lists; null for a memory that is in neither list. */
   readonly fused: { readonly rank: number; readonly score: number } | null;
   /**
-   * The strongest link, or related entity, by which the memory was reached; null if none gave more than the query did.
-   * `from` is the id of the memory one hop before, and null for an entity. `hops` counts links from the direct hit.
+   * The strongest link, or related name (`via` `entity`), by which the memory was reached; null if none gave it more
+   * activation than its own match. `from` is the id of the memory before it on the path, null for a name; `hops` is the
+   * number of links from the first memory on the path.
    */
   readonly arrival: {
     readonly from: string | null;
@@ -65,138 +81,175 @@ export interface HitExplanation {
     readonly hops: number;
     readonly activation: number;
   } | null;
-  /** Profile by which the hit was scored. */
+  /** Profile whose formula gave the raw score. */
   readonly profile: Profile;
-  /** Values from which the raw score was computed; the profile reads some of them. */
+  /** Measurements of the memory for the query; the profile's formula reads some of them. */
   readonly features: Features;
-  /** All weights of the profile as they were used, defaults included. */
+  /** All weights that the profile's formula used, defaults included. */
   readonly weights: Weights;
-  /** Factors that were applied to the raw score after the profile's formula, in order; empty for none. */
+  /**
+   * Factors that multiplied the raw score after the profile's formula, in the order of the stages; empty if there were
+   * none.
+   */
   readonly adjustments: readonly Adjustment[];
-  /** Measures of the built-in reranker by name, 0..1 each; null if it did not read this memory. */
+  /**
+   * Measures of the built-in reranker by name, 0..1 each; null if it did not read this memory, as it reads only the
+   * first candidates.
+   */
   readonly rerank: Readonly<Record<string, number>> | null;
-  /** Confidence that the query is about these memories at all, 0..1; all hits of a query share it. */
+  /** Confidence, 0..1, that the stored memories are about the query at all; the same for all hits of a query. */
   readonly confidence: number;
-  /** Terms of the query that the memory or its context holds, in the order of the query. */
+  /**
+   * Terms of the query that the memory, or the text of its neighbours in the session, contains, in the order of the
+   * query.
+   */
   readonly terms: readonly string[];
 }
 
-/** A memory that a query returned. */
+/** A memory that a query returned, with its scores. */
 export interface Hit {
   readonly memory: Memory;
-  /** Calibrated score, 0..1, which can be compared between queries. */
+  /** Calibrated score, 0..1, higher is better; comparable between queries. */
   readonly score: number;
-  /** Score of the profile with the adjustments of later stages; only comparable within one query. */
+  /** Score by the profile's formula times all adjustments; comparable only within one query. */
   readonly rawScore: number;
-  /** Ids of the memories from the direct hit to this one, both included; a direct hit has only its own. */
+  /**
+   * Ids of the memories on the path to this hit, from the one that matched the query to the hit itself; a hit that
+   * matched by itself has only its own id.
+   */
   readonly path: readonly string[];
-  /** Id of the superseded memory that matched, if this hit is its successor. */
+  /** Id of the superseded memory that matched, if this hit is returned in place of it; absent otherwise. */
   readonly supersedes?: string;
-  /** Number of memories that say nearly the same and were left out for it, and the ids of the best of them. */
+  /**
+   * Number of matching memories that say nearly the same and were left out for this hit, and the ids of the best 20 of
+   * them; absent if there were none.
+   */
   readonly similar?: { readonly count: number; readonly ids: readonly string[] };
-  /** Memories just before and after the hit, earlier first, if the query expands `neighbours`; see `Expansion`. */
+  /**
+   * At most two memories on each side of the hit, earlier first; absent unless the query expands `neighbours`. See
+   * `Expansion`.
+   */
   readonly neighbours?: { readonly before: readonly Memory[]; readonly after: readonly Memory[] };
-  /** At most three memories from which the hit is derived, nearest first, if the query expands `document`. */
+  /**
+   * At most three memories from which the hit is derived, nearest first; absent unless the query expands `document`.
+   */
   readonly sources?: readonly Memory[];
-  /** Position of the hit in its document; absent if it belongs to none. */
+  /** Position of the hit in its document; absent if it is no part of a document. */
   readonly document?: Provenance;
-  /** Why the hit was returned, if the query asks for it. */
+  /** Why the hit was returned; absent unless the query sets `explain`. */
   readonly explain?: HitExplanation;
 }
 
-/** A group of hits: those derived from one memory, or else those of one session. Other hits belong to no episode. */
+/**
+ * A group of hits: those that are derived from one memory, or else those of one session. A hit without both belongs to
+ * no episode.
+ */
 export interface Episode {
   readonly kind: 'memory' | 'session';
-  /** Id of the memory or of the session. */
+  /** Id of the memory from which the hits are derived, or of the session. */
   readonly id: string;
   readonly userId: string;
-  /** Title of the memory, or else one line about its text; for a session, its id. */
+  /** Title of the memory, or else one line derived from its text; for a session, its id. */
   readonly title: string;
-  /** The memory from which the hits are derived; null for a session, which has no text of its own. */
+  /** The memory from which the hits are derived; null for a session. */
   readonly memory: Memory | null;
   /** Ids of the hits that belong to the episode, best first. */
   readonly memoryIds: readonly string[];
 }
 
-/** How long one stage of a query took, and how many candidates entered and left it. */
+/** Duration of one stage of a query, with the number of candidates before and after it. */
 export interface StageTrace {
   /** Name of the stage, such as `plan`, `dense` or `rerank by model`. */
   readonly stage: string;
   /** Duration of the stage, in ms. */
   readonly ms: number;
-  /** Candidates that entered the stage. */
+  /** Number of candidates that entered the stage. */
   readonly in: number;
-  /** Candidates that left the stage. */
+  /** Number of candidates that left the stage. */
   readonly out: number;
-  /** What the stage decided, in words for a reader, such as the plan that was chosen or terms that were dropped. */
+  /**
+   * What the stage decided, as a sentence for a person, such as the plan that was chosen or the terms that were
+   * dropped; absent if it has nothing to say.
+   */
   readonly note?: string;
 }
 
-/** Reasons why work ends early; `WorkEnd` says what each means. */
+/** The reasons for which work ends early; `WorkEnd` says what each means. */
 export const WORK_ENDS = ['work_budget', 'deadline'] as const;
 /**
- * Says why work ended before all was looked at. `work_budget`: more bytes of rows would have been looked at than one
- * request may (`OM_QUERY_WORK_MB`). `deadline`: it took longer than `OM_QUERY_DEADLINE_MS`.
+ * Says why the work of one request ended before it had read everything. `work_budget`: it would have read more than
+ * `OM_QUERY_WORK_MB` of rows. `deadline`: it took longer than `OM_QUERY_DEADLINE_MS`.
  */
 export type WorkEnd = (typeof WORK_ENDS)[number];
-/** Says why an answer is degraded: for lack of vectors that were due, or because the work ended early. */
+/** Says why an answer is degraded: `vectors` for missing vectors, or the reason for which the work ended early. */
 export type DegradedReason = 'vectors' | WorkEnd;
 
 /** The answer to a query. */
 export interface QueryResult {
   /** At most `k` hits, best first. */
   readonly hits: readonly Hit[];
-  /** True if hits or episodes were left out because their texts are too large; absent otherwise. */
+  /**
+   * True if hits or episodes were left out because the texts of the answer are too large together (6 MiB for the hits);
+   * absent otherwise.
+   */
   readonly isCut?: true;
-  /** The `tokenBudget` that the best match needs, if it did not fit and is no hit; absent otherwise. */
+  /** The `tokenBudget` that the best match would need, if it was left out because it does not fit; absent otherwise. */
   readonly bestNeeds?: number;
-  /** Whether the answer may be worse than it should, for any of `degradedReasons`. */
+  /** Whether the answer may be worse than it should be, for one of `degradedReasons`. */
   readonly degraded: boolean;
   /**
-   * `vectors`: vectors that were due are missing, because a provider failed, was too slow or is not reached; with one
-   * model for all sectors the answer then rests on words alone. Else the answer rests on what was found until the work
-   * ended. Empty where the answer is not degraded.
+   * Reasons why the answer is degraded; empty if it is not. `vectors`: vectors were missing, because a provider failed,
+   * was too slow or is not configured; with one model for all sectors the answer then rests on words alone.
+   * `work_budget` and `deadline`: the answer rests on what was found until the work ended.
    */
   readonly degradedReasons: readonly DegradedReason[];
-  /** Id of this answer, made anew for each query. */
+  /** Id of this answer, new for each query, by which the recall log knows it. */
   readonly recallId: string;
-  /** What the floor under the scores did; absent if there is none, or if it acted and no candidate was below it. */
+  /**
+   * What the floor `minScore` did; absent without a floor, and if the floor was applied and no candidate scored below
+   * it.
+   */
   readonly floor?: FloorReport;
   /** What `cut` left out; absent without a cut, and if it left out nothing. */
   readonly cut?: CutReport;
-  /** Episodes of the hits in the order of their best hits, if the query asks for them. */
+  /** Episodes of the hits, in the order of their best hits; absent unless the query asks for them. */
   readonly episodes?: readonly Episode[];
-  /** The hits as one text with its estimated tokens, if the query asks for a text. */
+  /** The hits as one text with its estimated tokens; absent with the format `json`. */
   readonly rendered?: { readonly text: string; readonly tokens: number };
-  /** Stages of the query, if it asks for explanations. */
+  /** Stages of the query, in order; absent unless the query sets `explain`. */
   readonly trace?: readonly StageTrace[];
 }
 
-/** What the floor under the scores did to one answer. */
+/** What the floor `minScore` did to one answer. */
 export interface FloorReport {
-  /** Lowest score that the request, or else the defaults, ask for, above 0 and at most 1. */
+  /** Lowest score that the request or the defaults ask for, above 0 and at most 1. */
   readonly minScore: number;
-  /** Whether the floor was applied; if not, `reason` says why, and memories with a lower score are among the hits. */
+  /**
+   * Whether the floor was applied. If not, `reason` says why, and memories with a lower score may be among the hits.
+   */
   readonly acted: boolean;
   /**
-   * Reason why a default floor did not act: Cairn cannot tell which of several sentences asks, so scores say too
-   * little.
+   * Reason why a default floor was not applied: the query has several sentences, and which of them asks is not known,
+   * so all scores are too low. Absent if the floor was applied.
    */
   readonly reason?: 'asking_sentence_unknown';
-  /** Number of candidates with a lower score; some of them may be hits, which a strong link brought. */
+  /**
+   * Number of candidates with a score below the floor. Some of them may be hits all the same, because a strong link
+   * brought them.
+   */
   readonly below: number;
-  /** Best score below the floor; null if there was none. */
+  /** Highest score below the floor; null if no candidate scored below it. */
   readonly bestBelow: number | null;
 }
 
-/** What a cut did to one answer. */
+/** What `cut` did to one answer. */
 export interface CutReport {
   readonly mode: Exclude<Cut, 'none'>;
-  /** Number of candidates above the floors that it left out. */
+  /** Number of candidates that the cut left out although they passed the other floors. */
   readonly leftOut: number;
 }
 
-/** How a memory can fare in a query; `Outcome` says what each means. */
+/** The outcomes that a memory can have in a query; `Outcome` says what each means. */
 export const OUTCOMES = [
   'returned',
   'filtered',
@@ -213,53 +266,65 @@ export const OUTCOMES = [
   'over_budget',
 ] as const;
 /**
- * Says how a memory fared in a query. `filtered`: it fails the filter. `no_match`: it shares no word with the query and
- * was not among the nearest. `not_a_candidate`: it shares words, but too many others matched better. `superseded`: a
- * successor took its place, or it was left out because none passes the filter. `not_exact`: `cut` is `exact`, and it
- * answers too little of the query by itself, or clearly less than others. `near_duplicate`: a better hit says
- * nearly the same, see `Hit.similar`. `document_limit`: `perDocument` hits of
- * its document, or a chunk of it, are returned. `kind_limit`: `topK` is full. `beyond_k`: `k` better ones are returned.
+ * Says what became of a memory in a query. `returned`: it is a hit. `filtered`: it fails the filter. `no_match`: it
+ * shares no word with the query and was not among the nearest by vectors. `not_a_candidate`: it shares words, but too
+ * many others matched better. `superseded`: its successor took its place, or it was left out because no successor
+ * passes the filter. `below_min_score` and `below_relative_floor`: its score, or its raw score, is under the floor.
+ * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
+ * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk
+ * that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better memories are returned.
  * `over_budget`: it does not fit into `tokenBudget`.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Why a memory is or is not among the hits of a query, and what would change that. */
+/** Explanation why a memory is or is not among the hits of a query, and which changes would return it. */
 export interface MemoryExplanation {
   readonly memoryId: string;
   readonly outcome: Outcome;
-  /** Rank among all candidates, from 1; null if the memory was no candidate. */
+  /** Rank among all candidates by score, from 1; null if the memory was no candidate. */
   readonly rank: number | null;
   /** Calibrated score, 0..1; null if the memory was no candidate. */
   readonly score: number | null;
-  /** Raw score of the profile with its adjustments; null if the memory was no candidate. */
+  /** Score by the profile's formula times all adjustments; null if the memory was no candidate. */
   readonly rawScore: number | null;
-  /** Conditions of the filter that the memory fails, by their names in the HTTP API. */
+  /** Names, in the HTTP API, of the filter's conditions that the memory fails; empty if it passes. */
   readonly failedFilters: readonly string[];
-  /** Id of the successor that took the place of a superseded memory; null if none did. */
+  /** Id of the memory that was a candidate in its place because it supersedes it; null if none was. */
   readonly supersededBy: string | null;
-  /** Terms of the query by where they stand: in the memory's text, only in its context, or in neither. */
+  /**
+   * Terms of the query: those that the memory's own text contains, those that only the text of its neighbours in the
+   * session contains, and the rest.
+   */
   readonly terms: {
     readonly matched: readonly string[];
     readonly inContext: readonly string[];
     readonly missed: readonly string[];
   };
-  /** Exact cosine similarity of the query and the memory's best window; null if one of them has no vector. */
+  /**
+   * Exact cosine similarity of the query and the memory's nearest window, -1..1; null if the query or the memory has no
+   * vector.
+   */
   readonly cosine: number | null;
-  /** Explanation as for a hit; null if the memory was no candidate. */
+  /** What each stage measured about the memory, as for a hit; null if the memory was no candidate. */
   readonly explain: HitExplanation | null;
-  /** Changes that together would return the memory, as sentences that name the fields; or why no change would. */
+  /**
+   * Sentences that name changes of the request which together would return the memory, each of them tried; if no change
+   * does, a sentence that says why. Empty for a memory that is returned.
+   */
   readonly remedies: readonly string[];
   /**
-   * The remedies as fields of the request, by their names in the HTTP API; a null field is left out. null if no
-   * change returns the memory.
+   * The remedies as fields of the request, by their names in the HTTP API; a field whose value is null is to be left
+   * out of the request. null if no change returns the memory.
    */
   readonly changes: { readonly [field: string]: Json } | null;
-  /** Whether the query was not answered in full, or changes that may help were not tried. */
+  /** Whether the query was not answered in full, or some changes were not tried because the work ended. */
   readonly degraded: boolean;
-  /** Reasons as in `QueryResult`; the work of all trials counts together. */
+  /** Reasons as in `QueryResult`; the query and all trials share one work budget. */
   readonly degradedReasons: readonly DegradedReason[];
-  /** Fields of the request whose changes were not tried, because the work ended; each once. */
+  /**
+   * Names of request fields whose changes were not tried because the work ended, each once; empty if all were tried.
+   */
   readonly notTried: readonly string[];
-  /** Stages of the query. */
+  /** Stages of the query as it was asked, in order. */
   readonly trace: readonly StageTrace[];
 }

@@ -3,146 +3,169 @@ import type { MetadataCondition } from './filter.ts';
 import type { DeleteOptions, Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
-/** Where an item is: its name. */
+/** Name of an item: its user, its namespace and its key, which together are unique. */
 export interface ItemPlace {
   /** User who owns the item; '' for no particular user. */
   readonly userId: string;
-  /** Path of the namespace inside the user: labels joined by dots, such as `settings.editor`; '' for none. */
+  /** Path of the namespace, labels joined by dots, such as `settings.editor`; '' for an item in no namespace. */
   readonly namespace: string;
-  /** Name of the item inside the namespace. In no namespace it is the memory's `externalId`. */
+  /** Key of the item, unique inside its namespace. For an item in no namespace it is the memory's `externalId`. */
   readonly key: string;
 }
 
-/** An item to put: all that is stored of it from then on. */
+/** An item to put. It replaces everything that is stored under its name. */
 export interface NewItem
   extends ItemPlace, Omit<NewMemory, 'userId' | 'sessionId' | 'externalId' | 'content' | 'supersedes'> {
-  /** Text that is searched; null derives it from the value, and with '' queries do not find the item by its text. */
+  /** Text that queries search; null derives it from the value. With '' no query finds the item by its text. */
   readonly content: string | null;
-  /** Any JSON value of at most `MAX_VALUE_BYTES`, kept apart from the text; null for none. */
+  /** Any JSON value of at most 256 KiB (`MAX_VALUE_BYTES`), stored beside the text; null for none. */
   readonly value: Json;
-  /** Lifetime in ms that reads renew (`renewItems`), beside the `expiresAt` that it leads to now; none by default. */
+  /**
+   * Lifetime in ms from each renewal (`renewItems`), which moves `expiresAt`; null or absent if reads do not extend the
+   * lifetime.
+   */
   readonly ttlMs?: number | null;
 }
 
-/** Greatest size of an item's value as JSON, in bytes of UTF-8. */
+/** Greatest size of an item's value, in bytes of JSON as UTF-8. */
 export const MAX_VALUE_BYTES = 256 * 1024;
-/** Longest path of a namespace, in UTF-16 code units. */
+/** Greatest length of the path of a namespace, in UTF-16 code units. */
 export const MAX_NAMESPACE_CHARACTERS = 512;
 
-/** How an item is put. */
+/** Conditions under which an item is put. */
 export interface PutOptions {
-  /** Puts the item only if this is its current version; 0 only if there is no such item yet. */
+  /**
+   * Version that the item must have now, 0 for an item that must not exist; otherwise the put is a `conflict`. No
+   * condition if left out.
+   */
   readonly ifVersion?: number | undefined;
-  /** Tags that an item which is there already must carry; without them the put is a `conflict`. None by default. */
+  /** Tags that the item must carry if it exists already; otherwise the put is a `conflict`. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** What a put did. */
+/** Result of a put. */
 export interface PutReply {
   readonly memory: Memory;
-  /** Whether there was no item with this name. */
+  /** Whether the item did not exist before. */
   readonly created: boolean;
-  /** Whether anything is different from before; if so, the former values are kept as a revision. */
+  /** Whether the put changed anything. If it did, and the item existed, its former values are kept as a revision. */
   readonly changed: boolean;
 }
 
-/** Selects items that are in a namespace. */
+/** Selects items for a list. */
 export interface ItemFilter {
   /** User who owns the items; '' for no particular user. */
   readonly userId: string;
-  /** Lists items of this namespace and of those below it; '' for all namespaces. */
+  /** Namespace of the items, those below it included; '' selects the items of all namespaces, but not those in none. */
   readonly namespace: string;
   /**
-   * Conditions by key of the value's top level, as those on metadata; an item whose value is no object has no keys. At
-   * most `MAX_METADATA_CONDITIONS`.
+   * Conditions by top-level key of the value, as those on metadata; an item whose value is no JSON object has no keys.
+   * At most 32 (`MAX_METADATA_CONDITIONS`).
    */
   readonly value?: { readonly [key: string]: MetadataCondition } | undefined;
-  /** Tags that an item must have: the bounds of a caller. */
+  /** Tags that an item must have: the bounds of the caller's key. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** Selects namespaces. In a pattern, the label `*` stands for any one label; labels are compared as a whole. */
+/**
+ * Selects namespaces by patterns of their labels. The label `*` in a pattern matches any one label; every other label
+ * must be equal.
+ */
 export interface NamespaceFilter {
-  /** Only namespaces of this user, '' for no particular user; those of all users if left out. */
+  /** User who owns the namespaces, '' for no particular user; those of all users if left out. */
   readonly userId?: string | undefined;
-  /** Pattern of the first labels, such as `settings.*`; '' for any. */
+  /** Pattern that the first labels of a path must match, such as `settings.*`; '' for any. */
   readonly prefix: string;
-  /** Pattern of the last labels; '' for any. */
+  /** Pattern that the last labels of a path must match; '' for any. */
   readonly suffix: string;
-  /** Cuts paths to this many labels, and counts what is below with them; from 1. */
+  /**
+   * Greatest number of labels, from 1: longer paths are cut to this many, and paths that are then equal are listed
+   * once. No cut by default.
+   */
   readonly maxDepth?: number | undefined;
-  /** Tags that an item must have to count: the bounds of a caller. */
+  /** Tags that an item must have to be counted: the bounds of the caller's key. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** A namespace that holds items. */
+/** A namespace that has items, with their number. */
 export interface NamespaceSummary {
   readonly path: string;
-  /** Number of its items; with `maxDepth`, of all items in the paths that were cut to this one. */
+  /** Number of items in the namespace; with `maxDepth`, in all namespaces whose paths were cut to this one. */
   readonly items: number;
-  /** When one of these items was last changed, Unix ms. */
+  /** Time at which an item that `items` counts was last changed, Unix ms. */
   readonly lastUsedAt: number;
 }
 
-/** A new path for a namespace of a user, and for what is below it. */
+/** A new path for one namespace of a user and for all namespaces below it. */
 export interface NamespaceMove extends Pick<ItemPlace, 'userId' | 'namespace'> {
-  /** The new path; neither path may lie below the other. */
+  /** The new path. The old and the new path must differ, and neither may be below the other. */
   readonly to: string;
 }
 
-/** What a move of a namespace did. */
+/** Result of moving a namespace. */
 export interface MoveReceipt {
   /** Number of items that were moved. */
   readonly items: number;
-  /** Number of namespaces that they were in. */
+  /** Number of namespaces from which items were moved. */
   readonly namespaces: number;
 }
 
-/** What a tenant does with items: memories that are named by a key of their caller. */
+/** The methods of a tenant for items: memories that their caller names by a namespace and a key. */
 export interface Items {
   /**
-   * Stores an item under its key, or replaces all of the item that has the key and keeps its former values as a
-   * revision. The item is a memory that queries find by its text. Putting the same again writes nothing.
-   * @throws EngineError `conflict` for another version than `ifVersion`; `unprocessable` for what the privacy policy
-   *   refuses; `unavailable` as `addMemories`
+   * Stores an item under its name. If the name is taken, everything of that item is replaced, and its former values are
+   * kept as a revision. An item whose expiry has passed counts as absent. A put that changes nothing writes nothing.
+   * Queries find an item by its text, like any memory.
+   * @throws EngineError `conflict` for another version than `ifVersion`, and for an existing item without `withinTags`;
+   *   `unprocessable` if the privacy policy refuses the text; `unavailable` while too many jobs wait; `storage_full`
+   *   over the tenant's quota
    */
   putItem(item: NewItem, options?: PutOptions): Promise<PutReply>;
-  /** Returns an item by its key, whatever its status. @throws EngineError `not_found`, also for one that has expired */
+  /**
+   * Returns an item by its name, whatever its status.
+   * @throws EngineError `not_found`, also if its expiry has passed
+   */
   getItem(place: ItemPlace): Promise<Memory>;
   /**
-   * Lets those of the memories with these ids that are items with a `ttlMs` expire that long from now on. An expiry
-   * that would move by less than a hundredth of the lifetime stays. Ids without such an item are passed over.
+   * Extends the expiry of items to one `ttlMs` from now. An item is left as it is if it has no `ttlMs` or has expired,
+   * or if its expiry would move by less than 1 % of its lifetime. Ids that are no item's are ignored.
    */
   renewItems(ids: readonly string[]): Promise<void>;
-  /** Erases an item as `deleteMemory` does. @throws EngineError `not_found`, also for an item without `withinTags` */
+  /**
+   * Erases an item and everything made from it, as `deleteMemory` does.
+   * @throws EngineError `not_found`, also for an item without `withinTags`
+   */
   deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<Receipted>;
   /**
-   * Lists items in namespaces, whatever their status, by namespace and then by key. Namespaces are sorted label by
-   * label, and what lies below one follows it. Items that have expired or are not valid now are left out. A page has at
-   * most some 4 MiB of text and values. One request looks at 50,000 items at most; a page that has fewer items than its
-   * limit then may not be the last.
+   * Lists the items that a filter selects, whatever their status, by namespace and then by key. Namespaces are sorted
+   * label by label, so those below a namespace follow it directly. Items that have expired, or are not valid at
+   * present, are left out. A page has at most about 4 MiB of texts and values, and one request examines at most 50,000
+   * items, so a page with fewer items than its limit is the last only if `next` is null.
    * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
    */
   listItems(filter: ItemFilter, page: CursorPage): Promise<ListPage<Memory>>;
-  /** Lists the same items slice by slice. */
+  /** Lists the items of a page as `listItems` does, but yields them slice by slice. */
   streamItems(filter: ItemFilter, page: CursorPage): Promise<MemorySlices>;
   /**
-   * Lists namespaces that hold items which `listItems` would list, in the same order. Each item of a namespace on the
-   * page is looked at to count it.
+   * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
+   * namespaces on a page is examined, so a page with many items takes long.
    * @throws EngineError `invalid` for a cursor of another list
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
   /**
    * Gives a namespace another path, and what lies below it the same place below that path. A namespace that is there
-   * already takes the items in. Items keep their ids, versions and histories. One commit moves all of them. Without
+   * already takes the items in. Items keep their ids, versions and histories. All keys are checked before anything
+   * moves. Up to 1,000 items and namespaces move in one commit, more of them in several: until the last one, an item is
+   * at its former path or at the new one. Asked again after a move that was interrupted, it moves the rest. Without
    * such a namespace it moves nothing.
-   * @throws EngineError `conflict` if one of the keys is taken there; `invalid` if one of the paths lies below the
-   *   other or would be too long
+   * @throws EngineError `conflict` if one of the keys is taken there, and nothing has moved, unless somebody else put
+   *   it there during a move in several commits; `invalid` if one of the paths lies below the other or would be too
+   *   long
    */
   moveNamespace(move: NamespaceMove, options?: DeleteOptions): Promise<MoveReceipt>;
   /**
-   * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. Asked again
-   * after one that was interrupted, it erases the rest. Without such a namespace it erases nothing.
+   * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. A delete
+   * that was interrupted erases the rest when it is repeated. If no namespace has the path, nothing is erased.
    */
   deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<Receipted>;
 }

@@ -1,91 +1,94 @@
 import type { Profile, RetrievalOptions, Weights } from './query.ts';
 
-/** What can become of weights that were learned. */
+/** The states of learned weights; `LearnedState` says what they mean. */
 export const LEARNED_STATES = ['proposed', 'accepted', 'reverted'] as const;
 /**
- * Says what became of learned weights: they are `proposed` and change nothing, a person `accepted` them, or a person
- * `reverted` them to what was set before.
+ * Says what became of learned weights. `proposed`: they change nothing yet. `accepted`: a person made them the tenant's
+ * defaults. `reverted`: a person restored the defaults from before the acceptance.
  */
 export type LearnedState = (typeof LEARNED_STATES)[number];
 
-/** How good answers are, by the feedback of callers on the matches that they got. */
+/** Quality of answers, measured by the callers' feedback on their hits. */
 export interface FeedbackMeasure {
   /**
-   * Share of pairs of a used match and a useless or wrong one in which the used one has the higher score, 0..1: the
-   * mean over recalls. 0.5 is chance.
+   * Share of the pairs of a used hit and a useless or wrong one in which the used one has the higher score, 0..1, as
+   * the mean over recalls; 0.5 is chance.
    */
   readonly order: number;
-  /** Share of the used matches that are above the floor, 0..1. */
+  /** Share of the used hits that score above the floor, 0..1. */
   readonly wanted: number;
-  /** Share of the useless and wrong matches that are above the floor, 0..1. */
+  /** Share of the useless and wrong hits that score above the floor, 0..1. */
   readonly unwanted: number;
 }
 
 /**
- * Settings of a ranking that can be learned: the weights of one profile, the share of vectors, and the floor under the
- * scores (0..1).
+ * The settings of a ranking that can be learned: the weights of one profile, the share of vectors in the fusion, and
+ * the floor under the scores (`minScore`, 0..1).
  */
 export interface LearnedOptions {
   readonly weights: Weights;
-  /** Share of the vectors against words; null for the embedder's own. */
+  /** Share of vectors against words in the fusion, 0..1; null for the embedder's own default. */
   readonly vectorWeight: number | null;
   readonly minScore: number;
 }
 
-/** How learned weights compare with the present ones on recalls that they were not learned from. */
+/** Comparison of learned weights with the present ones, on recalls that they were not learned from. */
 export interface LearnedReport {
-  /** Number of recalls that were learned from, the earlier ones. */
+  /** Number of recalls that the weights were learned from: the earlier 70 %. */
   readonly learnedFrom: number;
-  /** Number of recalls that were held out, the later ones. */
+  /** Number of recalls that were held out for the comparison: the later 30 %. */
   readonly heldOut: number;
-  /** Time of the first recall that was held out, Unix ms. */
+  /** Time of the first held-out recall, Unix ms. */
   readonly heldOutFrom: number;
-  /** What the answers to the held-out recalls are worth under the present weights. */
+  /** Quality of the answers to the held-out recalls under the present weights. */
   readonly before: FeedbackMeasure;
-  /** What they are worth under the learned weights. */
+  /** Quality of the answers to the held-out recalls under the learned weights. */
   readonly after: FeedbackMeasure;
-  /** Share of 1,000 draws of the held-out recalls in which the order is no better than before, 0..1. */
+  /**
+   * Share of 1,000 random draws of the held-out recalls in which the learned order is no better than the present one,
+   * 0..1; low means that the gain is not chance.
+   */
   readonly chance: number;
 }
 
-/** Weights that were learned from feedback. */
+/** Weights that were learned from feedback, as a proposal or as what became of it. */
 export interface Learned {
   readonly id: string;
   readonly at: number;
   readonly state: LearnedState;
   readonly profile: Profile;
-  /** What was set when they were learned. */
+  /** Settings at the time of learning. */
   readonly before: LearnedOptions;
-  /** What is proposed. */
+  /** Settings that are proposed. */
   readonly after: LearnedOptions;
   readonly report: LearnedReport;
-  /** The tenant's defaults that the acceptance replaced; null before it. */
+  /** The tenant's defaults that the acceptance replaced; null until the proposal is accepted. */
   readonly replaced: RetrievalOptions | null;
 }
 
-/** What an attempt to learn found: a proposal, or why there is none. */
+/** Result of an attempt to learn: a proposal, or (`learned` null) the `reason` why there is none, as a sentence. */
 export type LearningOutcome =
   { readonly learned: Learned; readonly reason: null } | { readonly learned: null; readonly reason: string };
 
-/** What a tenant does with the feedback on its recalls. */
+/** The methods of a tenant that learn from the feedback on its recalls. */
 export interface Learning {
   /**
-   * Learns weights of the tenant's profile, the share of vectors, and the floor, from the newest 1,000 recalls with
-   * feedback. They become a proposal if they are better on later recalls than those they were learned from; nothing is
-   * applied.
+   * Learns the weights of the tenant's profile, the share of vectors and the floor from the newest 1,000 recalls with
+   * feedback. The result is stored as a proposal if it is better on the held-out recalls; it is not applied. There is
+   * no proposal with fewer than 40 recalls that have feedback both on a used hit and on a useless or wrong one.
    */
   learnWeights(): Promise<LearningOutcome>;
-  /** Lists what was learned, the newest first, at most 100. */
+  /** Lists what was learned, newest first, at most 100 entries, which are all that are kept. */
   listLearned(): Promise<Learned[]>;
   /**
-   * Makes a proposal the tenant's defaults. Guarded evaluation sets are asked first, as for any change of defaults.
-   * @throws EngineError `not_found`; `conflict` for one that is no proposal, that was learned under other defaults, or
-   *   that lowers a guarded set
+   * Makes a proposal the tenant's defaults. Guarded evaluation sets are run first, as for any change of the defaults.
+   * @throws EngineError `not_found`; `conflict` if it is no proposal, if the defaults changed since it was learned, or
+   *   if it lowers a guarded set
    */
   acceptLearned(id: string, signal?: AbortSignal): Promise<Learned>;
   /**
-   * Gives the tenant the defaults back that an acceptance replaced.
-   * @throws EngineError `not_found`; `conflict` for one that is not accepted, or after a later change of the defaults
+   * Restores the defaults that the acceptance of a proposal replaced.
+   * @throws EngineError `not_found`; `conflict` if it is not accepted, or if the defaults changed since the acceptance
    */
   revertLearned(id: string): Promise<Learned>;
 }

@@ -12,60 +12,71 @@ export const EDGE_TYPES = [
   'derived_from',
 ] as const;
 /**
- * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to a near memory; Cairn makes
- * at most one from each memory. `supersedes` replaces the older memory `dst`, `derived_from` leads to a source, and
- * `contradicts` has no direction.
+ * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to a memory near in meaning;
+ * Cairn makes at most one from each memory. With `supersedes` the memory `src` replaces the older memory `dst`;
+ * `derived_from` leads to a source; `contradicts` has no direction.
  */
 export type EdgeType = (typeof EDGE_TYPES)[number];
 
-/** A link as one of its two memories sees it. */
+/** A link as seen from one of its two memories. */
 export interface Link {
   /** Id of the memory at the other end. */
   readonly id: string;
   readonly type: EdgeType;
   /** `out` if the memory that was asked about is the link's source, else `in`. */
   readonly direction: 'out' | 'in';
-  /** Cosine similarity of the two memories when the link was made; null if nobody measured it. */
+  /**
+   * Cosine similarity of the two memories when the link was made; null if it was not measured, as for a stated link.
+   */
   readonly similarity: number | null;
   /** Weight of the link, 0..1. */
   readonly weight: number;
-  /** Whether Cairn or a language model made the link, and no caller has stated it since. */
+  /** Whether Cairn or a language model made the link and no caller has stated it since. */
   readonly automatic: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Public id of the key that stated the link last; null if that is not known or nobody stated it. */
+  /** Public id of the key that stated the link last; null if no caller stated it, or if the key is not known. */
   readonly writtenBy: string | null;
 }
 
-/** Most proposals that are listed at once. */
+/** Greatest number of proposals in one list. */
 export const MAX_PROPOSALS = 200;
 
-/** A contradiction that nobody has stated, for somebody to decide by a statement or to dismiss by removing the link. */
+/**
+ * A contradiction that Cairn or a language model found and no caller has confirmed. A caller decides it by stating the
+ * contradiction, or dismisses it by removing the link.
+ */
 export interface Proposal {
-  /** The memory that was added first. */
+  /** The memory of the two that was added first. */
   readonly earlier: Memory;
   readonly later: Memory;
-  /** Whether a language model concluded it, or the form of the two texts says so. */
+  /**
+   * Whether a language model concluded the contradiction (`model`), or a rule found it in the form of the two texts
+   * (`form`).
+   */
   readonly by: 'model' | 'form';
-  /** Cosine similarity of the two memories; null where only their form was compared. */
+  /** Cosine similarity of the two memories; null for `form`. */
   readonly similarity: number | null;
-  /** Time of the proposal, Unix ms. */
+  /** Time at which it was found, Unix ms. */
   readonly createdAt: number;
 }
 
-/** Most pairs of near duplicates that are listed at once. */
+/** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 
-/** Two active memories of one user that say nearly the same, by their waypoint. */
+/** Pairs of active memories of one user that say nearly the same, by the similarity of the waypoint between them. */
 export interface NearDuplicates {
   readonly items: readonly {
-    /** The memory that was added first. */
+    /** The memory of the two that was added first. */
     readonly earlier: Memory;
     readonly later: Memory;
-    /** Cosine similarity as measured when the waypoint was made. */
+    /** Cosine similarity when the waypoint was made, 0..1. */
     readonly similarity: number;
   }[];
-  /** Whether the work or the text that one request may have ended before all pairs were listed. */
+  /**
+   * Whether pairs were left out, because the work budget of one request ended or their texts are too large together (4
+   * MiB).
+   */
   readonly isCut: boolean;
 }
 
@@ -74,6 +85,9 @@ export interface NewLink {
   readonly src: string;
   readonly dst: string;
   readonly type: EdgeType;
-  /** Weight of the link, 0..1. If left out, a link that is there keeps its weight, and a new one gets its type's. */
+  /**
+   * Weight of the link, 0..1. If left out, an existing link keeps its weight, and a new one gets the default weight of
+   * its type.
+   */
   readonly weight?: number | undefined;
 }

@@ -4,17 +4,23 @@ import type { MemoryGraph } from './graph.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 import type { AsOf } from './query.ts';
 
-/** The order of a list of memories; memories of one event time stand in the order of adding. */
+/**
+ * Order of a list of memories: by `id`, which is the order of adding, or by `event_time`, where memories with one event
+ * time are in the order of adding.
+ */
 export interface ListOrder {
   readonly by: 'id' | 'event_time';
   readonly direction: 'asc' | 'desc';
 }
 
-/** Which page of a list of memories is wanted, in which order. */
+/** Selects a page of a list of memories, and the order of the list. */
 export interface MemoryPage extends CursorPage {
-  /** The last added first, if left out. */
+  /** Order of the list; the memory that was added last comes first if left out. */
   readonly order?: ListOrder | undefined;
-  /** Lists what was shown at an earlier time, as a query does. The order is that of today. */
+  /**
+   * Lists the memories that a query as of this earlier time would consider. They are sorted by their present event
+   * times.
+   */
   readonly asOf?: AsOf | undefined;
 }
 
@@ -23,51 +29,57 @@ export const NAME_KINDS = ['users', 'sessions', 'types', 'tags'] as const;
 /** A field of memories whose distinct values can be listed: one of NAME_KINDS. */
 export type NameKind = (typeof NAME_KINDS)[number];
 
-/** Conditions on the names that a list of users, sessions, types or tags has. */
+/** Selects names for a list of users, sessions, types or tags. */
 export interface NameFilter {
-  /** Only names in memories of this user, '' for no particular user; of all users if left out. */
+  /** User in whose memories the names must be, '' for no particular user; all users if left out. */
   readonly userId?: string | undefined;
-  /** Only names that begin with this text; '' for all. */
+  /** Text with which the names must begin; '' for all names. */
   readonly prefix: string;
-  /** Tags that a memory must have to count: the bounds of a caller. */
+  /** Tags that a memory must have to be counted: the bounds of the caller's key. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** A user, session, type or tag, with how much is stored under it. */
+/** A user, session, type or tag, with the number of memories under it. */
 export interface NameSummary {
   readonly name: string;
-  /** Number of memories with it, whatever their status; expired ones and those that are not valid now do not count. */
+  /**
+   * Number of memories under the name, whatever their status. Memories that have expired, or are not valid at present,
+   * do not count.
+   */
   readonly memories: number;
-  /** When the newest of them was added, or the last log was changed, Unix ms. */
+  /** Time at which the newest of these memories was added, or a session log of the name was last changed, Unix ms. */
   readonly lastUsedAt: number;
-  /** Number of items in the session logs of the user or the session; absent for types and tags, and within tags. */
+  /** Number of items in the session logs of the user or session; absent for types and tags, and with `withinTags`. */
   readonly logItems?: number;
 }
 
-/** What a tenant lists page by page. */
+/** The methods of a tenant that list things page by page. */
 export interface Lists extends Items {
   /**
-   * Lists the memories that `listMemories` lists, from a cursor on. A page has at most some 4 MiB of text. One request
-   * looks at 50,000 memories at most; a page that has fewer than its limit then may not be the last.
-   * @throws EngineError `invalid` for a cursor of another list or order, a meaningless condition on metadata, and for
-   *   sectors with `asOf.recorded`
+   * Lists the memories that `listMemories` lists, a page at a time. A page has at most about 4 MiB of texts, and one
+   * request examines at most 50,000 memories, so a page with fewer memories than its limit is the last only if `next`
+   * is null.
+   * @throws EngineError `invalid` for a cursor of another list or order, for a meaningless condition on metadata, and
+   *   for `sectors` together with `asOf.recorded`
    */
   pageMemories(filter: MemoryFilter, page: MemoryPage): Promise<MemorySlices>;
   /**
-   * Lists the users, sessions, types or tags that memories have, sorted by name, character by character. Each memory of
-   * a name on the page is looked at to count it; a page ends early after 200,000 of them.
-   * @throws EngineError `invalid` for a cursor of another list, and for sessions without a user
+   * Lists the distinct users, sessions, types or tags that memories have, sorted by their Unicode code points, with the
+   * number of memories of each. Names of session logs count as users and sessions. A page ends early once about 200,000
+   * memories have been counted for it.
+   * @throws EngineError `invalid` for a cursor of another list, and for `sessions` without a user
    */
   listNames(kind: NameKind, filter: NameFilter, page: CursorPage): Promise<ListPage<NameSummary>>;
   /**
-   * Lists those of the ids whose memories are there, belong to one of the users and have all of the tags. Parts of a
-   * document that is not shown, and what has expired, are not there.
+   * Lists those of the ids whose memories exist, belong to one of the users and have all of the tags. A memory that has
+   * expired, or is a part of a document that queries do not find, counts as absent.
    */
   listPresent(ids: readonly string[], filter: Pick<MemoryFilter, 'userIds' | 'withinTags'>): Promise<string[]>;
   /**
-   * Reads what lies around a memory, breadth first: memories by links and by the names that both mention.
-   * @param options.hops most steps from the memory, 1..3; a name is a step between two memories that mention it
-   * @param options.limit most memories and names together, 1..2,000
+   * Reads the graph around a memory, breadth first: memories of the same user that links or common names connect to it.
+   * @param options.hops greatest number of steps from the memory, 1..3; from a memory to a name, and from the name to
+   *   another memory, is one step each
+   * @param options.limit greatest number of memories and names together, 1..2,000
    * @throws EngineError `not_found`
    */
   neighbourhood(
@@ -75,9 +87,9 @@ export interface Lists extends Items {
     options: { readonly hops: number; readonly limit: number } & Pick<MemoryFilter, 'withinTags'>,
   ): Promise<MemoryGraph>;
   /**
-   * Reads the memories of a user with the highest salience, and the names that most of them mention: three quarters of
-   * `limit` and a quarter.
-   * @param options.limit most memories and names together, 1..2,000
+   * Reads the graph of a user's memories: those with the highest salience, at most three quarters of `limit`, and the
+   * names that most of them mention. An unknown user has an empty graph.
+   * @param options.limit greatest number of memories and names together, 1..2,000
    */
   userGraph(
     userId: string,

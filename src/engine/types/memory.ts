@@ -1,163 +1,188 @@
 import type { ScreenReport } from './privacy.ts';
 
-/** The five kinds of memory by which text is classified; `Sector` says what they are. Files depend on their order. */
+/**
+ * The five sectors, the kinds of memory by which text is classified; `Sector` says what they are. Files store the index
+ * of a sector in this list, so its order must not change.
+ */
 export const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'] as const;
 /**
- * Names a kind of memory by which text is classified: `episodic` for events, `semantic` for facts, `procedural` for
- * how-to, `emotional` for feelings and `reflective` for insight about oneself. Decay and statistics differ by sector,
- * and vectors if each sector has a model of its own.
+ * Names a sector, the kind of memory that a text is classified as: `episodic` for events, `semantic` for facts,
+ * `procedural` for how-to, `emotional` for feelings and `reflective` for insight about oneself. The rate of decay
+ * depends on the primary sector; so does the embedding model, if each sector has one of its own.
  */
 export type Sector = (typeof SECTORS)[number];
 
 /** The states of a memory; `MemoryState` says what they mean. */
 export const MEMORY_STATES = ['queued', 'ready', 'failed'] as const;
 /**
- * Says how far a memory is processed. `queued` waits for its vectors or its link, `ready` has them if the settings ask
- * for vectors, and `failed` has no vectors, because its job has given up or was cancelled. All are found by their
- * words.
+ * Says how far a memory is processed. `queued`: it waits for its vectors or its link. `ready`: it is processed, and has
+ * vectors unless `OM_EMBEDDINGS=none`. `failed`: it has no vectors, because its job gave up or was cancelled. Queries
+ * find memories of every state by their words.
  */
 export type MemoryState = (typeof MEMORY_STATES)[number];
 
 /** The statuses of a memory; `MemoryStatus` says what they mean. */
 export const MEMORY_STATUSES = ['active', 'superseded', 'contradicted', 'archived'] as const;
 /**
- * Says whether a memory still holds: `superseded` was replaced by a newer memory, `contradicted` lost against another
- * one, and `archived` was put away by a caller or by the decay job. Lists and queries show only `active` memories
- * unless they ask for others.
+ * Says whether a memory still holds. `superseded`: a newer memory replaced it. `contradicted`: a contradiction was
+ * decided against it. `archived`: a caller or the decay job put it away. Lists and queries return only `active`
+ * memories unless they ask for others.
  */
 export type MemoryStatus = (typeof MEMORY_STATUSES)[number];
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Largest metadata of a memory, in bytes of JSON. */
+/** Greatest size of a memory's metadata, in bytes of JSON as UTF-8. */
 export const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
- * Most conditions on metadata in one filter; each operator of a key counts as one. Each condition reads a memory's
- * metadata again: 32 conditions over 30,000 memories take half a second.
+ * Greatest number of conditions on metadata in one filter; each operator on a key counts as one. The bound limits the
+ * time of a query: 32 conditions over 30,000 memories take half a second.
  */
 export const MAX_METADATA_CONDITIONS = 32;
 
-/** A JSON object with the caller's own data about a memory. */
+/** The caller's own data about a memory or document, as a JSON object. */
 export type Metadata = { readonly [key: string]: Json };
 
-/** A memory to add. `newMemory` makes one from its text and fills in the other fields. */
+/** A memory to add. `newMemory` makes one from a text and fills in the other fields. */
 export interface NewMemory {
   /** The text, kept verbatim. */
   readonly content: string;
-  /** Owner of the memory; '' for nobody in particular. */
+  /** User who owns the memory; '' for no particular user. */
   readonly userId: string;
   /** Conversation or task that the memory belongs to; '' for none. */
   readonly sessionId: string;
-  /** Names to filter by; empty for none. Queries find their words, too. */
+  /** Names by which filters select the memory, and whose words queries find; empty for none. */
   readonly tags: readonly string[];
-  /** Paths of files that the text mentions; empty for none. */
+  /** Paths of files that the text is about, by which filters select the memory; empty for none. */
   readonly files: readonly string[];
-  /** Any JSON object of at most `MAX_METADATA_BYTES`. Its `sector` forces the primary sector. */
+  /**
+   * The caller's own data. A `sector` in it that names one of the five sectors becomes the primary sector; the engine
+   * ignores any other value of it. The HTTP API refuses such a value, more than 16 KiB (`MAX_METADATA_BYTES`) and deep
+   * nesting.
+   */
   readonly metadata: Metadata;
-  /** The caller's own kind of memory, for filters; null for none. */
+  /** Type of the memory by the caller's own scheme, for filters; null for none. */
   readonly type: string | null;
-  /** Title, indexed and embedded together with the content; '' for none. */
+  /** Title, which is indexed and embedded together with the content; '' for none. */
   readonly title: string;
-  /** One line about the text; with '' Cairn derives it from the text. */
+  /** One line about the text; '' for none, and readers then get one that is derived from the text. */
   readonly gist: string;
-  /** Names that the caller states; null or an empty list for none. Cairn adds those that it finds in the text. */
+  /**
+   * Names that the text mentions, as the caller states them; null or an empty list for none. Cairn also finds names in
+   * the text by itself.
+   */
   readonly entities: readonly string[] | null;
-  /** Time of what the memory tells, Unix ms; null for the time of the add. */
+  /** Time of the event that the memory is about, Unix ms; null for the time of the add. */
   readonly eventTime: number | null;
-  /** First moment at which queries and lists show the memory, Unix ms; null for no bound. */
+  /** Time from which the memory is valid, Unix ms: lists and queries leave it out before; null for no bound. */
   readonly validFrom: number | null;
   /**
-   * Moment from which queries and lists no longer show the memory, Unix ms; later than `validFrom`, or null for no
-   * bound.
+   * Time from which the memory is no longer valid, Unix ms: lists and queries leave it out from then on. It must be
+   * later than `validFrom`; null for no bound.
    */
   readonly validTo: number | null;
-  /** Moment from which no read finds the memory, Unix ms; null for never. The memory is erased soon after. */
+  /** Time from which no read finds the memory, Unix ms; null for never. It is erased soon after. */
   readonly expiresAt: number | null;
-  /** Initial salience, 0..1; with null it is 0.4 and 0.1 more for each additional sector. */
+  /** Initial salience, 0..1; null for 0.4, to which 0.1 is added for each additional sector. */
   readonly importance: number | null;
-  /** How sure the caller is of the memory, 0..1; 1 for certain. */
+  /** How sure the caller is that the memory is true, 0..1; 1 for certain. */
   readonly confidence: number;
-  /** Name of the memory in the caller's system, unique for each user; null for none. */
+  /**
+   * Id of the memory in the caller's system, unique for each user; null for none. An add with the id of a stored memory
+   * is a duplicate of it if the texts are equal, and is rejected if they differ.
+   */
   readonly externalId: string | null;
   /**
-   * What becomes of the memory if it is an exact duplicate: `merge`, the default, reinforces the one that is there;
-   * `keep` stores it beside that one. An external id stays unique with both.
+   * What is done if the memory is an exact duplicate of a stored one: `merge`, the default, stores nothing and
+   * reinforces the stored one; `keep` stores it as a further memory. An external id stays unique with both.
    */
   readonly onDuplicate?: (typeof DUPLICATE_WAYS)[number] | undefined;
   /**
-   * Id of a memory of the same user that this one supersedes. Both happen in one commit: an item whose supersession is
-   * refused is rejected. None by default.
+   * Id of a memory of the same user that this one supersedes, in the same commit. If the supersession is refused, the
+   * item is rejected. None by default.
    */
   readonly supersedes?: string | undefined;
 }
 
-/** What may become of an exact duplicate; `NewMemory.onDuplicate` says what the ways mean. */
+/** The ways to treat an exact duplicate; `NewMemory.onDuplicate` says what they mean. */
 export const DUPLICATE_WAYS = ['merge', 'keep'] as const;
 
-/** A stored memory as a reader sees it. Times are Unix milliseconds. */
+/** A stored memory as a caller sees it. Times are Unix ms. */
 export interface Memory {
   readonly id: string;
   readonly userId: string;
   readonly sessionId: string;
   readonly content: string;
   readonly title: string;
-  /** One line about the text, as it was stated; '' if nobody did. `shownGist` derives one from the text. */
+  /** One line about the text, as a caller stated it; '' if none did. `shownGist` then derives one from the text. */
   readonly gist: string;
-  /** Names that were stated for the memory; empty if nobody did. `shownEntities` then finds names in the text. */
+  /** Names that a caller stated for the memory; empty if none did. `shownEntities` then finds names in the text. */
   readonly entities: readonly string[];
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: Metadata;
   readonly primarySector: Sector;
-  /** All sectors of the memory: the primary one first, then the additional ones in the order of SECTORS. */
+  /**
+   * All sectors of the memory: the primary one, then the additional ones in the order of SECTORS. Just the primary one
+   * until the text was classified.
+   */
   readonly sectors: readonly Sector[];
-  /** How far the primary sector stood out in the text, 0..1; 1 if it was forced, 0 until it was classified. */
+  /**
+   * How clearly the text belongs to the primary sector, 0..1; 1 if the caller set the sector, 0 until the text was
+   * classified.
+   */
   readonly sectorConfidence: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
-  /** How much the memory matters at the time of reading, 0..1; it decays by `decayLambda`. */
+  /**
+   * How present the memory is at the time of reading, 0..1; it decays by `decayLambda` and grows when the memory is
+   * recalled.
+   */
   readonly salience: number;
-  /** How well the memory is remembered at the time of reading, 0..1; only reinforcement raises it. */
+  /**
+   * How well established the memory is at the time of reading, 0..1; it decays slowly, and only reinforcement raises
+   * it.
+   */
   readonly strength: number;
   /** Rate λ of the exponential decay of the salience, per day. */
   readonly decayLambda: number;
-  /** How sure its author was of the memory, 0..1. */
+  /** How sure its author was that the memory is true, 0..1. */
   readonly confidence: number;
-  /** Salience that was last stated, with the add or by an update, 0..1; null if nobody stated one. */
+  /** Salience that a caller stated last, with the add or with an update, 0..1; null if none did. */
   readonly importance: number | null;
   /** Number of queries that returned the memory and reinforced it. */
   readonly accessCount: number;
-  /** Time the memory was added, or last recalled, reinforced or added again. */
+  /** Time at which the memory was added, or was last returned by a reinforcing query, reinforced or added again. */
   readonly lastSeenAt: number;
   readonly createdAt: number;
   /** Time of the last change that raised `version`; `createdAt` if there was none. */
   readonly updatedAt: number;
-  /** Time of what the memory tells; `createdAt` if nobody stated one. */
+  /** Time of the event that the memory is about; `createdAt` if no caller stated one. */
   readonly eventTime: number;
   readonly validFrom: number | null;
   readonly validTo: number | null;
   readonly expiresAt: number | null;
   readonly externalId: string | null;
-  /** Path of the namespace that an item is in, labels joined by dots; '' for none. */
+  /** Path of the namespace of an item, labels joined by dots; '' for a memory that is in none. */
   readonly namespace: string;
-  /** Value of an item, kept apart from the text that is searched; null for none. */
+  /** Value of an item, stored beside the text; null for none. */
   readonly value: Json;
   /**
-   * Public id of the key that added the memory; `environment` for OM_API_KEY, `anonymous` without a key, null if that
-   * is not known or Cairn wrote the memory by itself.
+   * Public id of the key that added the memory, `environment` for the key `OM_API_KEY`, `anonymous` for an add without
+   * a key; null if it is not known, or if Cairn made the memory by itself.
    */
   readonly writtenBy: string | null;
-  /** Number of the current version, from 1; each update raises it. */
+  /** Number of the current version: 1 after the add, and one more after each update. */
   readonly version: number;
 }
 
 /**
- * The fields that an update changes. A field that is `undefined` keeps its value, and null removes the value of a field
- * that allows it. `metadata` is merged by its top-level keys, and a key that is null is removed. Lists are replaced
- * as a whole. A changed `content` empties `gist` and `entities` unless the update states them.
+ * The fields that an update changes. A field that is `undefined` keeps its value; null removes the value of a field
+ * that allows null. `metadata` is merged by its top-level keys, and a key whose value is null is removed. Lists are
+ * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;
@@ -179,21 +204,22 @@ export interface MemoryPatch {
 
 /** The values that one update of a memory replaced. */
 export interface Revision {
-  /** Version that the update replaced. */
+  /** Number of the version that the update replaced. */
   readonly version: number;
   /** Time of the update, Unix ms. */
   readonly replacedAt: number;
-  /** Public id of the key that made the update, as in `Memory`; null if that is not known or no key made it. */
+  /** Public id of the key that made the update, as in `Memory.writtenBy`; null if it is not known or no key made it. */
   readonly writtenBy: string | null;
-  /** Old values of the fields that the update changed, by their names in `Memory`. */
+  /** Former values of the fields that the update changed, by their names in `Memory`. */
   readonly replaced: Metadata;
 }
 
 /**
- * What became of one item of an add. An `accepted` item was stored and has a job. A `duplicate` was there already and
- * was reinforced. A `rejected` item wrote nothing, because its `externalId` belongs to another text, because the memory
- * that it `supersedes` cannot give way to it, or because the tenant's privacy policy refuses it. `screened` says what
- * was done about sensitive values; it is absent where the policy looks for nothing.
+ * Result of one item of an add. `accepted`: the memory was stored and has a job. `duplicate`: an equal memory was
+ * stored already and was reinforced. `rejected`: nothing was written, because its `externalId` belongs to another text,
+ * because it cannot supersede the memory that `supersedes` names, because a source in `AddOptions.derived` is missing,
+ * or because the privacy policy refuses it. `screened` says what was done about sensitive values; it is absent if the
+ * policy looks for none.
  */
 export type AddOutcome =
   | {
@@ -213,21 +239,25 @@ export type AddOutcome =
     }
   | RejectedItem;
 
-/** An item of an add that was refused: nothing is written for it, and the other items are added all the same. */
+/**
+ * An item of an add that was refused. Nothing is written for it; the other items are added unless
+ * `AddOptions.allOrNothing` is set.
+ */
 export interface RejectedItem {
   readonly kind: 'rejected';
   readonly error: { readonly code: string; readonly message: string };
 }
 
 /**
- * An item of an add: the memory to store, or the refusal of one that its caller may not add. A refusal that is handed
- * in is its own outcome, so that the reply under an Idempotency-Key is stored with an outcome for each item.
+ * An item of an add: a memory to store, or the refusal of a memory that its caller may not add. Such a refusal is
+ * returned as the outcome of its item, so that a reply has an outcome for each item of the request.
  */
 export type AddItem = NewMemory | RejectedItem;
 
 /**
- * Number of things that a delete erased, by kind. `memories` includes chunks, and reflections that rested on an erased
- * memory. `jobs` counts jobs that lost their memory or document: they are cancelled if unfinished, and stay listed.
+ * Numbers of the things that a delete erased. `memories` includes chunks of documents, and reflections and gathered
+ * memories that were made from an erased memory. `jobs` counts the jobs of erased memories and documents, ended ones
+ * included: unfinished ones are cancelled, and all stay in the ledger.
  */
 export interface DeleteReceipt {
   readonly memories: number;
@@ -240,92 +270,115 @@ export interface DeleteReceipt {
   readonly storedReplies: number;
 }
 
-/** What a delete by filter erased; after a delete by `writtenBy` alone also what it took back of others' memories. */
+/** Numbers of the things that a delete by filter erased. The optional fields are absent where they do not apply. */
 export interface ErasureReceipt extends DeleteReceipt {
-  /** Number of items of session logs. */
+  /** Number of erased items of session logs. */
   readonly logItems?: number;
-  /** Number of memories that have the values again that the key had changed. */
+  /**
+   * After a delete by `writtenBy` alone: number of memories of other keys whose former values were restored, because
+   * the key had changed them.
+   */
   readonly restored?: number;
-  /** Number of memories that keep the key's changes, since somebody else has changed them since. */
+  /**
+   * After a delete by `writtenBy` alone: number of memories that keep the key's changes, because another key changed
+   * them afterwards.
+   */
   readonly unrestored?: number;
 }
 
-/** A memory (`anchor`) with visible memories before and after it by event time. Both lists begin with the earliest. */
+/**
+ * A memory, the `anchor`, with the visible memories before and after it by event time. Both lists are in the order of
+ * event times, earliest first.
+ */
 export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
-  /** Whether memories were left out, because the texts of a side have more than 3 MiB; those farthest away are. */
+  /** Whether memories farthest from the anchor were left out, because the texts of one side exceed 3 MiB. */
   readonly isCut: boolean;
 }
 
-/** How memories are added. */
+/** Options of an add of memories. */
 export interface AddOptions {
-  /** The Idempotency-Key of the request; left out, it has none. An add with a key takes at most 1,000 items. */
+  /** The Idempotency-Key of the request; none if left out. An add with a key has at most 1,000 items. */
   readonly idempotency?: IdempotencyClaim | undefined;
-  /** Whether the jobs of these memories wait behind those of interactive adds; false by default. */
+  /** Whether the jobs of these memories run after those of interactive adds; false by default. */
   readonly bulk?: boolean | undefined;
   /**
-   * Tags that an existing memory must carry to be recognised as a duplicate; an item that equals one without them is
-   * rejected with `conflict`. None by default.
+   * Tags that a stored memory must carry to be recognised as a duplicate: the bounds of the caller's key. An item that
+   * equals a memory without them is rejected with `conflict`. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
-  /** What items of the add repeat or sum up, in the same commit; nothing by default, and no client can state it. */
+  /**
+   * Items of the add that repeat or sum up other memories, stored as derived in the same commit; none by default. Only
+   * Cairn's own callers set it.
+   */
   readonly derived?: readonly DerivedItem[] | undefined;
+  /**
+   * Whether the whole add fails, with the error of the item, as soon as one item is refused; false by default, so that
+   * only that item is rejected.
+   */
+  readonly allOrNothing?: boolean | undefined;
 }
 
 /**
- * An item of an add that repeats or sums up others, of which it is `derived_from`: it counts as a reflection, and is
- * erased together with each of them.
+ * An item of an add that is derived from other memories: it gets `derived_from` links to them, counts as a reflection,
+ * and is erased together with any of them.
  */
 export interface DerivedItem {
-  /** Place of the item in the add. */
+  /** Index of the derived item in the add. */
   readonly item: number;
-  /** What it rests on: ids of memories, and places of other items of the add. */
+  /** Its sources: ids of stored memories, and indexes of items before it in the add. */
   readonly from: readonly (string | number)[];
 }
 
-/** How a document is added. */
+/** Options of an add of a document. */
 export interface AddDocumentOptions {
-  /** Tags that a known document must carry to be recognised; without them it is a `conflict`. None by default. */
+  /**
+   * Tags that a stored document must carry to be replaced by this one: the bounds of the caller's key. Without them the
+   * add is a `conflict`. None by default.
+   */
   readonly withinTags?: readonly string[] | undefined;
-  /** Whether a known document that changed is a `conflict`, and not read again; false by default. */
+  /** Whether the add of a new version of a stored document is a `conflict` instead of being read; false by default. */
   readonly onlyNew?: boolean | undefined;
 }
 
-/** What a delete may reach. */
+/** Options of a delete. */
 export interface DeleteOptions {
-  /** Tags that a document must carry, too, to be deleted with one of its memories. None by default. */
+  /**
+   * Tags that an item must carry to be deleted or moved, and that a document must carry to be deleted by its root
+   * memory: the bounds of the caller's key. Without them the item or document counts as not found. None by default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 
-/** One use of an Idempotency-Key: the reply to the first use is stored and returned again. */
+/** Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses. */
 export interface IdempotencyClaim {
   readonly key: string;
-  /** Route of the request. The same key on another route is another key. */
+  /** Route of the request. One key on two routes counts as two keys. */
   readonly route: string;
-  /** SHA-256 of the request body's bytes. */
+  /** SHA-256 of the bytes of the request body; a later use with another body is refused. */
   readonly bodyHash: Uint8Array;
 }
 
-/** The reply to an add. */
+/** Reply to an add of memories. */
 export interface AddReply {
   /** One outcome for each item, in the order of the items. */
   readonly outcomes: readonly AddOutcome[];
-  /** The write receipt, with which `waitFor` or a query waits for these memories; null if no job was made. */
+  /** Write receipt with which `waitFor` or a query waits for the memories; null if no memory was accepted. */
   readonly token: string | null;
-  /** Whether this is the stored reply of an earlier add with the same Idempotency-Key; nothing was written then. */
+  /** Whether this is the stored reply to an earlier add with the same Idempotency-Key, and nothing was written now. */
   readonly replayed: boolean;
 }
 
-/** How much of a timeline is returned. */
+/** Extent of a timeline. */
 export interface TimelineOptions {
-  /** Most memories before the anchor, 0..100. */
+  /** Greatest number of memories before the anchor, 0..100. */
   readonly before: number;
-  /** Most memories after the anchor, 0..100. */
+  /** Greatest number of memories after the anchor, 0..100. */
   readonly after: number;
-  /** Whether only memories of the anchor's session are listed, instead of all of its user. */
+  /** Whether only memories of the anchor's session are listed; otherwise all memories of its user are. */
   readonly sameSession: boolean;
-  /** Tags that the memories around the anchor must all carry; none by default. */
+  /** Tags that each memory around the anchor must have; none by default. */
   readonly tags?: readonly string[] | undefined;
 }

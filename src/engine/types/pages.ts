@@ -1,52 +1,54 @@
-/** What a caller of a list asks for. */
+/** Pages of lists: which page a caller asks for, and what a page holds. */
 import type { Memory } from './memory.ts';
 
-/** Which part of a list is wanted. */
+/** Selects a page of a list by a number of entries to skip. */
 export interface Page {
-  /** Most items returned, from 0. */
+  /** Greatest number of entries on the page; 0 for none. */
   readonly limit: number;
-  /** Items skipped at the start of the list; 0 for the first page. */
+  /** Number of entries skipped at the start of the list; 0 for the first page. */
   readonly offset: number;
 }
 
-/** Longest cursor, in characters. The longest place, an item's namespace and key, takes less. */
+/** Greatest length of a cursor, in characters. The longest one, of an item's namespace and key, is shorter. */
 export const MAX_CURSOR_CHARACTERS = 8_192;
 
-/** Which part of a list with cursors is wanted. */
+/** Selects a page of a list by a cursor. */
 export interface CursorPage {
-  /** Most entries returned, from 1. A page may have fewer, or none, and not be the last one. */
+  /** Greatest number of entries on the page, from 1. A page may have fewer, or none, and still not be the last. */
   readonly limit: number;
-  /** Place after which the page begins, as a page of the same list gave it; the first page if left out. */
+  /**
+   * Cursor after which the page begins, as `ListPage.next` of the same list returned it; the first page if left out.
+   */
   readonly cursor?: string | undefined;
 }
 
-/** A page of a list with cursors. An entry that is there all the time is on exactly one page. */
+/** A page of a list with cursors. An entry that exists while all pages are read is on exactly one of them. */
 export interface ListPage<Entry> {
   readonly items: readonly Entry[];
-  /** Cursor of the next page; null at the end of the list. */
+  /** Cursor of the next page; null if this is the last page. */
   readonly next: string | null;
 }
 
-/** A memory on a page, with the cursor of the page that would begin after it. */
+/** A memory on a page, with the cursor of a page that would begin after it. */
 export interface ListedMemory {
   readonly memory: Memory;
   readonly cursor: string;
 }
 
 /**
- * A page of memories that are read slice by slice, each of at most half a megabyte of text or one memory. A memory that
- * is erased meanwhile is left out.
+ * A page of memories that is read slice by slice while it is iterated, each slice at most 512 KiB of text or one
+ * memory. A memory that is erased before its slice is read is left out.
  */
 export interface MemorySlices {
   readonly slices: AsyncIterable<readonly ListedMemory[]>;
-  /** Cursor of the next page; null at the end of the list. */
+  /** Cursor of the next page; null if this is the last page. */
   readonly next: string | null;
 }
 
-/** Which revisions of a memory are wanted. */
+/** Selects revisions of a memory for a list, newest first. */
 export interface RevisionPage {
-  /** Most revisions returned, from 1; all of them by default. */
+  /** Greatest number of revisions returned, from 1; all of them if left out. */
   readonly limit?: number | undefined;
-  /** Only revisions that replaced a lower version than this; all by default. */
+  /** Lists only revisions that replaced a version lower than this; all if left out. */
   readonly before?: number | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The portable form of a tenant's data: lines of JSON that other servers, and other programs, can read. Field names are
- * those of the file. In a file times are ISO 8601 in UTC; here they are Unix milliseconds.
+ * The portable form of a tenant's data: lines of JSON that other servers and programs can read. The fields of these
+ * types have the names of the file's fields. Times are ISO 8601 in UTC in a file, and Unix ms in these types.
  */
 import type { DocumentFormat, DocumentReceipt, DocumentWarning } from './documents.ts';
 import type { EvalItem } from './evals.ts';
@@ -11,7 +11,10 @@ import type { Json, MemoryState, MemoryStatus, Metadata, Sector } from './memory
 /** Version of the portable form that this code writes, and the latest that it reads. */
 export const PORTABLE_VERSION = 1;
 
-/** The types of the lines between the first and the last; `PortableLine` says what they hold. */
+/**
+ * The types of the lines of a file, without its first and last line; the type of `PortableLine` with this name says
+ * what a line holds.
+ */
 export const PORTABLE_TYPES = [
   'setting',
   'eval_set',
@@ -28,33 +31,32 @@ export type PortableType = (typeof PORTABLE_TYPES)[number];
 /** Number of lines of each type. */
 export type PortableCounts = Readonly<Record<PortableType, number>>;
 
-/** A value that decays, as it was at a time. */
+/** A decaying value: `value` (0..1) is what it was at the time `at`, from which it decays. */
 export interface PortableAnchor {
-  /** Value at the time `at`, 0..1. */
   readonly value: number;
   readonly at: number;
 }
 
-/** A vector of a memory, as it is stored. */
+/** A vector of a memory in the form in which the file stores it. */
 export interface PortableVector {
   readonly provider: string;
   readonly model: string;
   readonly dimensions: number;
   readonly encoding: 'int5' | 'float32';
-  /** Index of the window of the text, from 0; -1 for the mean of several. */
+  /** Index of the window of the text that the vector stands for, from 0; -1 for the mean of several windows. */
   readonly window: number;
   readonly role: 'whole' | 'window' | 'mean';
-  /** Precision of a provider's vector, null for one in the encoding of its model. */
+  /** Number format in which a provider's vector is stored; null for a vector in its model's own `encoding`. */
   readonly precision: 'float32' | 'float16' | 'int8' | null;
-  /** Bytes of the vector in base64. */
+  /** Bytes of the vector, in base64. */
   readonly data: string;
 }
 
-/** Where a memory stands in the document that it is a part of. */
+/** Position of a memory in the document that it is a part of. */
 export interface PortablePlace {
   /** Id of the document. */
   readonly id: string;
-  /** Index of the chunk in the order of the text, from 0; -1 for the root memory. */
+  /** Index of the chunk in the document, from 0; -1 for the root memory. */
   readonly index: number;
   readonly start_offset: number;
   readonly end_offset: number;
@@ -65,8 +67,9 @@ export interface PortablePlace {
 }
 
 /**
- * A memory. One without `state` comes from elsewhere: it is stored as a new memory that owes its vectors and its link.
- * One whose state is `ready` brings its links in lines of their own, and owes its vectors alone.
+ * A memory. A line whose `state` is null was written by another program: an import stores it as a new memory, which
+ * still has to be embedded and linked. With the state `ready`, links come in lines of their own, so that the memory
+ * only has to be embedded, if the line has no vectors.
  */
 export interface PortableMemory {
   readonly type: 'memory';
@@ -83,13 +86,13 @@ export interface PortableMemory {
   readonly metadata: Metadata;
   readonly importance: number | null;
   readonly confidence: number;
-  /** Time of the event as its author gave it; null if nobody did. */
+  /** Time of the event that the memory is about, as a caller stated it; null if none did. */
   readonly event_time: number | null;
   readonly valid_from: number | null;
   readonly valid_to: number | null;
   readonly expires_at: number | null;
   readonly external_id: string | null;
-  /** Name of an item; null for a memory that is none. */
+  /** Name of an item; null for a memory that is no item. */
   readonly item: { readonly namespace: string; readonly key: string } | null;
   readonly value: Json;
   readonly created_at: number | null;
@@ -100,54 +103,60 @@ export interface PortableMemory {
   /** All sectors, the primary one first; empty for a memory that was not classified yet. */
   readonly sectors: readonly Sector[];
   readonly salience: PortableAnchor | null;
-  /** Decay of the salience, per day; null for that of the sector. */
+  /** Rate of decay of the salience, per day; null for that of the primary sector. */
   readonly decay_lambda: number | null;
   readonly strength: PortableAnchor | null;
   readonly access_count: number;
   readonly last_seen_at: number | null;
   readonly document: PortablePlace | null;
-  /** Public id of the key that wrote it, for readers of the file: an import is written by the key that imports. */
+  /**
+   * Public id of the key that added the memory, as information only: after an import, the key that imports counts as
+   * its author.
+   */
   readonly written_by: string | null;
   readonly vectors?: readonly PortableVector[] | undefined;
 }
 
-/** What an update of a memory replaced. */
+/** The values that an update of a memory replaced. */
 export interface PortableRevision {
   readonly type: 'revision';
   /** Id of the memory. */
   readonly memory: string;
-  /** Version that was replaced. */
+  /** Number of the version that the update replaced. */
   readonly version: number;
   readonly replaced_at: number;
-  /** Whether a link that came or went made the change. */
+  /** Whether a link that was made or removed caused the update. */
   readonly by_link: boolean;
   readonly status: MemoryStatus;
   readonly event_time: number;
   readonly valid_from: number | null;
   readonly valid_to: number | null;
-  /** Former values of the fields that changed, by their names in `Memory`; times in it are Unix milliseconds. */
+  /** Former values of the fields that changed, by their names in `Memory`; times in it are Unix ms, in a file too. */
   readonly replaced: Metadata;
   readonly written_by: string | null;
 }
 
-/** A link between two memories, by their ids. */
+/** A link from the memory `src` to the memory `dst`, by their ids. */
 export interface PortableLink {
   readonly type: 'link';
   readonly src: string;
   readonly dst: string;
   readonly link_type: EdgeType;
   readonly similarity: number | null;
-  /** Weight of the link; null for that of its type. */
+  /** Weight of the link, 0..1; null for the default weight of its type. */
   readonly weight: number | null;
   readonly automatic: boolean;
-  /** Memory for which a contradiction was decided; null for none. */
+  /** Id of the memory in whose favour a contradiction was decided; null if it is undecided, or for another type. */
   readonly winner: string | null;
   readonly created_at: number | null;
   readonly updated_at: number | null;
   readonly written_by: string | null;
 }
 
-/** A document without its text, which its memories hold. Queries find it once all of its memories are there. */
+/**
+ * A document without its text, which its memories hold. After an import, queries find it once all of its memories are
+ * stored.
+ */
 export interface PortableDocument {
   readonly type: 'document';
   readonly id: string;
@@ -158,10 +167,10 @@ export interface PortableDocument {
   readonly url: string;
   readonly file_name: string;
   readonly charset: string | null;
-  /** Format that its caller declared; null if nobody did. */
+  /** Format that the caller declared; null if none was. */
   readonly declared: DocumentFormat | null;
   readonly format: DocumentFormat | null;
-  /** SHA-256 of the file's bytes, in hex. */
+  /** SHA-256 of the file's bytes, hexadecimal; null if it is not known. */
   readonly sha256: string | null;
   readonly bytes: number | null;
   readonly given_title: string;
@@ -180,7 +189,7 @@ export interface PortableDocument {
   readonly pages: number | null;
   readonly characters: number;
   readonly tokens: number;
-  /** Number of its chunks; a document with chunks has a root memory beside them. */
+  /** Number of chunks of the document; the root memory is not counted. */
   readonly chunks: number;
   readonly warnings: readonly DocumentWarning[];
   readonly receipt: DocumentReceipt | null;
@@ -192,7 +201,10 @@ export interface PortableDocument {
   readonly written_by: string | null;
 }
 
-/** A piece of a document's text, as Markdown, for readers of the file. An import makes the text of the memories. */
+/**
+ * A part of a document's text, as Markdown, for readers of the file. An import ignores it, since the memories hold the
+ * text.
+ */
 export interface PortableText {
   readonly type: 'document_text';
   /** Id of the document. */
@@ -203,12 +215,12 @@ export interface PortableText {
 /** A setting of the tenant. */
 export interface PortableSetting {
   readonly type: 'setting';
-  /** `retrieval` holds the defaults of queries, as the HTTP API shows them. */
+  /** Name of the setting: `retrieval` holds the tenant's defaults of queries, in the form of the HTTP API. */
   readonly name: 'retrieval';
   readonly value: Metadata;
 }
 
-/** An evaluation set without its runs. Field names of the items are those of the HTTP API. */
+/** An evaluation set without its runs. The items have the field names of the HTTP API. */
 export interface PortableEvalSet {
   readonly type: 'eval_set';
   readonly name: string;
@@ -216,35 +228,41 @@ export interface PortableEvalSet {
   readonly items: readonly (Omit<EvalItem, 'userId'> & { readonly user_id?: string | undefined })[];
 }
 
-/** A standing query without its answers and its webhook. An import finds answers among what it brings. */
+/**
+ * A standing query without its answers and its webhook. An import compares the memories that come after it with the
+ * query.
+ */
 export interface PortableStandingQuery {
   readonly type: 'standing_query';
   readonly id: string;
   readonly query: string;
-  /** The only user whose memories answer; null for all users. */
+  /** User whose memories can answer; null for all users. */
   readonly user_id: string | null;
-  /** Conditions, as the HTTP API takes them. */
+  /** Conditions of the query's filter, in the form of the HTTP API. */
   readonly filters: Metadata;
   readonly min_score: number | null;
   readonly created_at: number | null;
 }
 
-/** An item of a session log. The items of a log stand in their order. */
+/** An item of a session log. The items of a log come in the order of their positions. */
 export interface PortableLogItem {
   readonly type: 'session_item';
   readonly user_id: string;
   readonly session_id: string;
-  /** Place in the log, from 0. */
+  /** Position in the log, from 0. */
   readonly position: number;
   readonly item: Json;
   readonly created_at: number | null;
   readonly written_by: string | null;
 }
 
-/** Lines that come first in a file, as whoever exports and imports reads and stores them; the engine passes them on. */
+/**
+ * Lines that come first in a file: settings, evaluation sets and standing queries. The engine passes them on; its
+ * caller reads and stores them.
+ */
 export type PortableConfiguration = PortableSetting | PortableEvalSet | PortableStandingQuery;
 
-/** A line between the first and the last of a file. */
+/** A line of a file that is neither the first nor the last. */
 export type PortableLine =
   | PortableConfiguration
   | PortableMemory
@@ -254,46 +272,50 @@ export type PortableLine =
   | PortableText
   | PortableLogItem;
 
-/** What is exported. */
+/** Options of an export. */
 export interface ExportOptions {
-  /** Selects memories, whatever their status; a part of a document is selected with its root memory. */
+  /**
+   * Selects memories, whatever their status; all if left out. A chunk of a document is selected if the document's root
+   * memory is.
+   */
   readonly filter?: MemoryFilter | undefined;
-  /** Whether memories bring their vectors; false by default. */
+  /** Whether memories are exported with their vectors; false by default. */
   readonly vectors?: boolean | undefined;
-  /** Lines to write first; none by default. */
+  /** Lines that are written before all others; none by default. */
   readonly configuration?: AsyncIterable<{ readonly type: PortableConfiguration['type'] }> | undefined;
-  /** What was asked for, in the caller's words, which the first line repeats. */
+  /** The caller's request in its own words, which the first line of the file repeats; absent by default. */
   readonly asked?: Metadata | undefined;
 }
 
 /**
- * What became of a line: `stored`; `known` because it is there already; `kept` because it is there and was changed here
- * since, which stays; `read` because there is nothing to store of it; or `refused`, with the reason.
+ * Result of importing a line. `stored`: it was stored. `known`: it is stored already. `kept`: it is stored and was
+ * changed here since, and the change stays. `read`: the line holds nothing to store. `refused`: it was not stored, for
+ * the reason in `error`.
  */
 export type ImportOutcome =
   | { readonly kind: 'stored' | 'known' | 'kept' | 'read' }
   | { readonly kind: 'refused'; readonly error: { readonly code: string; readonly message: string } };
 
-/** Methods of a tenant for its data as a whole. */
+/** The methods of a tenant that export and import its data. */
 export interface Portable {
   /**
-   * Exports the tenant as lines of JSON, in pieces of whole lines. Memories are as they were when the export began,
-   * except for those that were erased since, which are left out; how they are remembered (salience, strength, counts)
-   * is that of the moment at which each was read. Keys, jobs and logs of requests are never exported.
+   * Exports the tenant as lines of JSON, in texts of one or more whole lines. Memories are as they were when the export
+   * began, without those that were erased since; salience, strength and counts are those of the time of reading. Keys,
+   * jobs and logs of requests are not exported.
    * @throws EngineError `invalid` for a malformed condition of the filter
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;
   /**
-   * Stores lines of a portable file in one commit, each exactly or not at all. A line that is there already is `known`,
-   * and `kept` if it was changed here after the version of the line. One that is there with other content is refused
-   * with `conflict`. What is there stays in all three cases.
-   * @returns outcomes in the order of the lines
-   * @throws EngineError `unavailable` and `storage_full` as `addMemories`
+   * Imports lines of a portable file in one commit. A line that is stored already is `known`; if the stored version is
+   * later than that of the line, it is `kept`; if it has other content, the line is refused with `conflict`. What is
+   * stored stays as it is in all three cases.
+   * @returns one outcome for each line, in their order
+   * @throws EngineError `unavailable` while too many jobs wait; `storage_full` over the tenant's quota
    */
   importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]>;
   /**
-   * Begins a dry run: its `importLines` returns what an import would, line by line, and stores nothing. What earlier
-   * lines of the dry run would have stored counts as stored.
+   * Begins a dry run. Its `importLines` returns the outcomes that an import would have and stores nothing; lines of
+   * earlier calls count as stored.
    */
   rehearseImport(): Pick<Portable, 'importLines'>;
 }

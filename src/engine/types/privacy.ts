@@ -1,21 +1,24 @@
-/** The two groups of sensitive values, each with a mode of its own. */
+/** The two groups of sensitive values. Each group has a mode of its own. */
 export const SENSITIVE_GROUPS = ['secrets', 'personal'] as const;
-/** `secrets` open something: keys, passwords, tokens. `personal` leads to a person: addresses, numbers, names. */
+/**
+ * Names a group of sensitive values: `secrets` give access to something, such as keys, passwords and tokens; `personal`
+ * values identify a person, such as addresses, numbers and names.
+ */
 export type SensitiveGroup = (typeof SENSITIVE_GROUPS)[number];
 
-/** The modes of a group; `PrivacyMode` says what they mean. */
+/** The ways to treat a group of sensitive values; `PrivacyMode` says what they mean. */
 export const PRIVACY_MODES = ['off', 'mark', 'redact', 'refuse'] as const;
 /**
- * Says what becomes of a text with sensitive values before it is stored. `off` does not look for them; `mark` stores
- * the text as it is and names the kinds in `metadata.sensitive`; `redact` stores a marker such as `[REDACTED:iban]` in
- * place of each value; `refuse` stores nothing.
+ * Says what is done with a text that has sensitive values before it is stored. `off`: they are not looked for. `mark`:
+ * the text is stored as it is, with the kinds of its values in `metadata.sensitive`. `redact`: each value is replaced
+ * by a marker such as `[REDACTED:iban]`. `refuse`: nothing is stored.
  */
 export type PrivacyMode = (typeof PRIVACY_MODES)[number];
 
-/** The mode of each group. */
+/** The mode of each group of sensitive values. */
 export type PrivacyPolicy = Readonly<Record<SensitiveGroup, PrivacyMode>>;
 
-/** The kinds of sensitive values, by group. Markers, marks and reports name them. */
+/** The kinds of sensitive values, by group. Markers in texts, `metadata.sensitive` and reports name them. */
 export const SENSITIVE_KINDS = {
   secrets: [
     'api_key',
@@ -63,28 +66,31 @@ export const SENSITIVE_KINDS = {
   ],
 } as const satisfies Record<SensitiveGroup, readonly string[]>;
 
-/** Name of a kind of sensitive value. */
+/** Name of a kind of sensitive value, in either group. */
 export type SensitiveKind = (typeof SENSITIVE_KINDS)[SensitiveGroup][number];
 
-/** A sensitive value's place in a text, in UTF-16 units; `end` is the offset after its last character. */
+/** Position of a sensitive value in a text, in UTF-16 code units; `end` is the offset after its last character. */
 export interface SensitiveSpan {
   readonly kind: SensitiveKind;
   readonly start: number;
   readonly end: number;
 }
 
-/** What was done about the sensitive values of one memory. It names kinds, never values. */
+/** What was done about the sensitive values of one memory. It names kinds of values, never values. */
 export interface ScreenReport {
-  /** Number of values that a marker replaced, by kind; empty for none. */
+  /** Number of values that a marker replaced, by kind; empty if none was. */
   readonly redacted: Readonly<Partial<Record<SensitiveKind, number>>>;
-  /** Kinds that were stored as they are and are named in `metadata.sensitive`, sorted; empty for none. */
+  /**
+   * Kinds of values that were stored as they are and are named in `metadata.sensitive`, sorted; empty if there are
+   * none.
+   */
   readonly marked: readonly SensitiveKind[];
 }
 
-/** What a tenant says about sensitive values in its texts. */
+/** The methods of a tenant for its privacy policy. */
 export interface PrivacySettings {
-  /** Returns the tenant's own policy, or that of `OM_PII` if it has none. */
+  /** Returns the tenant's own policy, or the policy of `OM_PII` if the tenant has none. */
   privacyPolicy(): Promise<PrivacyPolicy>;
-  /** Gives the tenant a policy of its own, from the next write on. What is stored stays as it is. */
+  /** Sets the tenant's own policy, which applies to all later writes. What is stored already is not changed. */
   putPrivacyPolicy(policy: PrivacyPolicy): Promise<void>;
 }

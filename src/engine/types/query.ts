@@ -1,18 +1,19 @@
 import type { MemoryFilter } from './filter.ts';
 
-/** The ways of scoring a candidate; `Profile` says what each of them does. */
+/** The profiles, formulas that score a candidate; `Profile` says what each of them is. */
 export const PROFILES = ['composite', 'activation', 'retention', 'fusion'] as const;
 
 /**
- * Names how a candidate's `Features` become its raw score. `composite` and `activation` are weighted sums of features,
- * `retention` is the similarity times a power of the retention, and `fusion` is the fused rank score alone, or the
- * activation that a link brought. `retrieve/score.ts` has the formulas and their sources.
+ * Names the formula by which a candidate's `Features` give its raw score. `composite` and `activation` are weighted
+ * sums of features; `retention` is the similarity times a power of the retention; `fusion` is the fused rank score
+ * alone, or the activation that arrived over a link. `retrieve/score.ts` has the formulas and their sources.
  */
 export type Profile = (typeof PROFILES)[number];
 
 /**
- * The weights of all profiles. `composite` reads the first four, `activation` reads activation, recency, strength and
- * confidence, `retention` reads `alpha`, which is the exponent of the retention, and `fusion` reads none.
+ * The weights of all profiles. `composite` reads similarity, salience, recency and waypoint; `activation` reads
+ * activation, recency, strength and confidence; `retention` reads `alpha`, the exponent of the retention; `fusion`
+ * reads none.
  */
 export const WEIGHT_NAMES = [
   'similarity',
@@ -25,79 +26,84 @@ export const WEIGHT_NAMES = [
   'alpha',
 ] as const;
 export type WeightName = (typeof WEIGHT_NAMES)[number];
-/** Weights by name. A weight that is absent takes the default of its profile. */
+/** Weights by name, 0..1. A weight that is absent has the default of its profile. */
 export type Weights = Readonly<Partial<Record<WeightName, number>>>;
 
 /**
- * The columns of the word index, in its order. `context` holds the words of the memories before a memory in its
- * session, and `identifiers` the paths, versions, names in camelCase and the like of its title and content. `context`
- * is first because two thirds of the index are context, and FTS5 spends two bytes on each position outside of the first
- * column.
+ * The columns of the word index, in their order there. `context` holds the words of the memories before a memory in its
+ * session; `identifiers` holds the paths, versions, names in camelCase and the like in its title and content. `context`
+ * comes first because it is two thirds of the index, and FTS5 spends two extra bytes on each position in any column but
+ * the first.
  */
 export const TEXT_COLUMNS = ['context', 'title', 'content', 'gist', 'entities', 'tags', 'identifiers'] as const;
 export type TextColumn = (typeof TEXT_COLUMNS)[number];
 
-/** The ways of cutting an answer; `Cut` says what they do. */
+/** The ways to cut an answer; `Cut` says what they do. */
 export const CUTS = ['none', 'relative', 'exact'] as const;
 /**
- * Names a way of cutting an answer to what belongs together, within `k` and above `minScore`. `none` cuts nothing.
- * `relative` sets `relativeFloor` to 0.5 where nothing else sets it. `exact` keeps the memories that hold most of what
- * the query says beside its names, up to the first clear gap, and returns nothing where there is none: for short facts
- * that answer by themselves. It does not rank anew, and it never returns more than the first 20 candidates.
+ * Names a way to cut an answer to the memories that belong together, within `k` and above `minScore`. `none` cuts
+ * nothing. `relative` sets `relativeFloor` to 0.5, unless the query or a default sets it. `exact` is for short facts
+ * that answer by themselves: it keeps the memories that hold most of the query's words (names left out), up to the
+ * first clear gap between two of them, and returns nothing if there are none. It examines at most the first 20
+ * candidates and keeps their order.
  */
 export type Cut = (typeof CUTS)[number];
 
-/** The ways of reranking the first candidates; `Reranker` says what they do. */
+/** The ways to rerank the first candidates; `Reranker` says what they do. */
 export const RERANKERS = ['none', 'builtin', 'llm'] as const;
 /**
- * Names a way of reranking the first candidates. `none` keeps their order. `builtin` reads the texts of the first 24
- * and makes no call. `llm` does that too, then asks a language model about the first 20, and keeps the order if that
- * fails.
+ * Names a way to rerank the first candidates. `none` keeps their order. `builtin` reads the texts of the first 24 and
+ * calls no model. `llm` does the same, then asks a language model to order the first `kRerank`; if that fails, the
+ * order stays.
  */
 export type Reranker = (typeof RERANKERS)[number];
 
 /** The measures of similarity; `Similarity` says what they are. */
 export const SIMILARITIES = ['relative', 'absolute'] as const;
 /**
- * Names what the feature `similarity` is: the relevance of a memory as a share of the best candidate's (`relative`), or
- * the relevance itself (`absolute`), which with `vectorWeight` 1 is the cosine.
+ * Names what the feature `similarity` is: the relevance of a memory as a share of the best candidate's relevance
+ * (`relative`), or the relevance itself (`absolute`), which equals the cosine if `vectorWeight` is 1.
  */
 export type Similarity = (typeof SIMILARITIES)[number];
 
-/** The memories whose raw score is lowered: those of a status, and those that were gathered into another one. */
+/**
+ * The kinds of memories whose raw score is lowered: three statuses, and `consolidated` for memories that were gathered
+ * into another one.
+ */
 export const PENALISED = ['superseded', 'contradicted', 'archived', 'consolidated'] as const;
 /**
- * Factors on the raw score, 0..1, by status. That of `contradicted` also lowers the weaker of two candidates of which
- * somebody or a language model says that they contradict each other. That of `consolidated` lowers a source that is
- * then behind the memory it was gathered into.
+ * Factors on the raw score, 0..1, by kind of memory. The factor of `contradicted` also lowers the weaker of two
+ * candidates that contradict each other by a caller's or a language model's word. The factor of `consolidated` lowers a
+ * source if the memory that it was gathered into is a candidate, too.
  */
 export type Penalties = Readonly<Partial<Record<(typeof PENALISED)[number], number>>>;
 
-/** The kinds of memories that `MemoryQuery.include` can name. */
+/** The kinds of memories that `MemoryQuery.include` can add to a query. */
 export const INCLUDED = ['contradicted'] as const;
 
-/** The kinds of memories that can be returned with each hit; `Expansion` says which they are. */
+/** The kinds of memories that can be returned beside each hit; `Expansion` says what they are. */
 export const EXPANSIONS = ['neighbours', 'document'] as const;
 
 /**
- * Names what is returned with a hit. `neighbours` are at most two memories on each side of it, in its document if it
- * is a chunk, else by time in its session. `document` stands for at most three memories that it is derived from.
+ * Names memories to return beside a hit. `neighbours`: at most two memories on each side of it, in its document if it
+ * is a chunk, otherwise by event time in its session. `document`: at most three memories that it is derived from.
  */
 export type Expansion = (typeof EXPANSIONS)[number];
 
-/** The forms of an answer; `Format` says what they hold. */
+/** The forms of an answer; `Format` says what they are. */
 export const FORMATS = ['json', 'prompt', 'text', 'plain'] as const;
 /**
- * Names the form of an answer: `json` for hits as data alone, and beside them `prompt` for a text laid out for a
- * prompt, `text` for plain text with one hit and its source a line, or `plain` for the statements alone.
+ * Names the form of an answer. `json`: hits as data alone. The others add one text of all hits: `prompt` is laid out
+ * for the prompt of a language model, `text` has one hit with its source on each line, and `plain` has the memories'
+ * texts alone.
  */
 export type Format = (typeof FORMATS)[number];
 
 /**
- * A past moment that a query asks about, Unix ms. With `valid`, a memory takes part if it had happened (`eventTime`)
- * and was valid (`validFrom`, `validTo`) at that time. With `recorded`, it takes part if it was stored by then, and
- * is shown as it was then; without `valid` it must also have been valid then. With `valid` alone a memory is shown as
- * it is now, because a later correction also corrects what was said of that time.
+ * A past time that a query is about, Unix ms. With `valid`, a memory is considered if its event had happened and it was
+ * valid at that time; it is returned as it is now, since a later correction also corrects what was said about that
+ * time. With `recorded`, a memory is considered if it was stored by that time, and it is returned as it was then;
+ * without `valid` it must also have been valid then.
  */
 export interface AsOf {
   readonly valid?: number | undefined;
@@ -105,117 +111,135 @@ export interface AsOf {
 }
 
 /**
- * The options of retrieval that a query may set, and a tenant as defaults for its queries. An option that is left out
- * of the query takes the tenant's default, and without one the default that is named here.
+ * The options of retrieval that a query may set, and that a tenant may set as defaults of its queries. An option that a
+ * query leaves out has the tenant's default, or else the default that is named here.
  */
 export interface RetrievalOptions {
-  /** How a candidate is scored; `composite` by default. */
+  /** Formula of the raw score; `composite` by default. */
   readonly profile?: Profile | undefined;
   /**
-   * Weights of the profile, 0..1 each; a weight that is left out keeps its default. In a query, a weight that the
-   * profile does not read is an error.
+   * Weights of the profile, 0..1 each; a weight that is left out keeps its default. A query with a weight that its
+   * profile does not read is refused.
    */
   readonly weights?: Weights | undefined;
   /** What the feature `similarity` is; `relative` by default. */
   readonly similarity?: Similarity | undefined;
-  /** Factors by status, 0..1 each; by default 0.5 for superseded and archived memories, 0.3 for contradicted ones. */
+  /**
+   * Factors on the raw score, 0..1 each; by default 0.5 for superseded and archived memories, 0.3 for contradicted ones
+   * and 0.8 for consolidated ones.
+   */
   readonly penalties?: Penalties | undefined;
-  /** Weights of a word by the column in which it stands, 0..10 each; a column that is left out keeps its default. */
+  /**
+   * Weights of a query word by the column that contains it, 0..10 each; a column that is left out keeps its default.
+   */
   readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
-  /** Share of the vectors in the fusion: 0 for words only, 1 for vectors only. The default is the embedder's own. */
+  /**
+   * Share of vectors against words in the fusion: 0 for words alone, 1 for vectors alone. The default depends on the
+   * embedder.
+   */
   readonly vectorWeight?: number | undefined;
-  /** Most candidates taken from the search by words, 1..1000; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words, 1..1000; `k` + 20 by default. */
   readonly kSparse?: number | undefined;
-  /** Most candidates taken from the search by vectors, 1..1000; `k` by default, but at least 20. */
+  /** Greatest number of candidates from the search by vectors, 1..1000; by default `k`, but at least 20. */
   readonly kDense?: number | undefined;
   /**
-   * Where the nearest vectors are searched: in `all` sectors at once, which is the default, or by themselves in each
-   * `candidate` sector, one that the query is about.
+   * Where the nearest vectors are searched: in `all` sectors together, which is the default, or (`candidate`)
+   * separately in each sector that the query seems to be about.
    */
   readonly denseSectors?: 'all' | 'candidate' | undefined;
-  /** Largest share of its raw score that a memory gains from other matches of its session, 0..1; 0.1 by default. */
+  /**
+   * Greatest share of its raw score that a memory gains because other memories of its session match, 0..1; 0.1 by
+   * default.
+   */
   readonly sessionPrior?: number | undefined;
-  /** Most links that are followed one after the other from the best direct hits, 0..4; 2 by default. */
+  /** Greatest number of links that are followed in a row from the best direct matches, 0..4; 2 by default. */
   readonly maxHops?: number | undefined;
-  /** Share of the activation that is left after each link, 0..1; 0.5 by default. */
+  /** Share of the activation that remains after each link, 0..1; 0.5 by default. */
   readonly decayPerHop?: number | undefined;
   /** Whether names in the query also bring memories about related names; true by default. */
   readonly entityGraph?: boolean | undefined;
   /** How the first candidates are reranked; `builtin` by default. */
   readonly rerank?: Reranker | undefined;
-  /** Most candidates that a language model is asked to order, 2..50; 20 by default. */
+  /** Greatest number of candidates that a language model is asked to order, 2..50; 20 by default. */
   readonly kRerank?: number | undefined;
   /**
-   * Lowest calibrated score of a hit, 0..1; `OM_MIN_SCORE` by default. A memory that a strong link or a related name
-   * brought is returned with a lower score if the confidence of the query reaches this value.
+   * Lowest calibrated score of a hit, 0..1; `OM_MIN_SCORE` by default. A memory that only a strong link or a related
+   * name brought is returned with a lower score, too, if the confidence of the query is at least this.
    */
   readonly minScore?: number | undefined;
-  /** Lowest raw score of a hit, as a share of the best candidate's raw score, 0..1; 0 by default. */
+  /** Lowest raw score of a hit as a share of the best candidate's raw score, 0..1; 0 by default. */
   readonly relativeFloor?: number | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. See `Cut`. */
+  /** How the answer is cut to the memories that belong together; `none` by default. See `Cut`. */
   readonly cut?: Cut | undefined;
   /**
-   * Most hits that are derived from the same document or memory; 0 for no bound, 2 by default. It applies only if `k`
-   * is at most 10.
+   * Greatest number of hits that are derived from one document or memory; 0 for no bound, 2 by default. It applies only
+   * if `k` is at most 10.
    */
   readonly perDocument?: number | undefined;
   /**
-   * Whether one memory stands for all that say nearly the same, of those that one key wrote for one user; true by
-   * default. See `Hit.similar`.
+   * Whether the best of several memories that say nearly the same is returned for all of them; true by default. Only
+   * memories that one key wrote for one user are compared. See `Hit.similar`.
    */
   readonly collapseSimilar?: boolean | undefined;
   /**
-   * Greatest share of the first places, 0..1, that memories written by one key take while others have a match; 0.75 by
-   * default, 1 for no bound. It changes nothing where one key wrote all matches.
+   * Greatest share of the first places, 0..1, that memories written by one key take as long as another key has a match
+   * left; 0.75 by default, 1 for no bound. It changes nothing if one key wrote all matches.
    */
   readonly writerShare?: number | undefined;
 }
 
+/** Greatest number of hits of a query that does not say how many it wants. */
+export const DEFAULT_K = 8;
+
 /**
- * Largest values that a query may ask for; `candidates` bounds `kSparse` and `kDense`, `rerank` bounds `kRerank`, and
- * `hops` bounds `maxHops`.
+ * Greatest values in a query. `candidates` bounds `kSparse` and `kDense`, `rerank` bounds `kRerank`, and `hops` bounds
+ * `maxHops`.
  */
 export const QUERY_LIMITS = { k: 200, candidates: 1_000, rerank: 50, hops: 4, tokenBudget: 1_000_000 } as const;
 
-/** A search among a tenant's memories. */
+/** A search among the memories of a tenant. */
 export interface MemoryQuery extends RetrievalOptions {
-  /** The question or keywords. */
+  /** The question, or keywords. */
   readonly query: string;
-  /** Most hits returned, 1..200. */
+  /** Greatest number of hits, 1..200. */
   readonly k: number;
   readonly filter: MemoryFilter;
   /**
-   * Most estimated tokens of the hits' contents, or of the whole text if `format` asks for one; no bound if left out. A
-   * hit that does not fit is skipped, never cut.
+   * Greatest number of estimated tokens of the hits' contents together, or of the whole text with a `format` other than
+   * `json`; no bound if left out. A hit that does not fit is left out, never cut.
    */
   readonly tokenBudget?: number | undefined;
   /** Form of the answer; `json` by default. */
   readonly format?: Format | undefined;
-  /**
-   * Whether memories that are not active take part, too, at the factors of `penalties`.
-   */
+  /** Whether memories that are not active are considered, too, with the factors of `penalties`; false by default. */
   readonly deepRecall?: boolean | undefined;
-  /** Memories that take part beside those that the query searches anyway, at the factor of their status. */
+  /**
+   * Kinds of memories that are considered beside those that the query searches anyway, with the factor of their status;
+   * none by default.
+   */
   readonly include?: readonly (typeof INCLUDED)[number][] | undefined;
-  /** Past moment that the query asks about; left out, it asks about now. */
+  /**
+   * Past time that the query is about, by when things held (`valid`) or by when they were stored (`recorded`); the
+   * present if left out.
+   */
   readonly asOf?: AsOf | undefined;
   /**
-   * Most hits that are derived from other memories (`knowledge`), and most that others are derived from (`episodes`);
-   * no bound if left out. A memory that is both counts as knowledge; one that is neither is not bounded.
+   * Greatest number of hits that are derived from other memories (`knowledge`), and of hits that others are derived
+   * from (`episodes`); no bound if left out. A memory that is both counts as knowledge; one that is neither is not
+   * bounded.
    */
   readonly topK?: { readonly knowledge?: number | undefined; readonly episodes?: number | undefined } | undefined;
   /**
-   * Whether the result has the `Episode`s of the hits, too; by default only with `format: 'prompt'`. With false, which
-   * somebody must say, memories that others are derived from are left out of the hits as well, unless `topK` bounds
-   * them.
+   * Whether the result has the `Episode`s of its hits; true by default with the format `prompt`, else false. An
+   * explicit false also leaves out the hits that other memories are derived from, unless `topK.episodes` is set.
    */
   readonly includeEpisodes?: boolean | undefined;
-  /** Further memories to return with each hit; none by default. */
+  /** Kinds of memories to return beside each hit; none by default. */
   readonly expand?: readonly Expansion[] | undefined;
   /** Whether the returned memories are reinforced; `OM_DECAY_REINFORCE_ON_QUERY` by default. */
   readonly reinforce?: boolean | undefined;
   /** Whether the answer is kept in the recall log; true by default. */
   readonly isLogged?: boolean | undefined;
-  /** Whether each hit explains its score, and the result its stages; false by default. */
+  /** Whether the hits explain their scores and the result has its stages; false by default. */
   readonly explain?: boolean | undefined;
 }

@@ -12,25 +12,26 @@ import type {
 import type { Memory } from './memory.ts';
 import type { MemoryQuery, Profile, RetrievalOptions, Weights } from './query.ts';
 
-/** What became of a memory that an answer gave. */
+/** The verdicts of a caller on a hit: it was `used`, it was `useless`, or it was `wrong`. */
 export const FEEDBACK_VERDICTS = ['used', 'useless', 'wrong'] as const;
 export type FeedbackVerdict = (typeof FEEDBACK_VERDICTS)[number];
 
-/** What a caller said about a hit of a recall. */
+/** A caller's verdict on one hit of a recall. */
 export interface RecallFeedback {
   readonly memoryId: string;
   readonly verdict: FeedbackVerdict;
-  /** Time at which it was said, Unix ms. */
+  /** Time of the verdict, Unix ms. */
   readonly at: number;
 }
 
-/** The values of a hit that change while its version does not, as the answer showed them. */
+/** The values of a hit that can change without a new version, as they were when the recall was answered. */
 export type KeptState = Pick<
   Memory,
   | 'state'
   | 'status'
   | 'primarySector'
   | 'sectors'
+  | 'sectorConfidence'
   | 'salience'
   | 'strength'
   | 'decayLambda'
@@ -38,11 +39,13 @@ export type KeptState = Pick<
   | 'lastSeenAt'
 >;
 
-/** What the stages of a query measured about one memory, kept with its recall. It holds no text of the memory. */
+/**
+ * What the stages of a query measured about one candidate, as the recall log keeps it. It holds no text of the memory.
+ */
 export interface KeptCandidate {
   readonly memoryNo: number;
   readonly id: string;
-  /** `returned` for a hit, else why the candidate was cut. */
+  /** `returned` for a hit; for any other candidate, why it was left out. */
   readonly outcome: Outcome;
   readonly score: number;
   readonly rawScore: number;
@@ -52,119 +55,146 @@ export interface KeptCandidate {
   readonly lexical: HitExplanation['lexical'];
   readonly dense: HitExplanation['dense'];
   readonly fused: HitExplanation['fused'];
-  /** As in `HitExplanation`; `from` is only told of a hit that was reached by links alone. */
+  /**
+   * How the memory was reached over links or names, as in `HitExplanation`. `from` is kept only for a hit that matched
+   * neither by words nor by vectors; otherwise it is null.
+   */
   readonly arrival: HitExplanation['arrival'];
-  /** Fit of the memory to the query by its text alone: words, cosine, and the question before it. */
+  /**
+   * Fit of the memory's text to the query, by name of the measure: its words, its cosine, and the question before it in
+   * its session. A measure that does not apply is null or absent.
+   */
   readonly fit: Readonly<Record<string, number | null>>;
   /** Share of the question's words that the memory holds, 0..1; null if its text was not examined. */
   readonly held: number | null;
-  /** Whether the text was examined and has nothing to do with the question. */
+  /** Whether the text was examined and found to have nothing to do with the question. */
   readonly isStrange: boolean;
-  /** Only of hits. */
+  /** Values of a hit that only the answer had; absent from candidates that were left out. */
   readonly hit?: Pick<Hit, 'path' | 'supersedes' | 'similar'> & {
     readonly version: number;
     readonly state: KeptState;
   };
 }
 
-/** Everything about a recall but its candidates. */
+/** A recall in the log, without its candidates. */
 export interface RecallHead {
   readonly recallId: string;
   /** Time of the query, Unix ms. */
   readonly at: number;
-  /** The question as the privacy policy lets it be kept; null if the policy refuses it. */
+  /**
+   * The question, with markers in place of sensitive values that the privacy policy redacts; null if the policy refuses
+   * to keep it.
+   */
   readonly question: string | null;
-  /** `redacted` if markers stand in it, `withheld` if it is not kept at all. */
+  /**
+   * How the question is kept: `whole`; `redacted` if markers replace some of it; `withheld` if it is not kept at all.
+   */
   readonly questionKept: 'whole' | 'redacted' | 'withheld';
   readonly filter: MemoryFilter;
-  /** The query as it came, without question and filter. */
+  /** The query as the caller sent it, without question and filter. */
   readonly request: Omit<MemoryQuery, 'query' | 'filter'>;
-  /** The tenant's own defaults at the time. */
+  /** The tenant's defaults of queries at the time of the recall. */
   readonly defaults: RetrievalOptions;
-  /** All options after defaults. */
+  /** All options of the query, defaults filled in. */
   readonly options: RetrievalOptions & Pick<MemoryQuery, 'k'>;
-  /** The statistics that all scores rest on. */
+  /** The formula of the raw scores, and the statistics of all candidates that it uses. */
   readonly scoring: {
     readonly profile: Profile;
     readonly weights: Weights;
-    /** Weight of vectors against words, 0..1. */
+    /** Share of vectors against words, 0..1. */
     readonly vectorWeight: number;
-    /** Best relevance, and best fused score, of any candidate. */
+    /**
+     * Relevance of the candidate that is most relevant by words and vectors, and highest fused rank score of any
+     * candidate.
+     */
     readonly bestRelevance: number;
     readonly bestFused: number;
   };
-  /** Confidence that the query was about these memories at all, 0..1. */
+  /** Confidence, 0..1, that the stored memories were about the query at all. */
   readonly confidence: number;
-  /** Number of memories that were searched, about. */
+  /** Approximate number of memories that the query searched. */
   readonly scope: number;
-  /** Whether the floor under the scores acted. */
+  /** Whether the floor `minScore` was applied. */
   readonly floorActed: boolean;
-  /** The model that made the vectors, with its provider; null for words alone. */
+  /** Model whose vectors were searched; null if only words were. */
   readonly model: { readonly provider: string; readonly model: string; readonly dimensions: number } | null;
   /** Version of Cairn that answered. */
   readonly version: string;
   readonly floor: FloorReport | null;
   readonly cut: CutReport | null;
   readonly degradedReasons: readonly DegradedReason[];
-  /** Number of all candidates by what became of them. */
+  /** Number of candidates by what became of them; an outcome that none had is absent. */
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
-  /** Ids of the hits, best first. */
+  /** Ids of the hits, best first, those that were erased since included. */
   readonly hitIds: readonly string[];
-  /** Number of the memory with the best raw score, by which all others are measured; null without candidates. */
+  /**
+   * `memoryNo` of the candidate with the highest raw score, which scores depend on; null if there were no candidates.
+   */
   readonly bestNo: number | null;
 }
 
-/** A recall as it is kept. What was erased since is not among its candidates. */
+/** A recall as the log keeps it. Candidates that were erased since the recall are missing. */
 export interface KeptRecall extends RecallHead {
-  /** The hits, best first, and then the best of those that were cut. */
+  /** The hits, best first, then the best three of the candidates that were left out. */
   readonly candidates: readonly KeptCandidate[];
 }
 
-/** A recall that is looked up. */
+/** A recall as a caller looks it up, with the feedback on it. */
 export interface RecallRecord extends KeptRecall {
-  /** Ids of hits that were erased since. */
+  /** Ids of hits that were erased since, or that the caller may not see any more. */
   readonly missing: readonly string[];
   readonly feedback: readonly RecallFeedback[];
 }
 
-/** Which recalls are listed. */
+/** Selects recalls for a list. */
 export interface RecallListing {
-  /** Only recalls whose query named this user; all if left out. */
+  /** Lists only recalls whose filter named this user; all if left out. */
   readonly userId?: string | undefined;
-  /** Only recalls that returned this memory, or nearly did; all if left out. */
+  /** Lists only recalls that have this memory (id) among their kept candidates; all if left out. */
   readonly memoryId?: string | undefined;
-  /** `next` of the page before; the newest recalls if left out. */
+  /** Value of `next` of the page before; the newest recalls if left out. */
   readonly before?: number | undefined;
-  /** Most recalls on the page. */
+  /** Greatest number of recalls on the page. */
   readonly limit: number;
 }
 
-/** A page of recalls, the newest first, without their candidates. */
+/** A page of recalls, newest first, without their candidates. */
 export interface RecallPage {
   readonly items: readonly RecallHead[];
-  /** Where the next page begins; null on the last one. */
+  /** Value of `RecallListing.before` for the next page; null on the last page. */
   readonly next: number | null;
 }
 
-/** How a recall is asked again. */
+/** How a recall is repeated. */
 export interface ReplayOptions {
-  /** `then` scores what was kept; `now` asks the memories and the model of today. */
+  /**
+   * What answers the question: `then` scores the kept candidates again; `now` runs a query on the present memories with
+   * the present model.
+   */
   readonly state: 'then' | 'now';
-  /** Fields of the query to change; for `then` only profile, weights, floors and `k`. */
+  /**
+   * Fields of the query to change. With `then` only `profile`, `weights`, `minScore`, `relativeFloor` and `k` can be.
+   */
   readonly changes: Partial<MemoryQuery>;
-  /** Ids of the hits of then that the caller may see, the others count as erased; all if left out. */
+  /** Ids of the recall's hits that the caller may see; other hits count as erased. All if left out. */
   readonly only?: readonly string[] | undefined;
 }
 
-/** A number or word that differs between two answers. */
+/** A value on which the score of a hit depends, and which differs between the kept answer and the new one. */
 export interface RecallCause {
-  /** Name of a feature, a weight, an adjustment, `version`, `confidence`, or `others`: only other hits changed. */
+  /**
+   * Name of a feature, weight or adjustment, `profile`, `version`, or `confidence of the query`; `others` if nothing
+   * about the hit itself differs, so that only other hits changed its place.
+   */
   readonly what: string;
   readonly from: number | string | null;
   readonly to: number | string | null;
 }
 
-/** A hit of both answers whose rank or score differs. */
+/**
+ * A hit of both the kept answer and the new one whose rank differs, or whose score differs by 0.001 or more. Ranks
+ * count from 1.
+ */
 export interface MovedHit {
   readonly id: string;
   readonly fromRank: number;
@@ -174,57 +204,67 @@ export interface MovedHit {
   readonly why: readonly RecallCause[];
 }
 
-/** A hit of only one of the two answers. */
+/**
+ * A hit of only one of the two answers, with its rank (from 1) and score there; the score is null for a hit that was
+ * erased.
+ */
 export interface ChangedHit {
   readonly id: string;
   readonly rank: number;
   readonly score: number | null;
   /**
-   * What it was in the other answer. `added`: it was stored after the recall. `erased`: it is gone, or nobody may see
-   * it any more.
+   * What became of the memory in the other answer. `added`: it was stored after the recall. `erased`: it was erased
+   * since, or the caller may not see it any more.
    */
   readonly why: Outcome | 'added' | 'erased';
 }
 
-/** A recall that was asked again. */
+/** The answer to a recall that was repeated, compared with the kept answer. */
 export interface Replay {
   readonly recallId: string;
   readonly state: ReplayOptions['state'];
-  /** Time of the recall, and time as of which the matches are. */
+  /**
+   * Time of the recall (`askedAt`) and time as of which the new answer was made (`at`: the same with the state `then`),
+   * Unix ms.
+   */
   readonly askedAt: number;
   readonly at: number;
   readonly question: string | null;
   readonly hits: readonly Hit[];
   readonly degradedReasons: readonly DegradedReason[];
   readonly missing: readonly string[];
-  /** Names of what the answer had and the log does not keep. */
+  /**
+   * Names of the parts of the kept answer that are missing here because the log does not keep them, such as
+   * `neighbours` or `trace`.
+   */
   readonly notKept: readonly string[];
   readonly moved: readonly MovedHit[];
   readonly gone: readonly ChangedHit[];
   readonly new: readonly ChangedHit[];
 }
 
-/** The recall log of a tenant. */
+/** The methods of a tenant for its recall log. */
 export interface RecallLog {
   /**
-   * Lists recalls, the newest first, with their questions as the policy of today lets them be shown.
-   * @throws EngineError `not_found` for an unknown memory
+   * Lists recalls, newest first. Their questions are redacted or withheld by the present privacy policy.
+   * @throws EngineError `not_found` for an unknown `memoryId`
    */
   listRecalls(listing: RecallListing): Promise<RecallPage>;
   /**
-   * Returns a recall.
-   * @throws EngineError `not_found` for an unknown id, and for an answer that is no longer kept or was not logged
+   * Returns the recall with this id.
+   * @throws EngineError `not_found` for an unknown id, and for an answer that was not logged or is no longer kept
    */
   getRecall(id: string): Promise<RecallRecord>;
   /**
-   * Asks a recall again, and compares. It reinforces nothing and is not logged.
-   * @throws EngineError as `getRecall`; `invalid` for a change that the state of then does not allow; `conflict` if the
-   *   question was not kept and no other is given; else as `Tenant.query`
+   * Repeats a recall and compares the new answer with the kept one. It reinforces no memory and is not logged.
+   * @throws EngineError `not_found` as `getRecall`; `invalid` for a change that the state `then` does not allow;
+   *   `conflict` if the question was not kept and `changes` has none; with `now` also the errors of `Tenant.query`
    */
   replayRecall(id: string, options: ReplayOptions, signal?: AbortSignal): Promise<Replay>;
   /**
-   * Keeps what a caller says about hits of a recall; a later verdict on a hit replaces the earlier one.
-   * @throws EngineError as `getRecall`; `not_found` for a memory that is no hit of it
+   * Stores a caller's verdict on hits of a recall, in place of an earlier verdict on them.
+   * @returns all feedback on the recall
+   * @throws EngineError `not_found` as `getRecall`, and for a memory that is no hit of the recall
    */
   giveFeedback(id: string, verdict: FeedbackVerdict, memoryIds: readonly string[]): Promise<RecallFeedback[]>;
 }

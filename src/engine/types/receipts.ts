@@ -1,6 +1,9 @@
 import type { DocumentWarning } from './documents.ts';
 
-/** Reasons for which characters of a file are not in its extracted text, or in no memory. */
+/**
+ * The reasons why characters of a file are not in its extracted text, or are in no memory; `OmissionReason` says what
+ * each means.
+ */
 export const OMISSION_REASONS = [
   'running_head',
   'boilerplate',
@@ -12,53 +15,71 @@ export const OMISSION_REASONS = [
 ] as const;
 
 /**
- * Why characters were left out: repeated heads, feet and page numbers of a PDF (`running_head`); what a page has around
- * its article (`boilerplate`); text that markup hides (`hidden_text`); the data at the start of a Markdown file, which
- * became metadata (`front_matter`); control characters (`control_characters`); values that the privacy policy replaced
- * by markers (`redacted`); a text of blanks alone, of which no memory is made (`no_text`).
+ * Says why characters were left out. `running_head`: repeated headers, footers and page numbers of a PDF.
+ * `boilerplate`: the parts of a web page around its article. `hidden_text`: text that markup hides. `front_matter`:
+ * data at the start of a Markdown file, which became metadata. `control_characters`: control characters. `redacted`:
+ * values that the privacy policy replaced by markers. `no_text`: a text that is only white space; no memory is made of
+ * it.
  */
 export type OmissionReason = (typeof OMISSION_REASONS)[number];
 
-/** What was left out of a document for one reason. It never holds content. */
+/** What was left out of a document for one reason, without any content. */
 export interface Omission {
   readonly reason: OmissionReason;
-  /** Number of lines, parts, characters or values that were left out. */
+  /** Number of lines, parts, characters or values that were left out, depending on the reason. */
   readonly count: number;
-  /** Characters that were left out, in UTF-16 units; without blanks for parts of web pages. */
+  /**
+   * Number of characters that were left out, in UTF-16 code units; for parts of web pages, white space is not counted.
+   */
   readonly characters: number;
 }
 
-/** Where a part of a document's text is held. Offsets are UTF-16 units of the extracted text, ends excluded. */
+/**
+ * The part of a document's text that one memory holds. Offsets are UTF-16 code units of the extracted text; ends are
+ * excluded.
+ */
 export interface HeldSpan {
   readonly memoryId: string;
-  /** Number of the chunk, from 0. */
+  /** Index of the chunk in the document, from 0. */
   readonly chunk: number;
   readonly startOffset: number;
-  /** First character that no earlier chunk holds: what lies before it repeats the end of the chunk in front. */
+  /**
+   * Offset of the first character that no earlier chunk holds; the characters before it repeat the end of the chunk
+   * before.
+   */
   readonly ownOffset: number;
   readonly endOffset: number;
-  /** Whether the memory was taken over from an earlier reading, in which its title and text were equal. */
+  /** Whether the memory was kept from an earlier reading of the document, which had an equal chunk. */
   readonly isKept: boolean;
-  /** Whether the memory holds just these characters now; false if a redaction changed it since. */
+  /** Whether the memory still holds exactly these characters; false if it was redacted or changed. */
   readonly isIntact: boolean;
 }
 
-/** Accounts for every character of a document's extracted text, as it was read and as memories hold it now. */
+/** Account of every character of a document's extracted text: whether memories hold it as it was read. */
 export interface TextReceipt {
   readonly documentId: string;
-  /** Id of the memory that stands for the whole document; null for an empty one. */
+  /** Id of the memory that stands for the whole document; null for a document without text. */
   readonly rootMemoryId: string | null;
-  /** Length of the extracted text, in UTF-16 units. */
+  /** Length of the extracted text, in UTF-16 code units. */
   readonly characters: number;
-  /** Characters that memories hold unchanged, each counted once. */
+  /** Number of these characters that memories hold unchanged, each counted once. */
   readonly held: number;
-  /** SHA-256 of the extracted text as it was read, hexadecimal; null if that was not noted. */
+  /**
+   * SHA-256 of the extracted text as UTF-8, as it was read, hexadecimal; null for a document read by a version that did
+   * not store it.
+   */
   readonly sha256: string | null;
-  /** SHA-256 of the text that the memories hold now, joined without what they repeat, hexadecimal. */
+  /** SHA-256 of the text that memories hold now, joined without overlaps, hexadecimal. */
   readonly heldSha256: string;
-  /** Whether each character is held or named in `omissions`, and what is held is the text that was read. */
+  /**
+   * Whether memories hold every character (white space of the omission `no_text` aside), and `heldSha256` equals
+   * `sha256`. The hashes are not compared for a document without chunks, or if `sha256` is null.
+   */
   readonly isComplete: boolean;
-  /** Chunks that are new, were kept from the reading before, and were removed with it. */
+  /**
+   * Number of chunks that this reading stored anew; `kept` of chunks that it kept from the reading before; `removed` of
+   * chunks that were removed with that reading.
+   */
   readonly stored: number;
   readonly kept: number;
   readonly removed: number;
@@ -73,73 +94,79 @@ export interface TextReceipt {
 // ── Batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * What became of an item of a batch: a memory of its own (`stored`), one that was there and says the same (`merged`),
- * or none (`refused`).
+ * The results that an item of a batch can have: `stored` as a new memory, `merged` with a stored memory that says the
+ * same, or `refused`.
  */
 export const ITEM_FATES = ['stored', 'merged', 'refused'] as const;
 export type ItemFate = (typeof ITEM_FATES)[number];
 
-/** Most items of one receipt. */
+/** Greatest number of items in one receipt. */
 export const MAX_RECEIPT_ITEMS = 100_000;
 
-/** An item of a batch, to be noted right after it was answered. */
+/** An item of a batch to record in a receipt, right after it was added or refused. */
 export interface NotedItem {
   /** Number of the item in its batch, from 1. */
   readonly item: number;
   readonly fate: ItemFate;
-  /** The memory that holds it; null for an item that was refused. */
+  /** Id of the memory that holds the item; null if the item was refused. */
   readonly memoryId: string | null;
-  /** Text of the item as it was sent; null for an item that was refused. */
+  /** Text of the item as it was sent; null if the item was refused. */
   readonly content: string | null;
-  /** Why it was refused; null for others. */
+  /** Why the item was refused; null if it was not. */
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** What a receipt says of an item. */
+/** An item in a receipt, with what became of its memory since. */
 export interface ReceiptItemState {
   readonly item: number;
   readonly fate: ItemFate;
-  /** The memory that holds it; null for an item that was refused, and for a memory that is gone. */
+  /** Id of the memory that holds the item; null if the item was refused, or if the memory was erased since. */
   readonly memoryId: string | null;
-  /** Length of its text, in UTF-16 units; 0 for an item that was refused. */
+  /** Length of the item's text, in UTF-16 code units; 0 if the item was refused. */
   readonly characters: number;
   /**
-   * Whether the memory holds its text now, white space apart. false where the memory is gone or was changed, and where
-   * the privacy policy replaced a part of the text; null for an item that was refused.
+   * Whether the memory still holds the text that was sent, white space apart. false if the memory was erased or its
+   * text was changed, and if the privacy policy redacted the text; null if the item was refused.
    */
   readonly isHeld: boolean | null;
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** Accounts for every item of a batch. */
+/** Account of every item of a batch: whether memories hold its text as it was sent. */
 export interface BatchReceipt {
   readonly id: string;
   /** Time of the batch, Unix ms. */
   readonly createdAt: number;
-  /** Number of items by what became of them. */
+  /** Number of items by result. */
   readonly counts: Readonly<Record<ItemFate, number>>;
-  /** Length of the texts of all items that were not refused, and how much of it memories hold now. */
+  /**
+   * Number of characters (UTF-16 code units) of all items that were not refused; `held` counts those of items whose
+   * memories still hold them.
+   */
   readonly characters: number;
   readonly held: number;
-  /** Whether every number from 1 to `total` has its item, and each is held or was refused with a reason. */
+  /**
+   * Whether the receipt has every item from 1 to `total`, and each is held by a memory or was refused with a reason.
+   */
   readonly isComplete: boolean;
   /** One page of the items, by their numbers. */
   readonly items: readonly ReceiptItemState[];
   readonly total: number;
 }
 
-/** Receipts of batches of a tenant. */
+/** The methods of a tenant for receipts of batches. */
 export interface BatchReceipts {
   /**
-   * Notes what became of items of a batch, and compares the text that each memory holds with what was sent.
-   * @param id the receipt that the items belong to; a new one if left out
+   * Records the results of items of a batch, after comparing the text that each memory holds with the text that was
+   * sent.
+   * @param id id of the receipt to which the items are added; a new receipt is made if left out
    * @returns the id of the receipt
    */
   noteBatch(items: readonly NotedItem[], id?: string): Promise<string>;
   /**
-   * Returns a receipt with a page of its items.
-   * @param options.writtenBy only if the key of this id sent the batch
-   * @throws EngineError `not_found`, also for a receipt that is older than `OM_RECEIPT_DAYS`
+   * Returns a receipt, compared with the memories as they are now, with a page of its items.
+   * @param options.writtenBy returns the receipt only if the key with this public id sent the batch
+   * @throws EngineError `not_found`, also for a receipt older than `OM_RECEIPT_DAYS`
    */
   batchReceipt(
     id: string,

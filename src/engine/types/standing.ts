@@ -1,39 +1,47 @@
-/** Standing queries, and the webhooks that are told of their answers and of every other event. */
+/** Standing queries, and the webhooks that deliver their answers and other events. */
 import type { EventKind } from './events.ts';
 import type { MemoryFilter } from './filter.ts';
 import type { Metadata } from './memory.ts';
 
-/** Most standing queries and most webhooks of a tenant. */
-export const STANDING_LIMITS = { queries: 20_000, webhooks: 20_000 } as const;
+/**
+ * Greatest numbers of standing queries and of webhooks of a tenant, and of characters of its standing queries together,
+ * the JSON of their filters included. All queries are in memory while memories are compared with them.
+ */
+export const STANDING_LIMITS = { queries: 20_000, characters: 2_000_000, webhooks: 20_000 } as const;
 
-/** Time that a receiver of a webhook has to answer, as Standard Webhooks advises (ms). */
+/** Longest time in which a webhook's receiver must answer, in ms, as Standard Webhooks recommends. */
 export const WEBHOOK_TIMEOUT_MS = 15_000;
 
-/** A question whose later answers are told of. */
+/**
+ * A standing query to store. Each memory that is stored or changed from then on and answers it becomes an event
+ * `standing.answered`, which the change feed and webhooks deliver.
+ */
 export interface NewStandingQuery {
   readonly query: string;
-  /** The only user whose memories answer; left out, those of all users do. */
+  /** User whose memories can answer; those of all users if left out. */
   readonly userId?: string | undefined;
-  /** Conditions on the memories that answer, beside the user. */
+  /** Conditions that a memory must meet to answer, beside the user. */
   readonly filter: MemoryFilter;
-  /** Conditions as the caller wrote them, which are shown again. */
+  /** The conditions as the caller wrote them, which readers of the query get back. */
   readonly given: Metadata;
-  /** Lowest score of an answer, 0..1; the default floor of the tenant's queries if left out. */
+  /** Lowest score of an answer, 0..1; if left out, the tenant's default `minScore` of queries. */
   readonly minScore?: number | undefined;
-  /** URL of a webhook that is told of the answers to this query alone, and is deleted with it. */
+  /** URL of a webhook that gets the answers to this query only, and that is deleted with it; none if left out. */
   readonly webhookUrl?: string | undefined;
-  /** Id and time of a query that was made elsewhere; new ones if left out. */
+  /**
+   * Id and time (Unix ms; null for now) of a query that an import brings; a new id and the present time if left out.
+   */
   readonly made?: { readonly id: string; readonly at: number | null } | undefined;
 }
 
-/** A standing query as it is listed. */
+/** A standing query as a caller sees it. */
 export interface StandingQuery {
   readonly id: string;
   readonly query: string;
   readonly userId: string | null;
   readonly given: Metadata;
   readonly minScore: number | null;
-  /** Unix ms. */
+  /** Time at which the query was stored, Unix ms. */
   readonly createdAt: number;
   /** Number of its answers that are still stored. */
   readonly answers: number;
@@ -42,62 +50,83 @@ export interface StandingQuery {
 /** A memory that answered a standing query. */
 export interface StandingAnswer {
   readonly memoryId: string;
-  /** Document of which the memory is a part; null for none. */
+  /** Id of the document that the memory is a part of; null if it is no part of a document. */
   readonly documentId: string | null;
-  /** Score of the memory, as the best hit of a query has it; null where it only supersedes an answer. */
+  /**
+   * Score that a query would give the memory, 0..1; null for a memory that counts as an answer only because it
+   * supersedes one.
+   */
   readonly score: number | null;
-  /** Id of the answer that it supersedes; null for none. */
+  /** Id of the older answer that this memory supersedes; null if it supersedes none. */
   readonly supersedes: string | null;
-  /** Unix ms. */
+  /** Time of the answer, Unix ms. */
   readonly at: number;
 }
 
-/** A memory that answers a query, by their numbers. */
+/**
+ * The part of a comparison that is still to be done: the first of these memories has been compared with the queries up
+ * to the number `afterQuery`, the others with none.
+ */
+export interface StandingRest {
+  readonly memoryNos: readonly number[];
+  readonly afterQuery: number;
+}
+
+/** A memory that answers a standing query, both by number. */
 export interface StandingMatch {
   readonly queryNo: number;
   readonly memoryNo: number;
   readonly score: number | null;
-  /** Number of the answer that the memory supersedes; null for none. */
+  /** `memoryNo` of the older answer that the memory supersedes; null if it supersedes none. */
   readonly supersedes: number | null;
 }
 
-/** An address that is to be told of events. */
+/** A webhook to store: an address that gets an HTTP request for each event. */
 export interface NewWebhook {
   readonly url: string;
-  /** Kinds of events that are told; all kinds if empty. */
+  /** Kinds of events that are sent to the address; an empty list means all kinds. */
   readonly kinds: readonly EventKind[];
-  /** The only user whose events are told; left out, those of all users are. */
+  /** User whose events are sent; those of all users if left out. */
   readonly userId?: string | undefined;
 }
 
-/** A webhook as it is listed, without its secret. */
+/** A webhook as a caller sees it, without its secret. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
   readonly kinds: readonly EventKind[];
   readonly userId: string | null;
-  /** Id of the only standing query whose answers are told; null for none. */
+  /** Id of the standing query whose answers alone the webhook gets; null for a webhook that also gets other events. */
   readonly standingId: string | null;
-  /** Unix ms. */
+  /** Time at which the webhook was stored, Unix ms. */
   readonly createdAt: number;
-  /** Number of kept deliveries by state. */
+  /** Number of stored deliveries in each state. */
   readonly deliveries: Readonly<Record<DeliveryState, number>>;
 }
 
-/** A webhook that was just made, with the secret that signs its deliveries: `whsec_` and 24 bytes in base64. */
+/**
+ * A webhook that was just stored, with the secret that signs its deliveries: `whsec_` and 24 random bytes in base64.
+ * The secret is returned only here.
+ */
 export type CreatedWebhook = Webhook & { readonly secret: string };
 
-/** A standing query that was just made, with its webhook if it has one. */
+/** A standing query that was just stored, with its webhook; null if it has none. */
 export type CreatedStandingQuery = StandingQuery & { readonly webhook: CreatedWebhook | null };
 
-/** States of a delivery. A pending one is tried again; a dead one failed too often, or its address is gone. */
+/**
+ * The states of a delivery: `pending` until an attempt succeeds, `delivered`, or `dead` after too many failed attempts
+ * or if its address is gone.
+ */
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** What a delivery tells: a kind of event and ids, never content. Ids that say nothing are left out. */
+/**
+ * What a delivery tells of its event: the kind, ids, and the score of an answer, never content. All fields but `type`
+ * and `id` belong to `standing.answered`, and are absent where they do not apply.
+ */
 export interface DeliveredEvent {
   readonly type: EventKind;
-  /** Id of the memory, document or job, as the kind says; null for none. */
+  /** Id of the memory, document or job that the event is about; null for an event about the whole tenant. */
   readonly id: string | null;
   readonly standingId?: string | undefined;
   readonly documentId?: string | undefined;
@@ -105,9 +134,9 @@ export interface DeliveredEvent {
   readonly supersedes?: string | undefined;
 }
 
-/** One event on its way to one webhook. */
+/** One event that is sent to one webhook, with its attempts. */
 export interface Delivery {
-  /** The header `webhook-id`, which stays the same at each attempt. */
+  /** Value of the header `webhook-id`, the same for all attempts. */
   readonly id: string;
   readonly event: DeliveredEvent;
   readonly userId: string | null;
@@ -115,76 +144,80 @@ export interface Delivery {
   readonly at: number;
   readonly state: DeliveryState;
   readonly attempts: number;
-  /** Time of the next attempt, Unix ms; null for a delivery that ended. */
+  /** Time of the next attempt, Unix ms; null for a delivery that is delivered or dead. */
   readonly nextAt: number | null;
-  /** HTTP status of the last reply; null where none came. */
+  /** HTTP status of the last reply; null if no attempt had a reply. */
   readonly lastStatus: number | null;
-  /** What was wrong at the last attempt; null for nothing. */
+  /** Why the last attempt failed; null if it succeeded or none was made. */
   readonly lastError: string | null;
 }
 
-/** A delivery that this process has claimed, with all that sending it takes. */
+/** A delivery that this process has claimed, with everything that is needed to send it. */
 export interface ClaimedDelivery extends Pick<Delivery, 'id' | 'event' | 'userId' | 'at'> {
   readonly deliveryNo: number;
   readonly hookNo: number;
-  /** Attempts so far, this one included. */
+  /** Number of attempts, this one included. */
   readonly attempts: number;
   readonly url: string;
   readonly secret: string;
 }
 
-/** What came of an attempt. */
+/** Result of one attempt to send a delivery. */
 export interface DeliveryOutcome {
   readonly deliveryNo: number;
-  /** The attempt that ended; an outcome of an earlier attempt than the last changes nothing. */
+  /** Number of the attempt, from 1. The result is ignored if a later attempt has begun. */
   readonly attempts: number;
   readonly delivered: boolean;
-  /** HTTP status; null where no reply came. */
+  /** HTTP status of the reply; null if there was none. */
   readonly status: number | null;
   readonly error: string | null;
-  /** Time of the next attempt, Unix ms; null to give up. It says nothing where the event was delivered. */
+  /**
+   * Time of the next attempt, Unix ms; null if no further attempt is to be made. It is ignored if the event was
+   * delivered.
+   */
   readonly nextAt: number | null;
 }
 
-/** Which rows of a list are read. */
+/** Selects a page of a list of standing queries, answers, webhooks or deliveries. */
 export interface StandingPage {
   readonly limit: number;
   readonly offset: number;
-  /** Lists only what belongs to this user; everything if left out. */
+  /** Lists only entries that belong to this user; all if left out. */
   readonly userId?: string | undefined;
 }
 
-/** A part of a list, and the number of all its entries. */
+/** A page of a list; `total` counts all entries of the list. */
 export interface Listed<Entry> {
   readonly items: readonly Entry[];
   readonly total: number;
 }
 
-/** Standing queries and webhooks of a tenant. */
+/** The methods of a tenant for standing queries and webhooks. */
 export interface Standing {
   /**
-   * Stores a standing query. What is stored or changed from then on is compared with it.
-   * @throws EngineError `conflict` for too many, for an id that is taken, and with `OM_EVENTS=false`; `invalid` for a
-   *   URL that is not delivered to
+   * Stores a standing query. Memories that are stored or changed from then on are compared with it.
+   * @throws EngineError `conflict` over `STANDING_LIMITS`, for an id that exists, and with `OM_EVENTS=false`; `invalid`
+   *   for a webhook URL to which Cairn does not send; `unprocessable` if the privacy policy refuses a text;
+   *   `storage_full` over the tenant's quota
    */
   createStandingQuery(query: NewStandingQuery): Promise<CreatedStandingQuery>;
   /** Lists standing queries, newest first. */
   listStandingQueries(page: StandingPage): Promise<Listed<StandingQuery>>;
-  /** Returns a standing query. @throws EngineError `not_found` */
+  /** Returns the standing query with this id. @throws EngineError `not_found` */
   getStandingQuery(id: string): Promise<StandingQuery>;
   /** Lists the answers of a standing query, newest first. @throws EngineError `not_found` */
   listStandingAnswers(id: string, page: StandingPage): Promise<Listed<StandingAnswer>>;
-  /** Deletes a standing query, its answers and its webhook. @throws EngineError `not_found` */
+  /** Deletes a standing query with its answers and its webhook. @throws EngineError `not_found` */
   deleteStandingQuery(id: string): Promise<void>;
   /**
-   * Stores a webhook, which is told of events from then on.
-   * @throws EngineError `conflict` for too many, and with `OM_EVENTS=false`; `invalid` for a URL that is not delivered
-   *   to
+   * Stores a webhook, which gets the events that happen from then on.
+   * @throws EngineError `conflict` for more than 20,000 webhooks, and with `OM_EVENTS=false`; `invalid` for a URL to
+   *   which Cairn does not send; `storage_full` over the tenant's quota
    */
   createWebhook(webhook: NewWebhook): Promise<CreatedWebhook>;
   /** Lists webhooks, newest first. */
   listWebhooks(page: StandingPage): Promise<Listed<Webhook>>;
-  /** Returns a webhook. @throws EngineError `not_found` */
+  /** Returns the webhook with this id. @throws EngineError `not_found` */
   getWebhook(id: string): Promise<Webhook>;
   /** Deletes a webhook with its deliveries. @throws EngineError `not_found` */
   deleteWebhook(id: string): Promise<void>;
@@ -193,12 +226,16 @@ export interface Standing {
     id: string,
     page: StandingPage & { readonly state?: DeliveryState | undefined },
   ): Promise<Listed<Delivery>>;
-  /** Makes the dead deliveries of a webhook pending again. @returns how many @throws EngineError `not_found` */
+  /**
+   * Makes the dead deliveries of a webhook pending again, with all their attempts.
+   * @returns their number
+   * @throws EngineError `not_found`
+   */
   retryDeliveries(id: string): Promise<number>;
   /**
-   * Does what standing queries and webhooks owe at present: compares new memories with the queries, hands new events to
-   * webhooks, and sends deliveries that are due. Several processes may do it at once.
-   * @returns `absent` for a tenant with neither, `busy` where something was done, else `idle`
+   * Does the work that is due for standing queries and webhooks: compares new memories with the queries, makes
+   * deliveries of new events, and sends deliveries that are due. Several processes may call it at once.
+   * @returns `absent` for a tenant without standing queries and webhooks, `busy` if anything was done, else `idle`
    */
   tendStanding(signal: AbortSignal): Promise<'absent' | 'idle' | 'busy'>;
 }

@@ -4,13 +4,13 @@ import type { MemoryState, Sector } from './memory.ts';
 /** Number and average salience of the memories of one sector. */
 export interface SectorStats {
   readonly sector: Sector;
-  /** Memories with this primary sector. */
+  /** Number of memories whose primary sector is this one, whatever their state and status. */
   readonly count: number;
   /** Average salience of these memories at the time of reading, 0..1; 0 if there are none. */
   readonly averageSalience: number;
 }
 
-/** Counts of what a tenant's file holds, and its size. */
+/** Counts of what a tenant's file holds, and the sizes of its files. */
 export interface TenantStats {
   /** Number of stored memories, whatever their state, status and visibility. */
   readonly memories: number;

@@ -1,87 +1,104 @@
-/** What administrators see and ask of a tenant's upkeep: decay and backups. */
+/** Types of what an administrator reads and asks for about a tenant's upkeep: decay of the salience, and backups. */
 import type { Memory, Sector } from './memory.ts';
 import type { Page } from './pages.ts';
 
-/** Rates of decay per day: one for all sectors, or one for each sector that is named. */
+/**
+ * Rates of decay (λ) per day: one for all sectors, or one for each sector that is named; other sectors keep their
+ * default.
+ */
 export type DecayRates = number | { readonly [S in Sector]?: number | undefined };
 
-/** How the salience of a sector's memories is spread at one moment. */
+/** Distribution of the salience of a sector's memories at one time. */
 export interface SalienceSpread {
   /** Average salience, 0..1. */
   readonly average: number;
-  /** Ten counts of memories: with a salience of 0 to below 0.1, of 0.1 to below 0.2, and so on, at last of 0.9 to 1. */
+  /** Number of memories in each tenth of the range of salience: the first counts 0 to below 0.1, the last 0.9 to 1. */
   readonly tenths: readonly number[];
 }
 
-/** How the salience of active memories would change until a later date. */
+/** How the salience of the active memories would change until a later time if none were recalled. */
 export interface DecayPreview {
-  /** Spread now (`before`) and at the later date (`after`), for each sector with active memories. */
+  /**
+   * Number of active memories, and distribution of their salience now (`before`) and at the later time (`after`), for
+   * each sector that has active memories.
+   */
   readonly sectors: readonly {
     readonly sector: Sector;
     readonly count: number;
     readonly before: SalienceSpread;
     readonly after: SalienceSpread;
   }[];
-  /** The active memories whose salience falls most, at most ten, largest fall first; ties by age, oldest first. */
+  /**
+   * The at most ten active memories whose salience falls most, largest fall first; of equal falls, the older memory
+   * first.
+   */
   readonly falls: readonly { readonly memory: Memory; readonly before: number; readonly after: number }[];
-  /** Number of active memories that the decay job would have archived by the later date. */
+  /** Number of active memories that the decay job would have archived by the later time. */
   readonly archived: number;
-  /** Those of them that would have the lowest salience, at most fifty, lowest first; ties by age, oldest first. */
+  /**
+   * The at most fifty memories with the lowest salience among those that would be archived, lowest first; of equal
+   * ones, the older first.
+   */
   readonly archives: DecayPreview['falls'];
-  /** Whether the work that one request may cause ended before all memories were looked at. */
+  /** Whether the work budget of one request ended before all active memories were counted. */
   readonly isCut: boolean;
 }
 
-/** What a preview of the decay assumes. */
+/** Assumptions of a preview of the decay. */
 export interface DecayAssumptions {
-  /** The later date, Unix ms. */
+  /** The later time, Unix ms. */
   readonly at: number;
-  /** Rates that would be set; by default those of the settings. */
+  /** Rates of decay from now on; those of the settings if left out. */
   readonly lambda?: DecayRates | undefined;
-  /** Salience below which memories would be archived, 0..1; by default that of the settings. */
+  /** Salience, 0..1, below which a memory would be archived; that of the settings if left out. With 0 none is. */
   readonly archiveBelow?: number | undefined;
 }
 
 /** A file in the folder of scheduled backups. */
 export interface BackupFile {
-  /** Path within the folder of backups. */
+  /** Path of the file relative to the folder of backups. */
   readonly file: string;
-  /** Time of the copy, Unix ms. */
+  /** Time of the backup, Unix ms. */
   readonly at: number;
   readonly bytes: number;
 }
 
-/** The state of the schedule that backs up a tenant. Times are Unix ms. */
+/** State of a tenant's schedule of backups. Times are Unix ms. */
 export interface BackupSchedule {
-  /** Beginning of the last backup that was completed; null if none is known, or if one was asked for since. */
+  /** Time at which the last completed backup began; null if none is known, or if a backup was requested since then. */
   readonly lastRunAt: number | null;
-  /** Whether a worker is making a backup. */
+  /** Whether a worker is making a backup now. */
   readonly isRunning: boolean;
-  /** Whether a worker makes a backup at its next look, in about 15 seconds. */
+  /** Whether a backup is due: a worker makes it when it next checks the schedules, in about 15 seconds. */
   readonly isDue: boolean;
-  /** Number of attempts that have failed since the last completed one, and the time of the latest. */
+  /**
+   * Number of attempts that failed since the last completed backup; `failedAt` is the time of the latest of them, null
+   * if there is none.
+   */
   readonly failures: number;
   readonly failedAt: number | null;
 }
 
-/** The scheduled backups of a tenant. */
+/** A page of the scheduled backups of a tenant; `total` counts all of them. */
 export interface Backups {
   readonly items: readonly BackupFile[];
   readonly total: number;
-  /** The latest backups of the control database, which all tenants share; at most as many as the page has. */
+  /**
+   * The latest backups of the control database, which all tenants share; at most as many as the page may have entries.
+   */
   readonly control: readonly BackupFile[];
   readonly schedule: BackupSchedule;
 }
 
-/** What administrators see and ask of a tenant's upkeep. */
+/** The methods of a tenant for administrators: a preview of the decay, and backups. */
 export interface Upkeep {
-  /** Computes how memories will have decayed at a later date under given rates, and changes nothing. */
+  /** Computes the salience of the active memories at a later time under given rates. It changes nothing. */
   previewDecay(assumptions: DecayAssumptions, signal?: AbortSignal): Promise<DecayPreview>;
-  /** Lists the scheduled backups of the tenant, newest first; null if the settings ask for none. */
+  /** Lists the scheduled backups of the tenant, newest first; null if the settings ask for no backups. */
   listBackups(page: Page): Promise<Backups | null>;
   /**
-   * Makes the tenant's scheduled backup due at once; a worker makes it at its next look.
-   * @throws EngineError `conflict` if the settings ask for no backups, or while one is being made
+   * Makes the tenant's scheduled backup due at once. A worker makes it when it next checks the schedules.
+   * @throws EngineError `conflict` if the settings ask for no backups, or while a backup is being made
    */
   requestBackup(): Promise<void>;
 }

@@ -7,27 +7,31 @@ import { addLeftOutWords as addWords } from '../store/word-index/memory-text.ts'
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { BREATH_MS } from './tend-reembed.ts';
 
-/** What the change of the word index works with. */
+/** The connection and the signals that `addLeftOutWords` uses. */
 export interface LeftOutWordsContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
   readonly open: () => OpenTenant;
-  /** Ends the work between two slices when it is aborted. */
+  /** Stops the work between two slices when it is aborted. */
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices. */
   readonly onPause?: (() => void) | undefined;
 }
 
-/** Memories that are looked at between two notes of how far the change is. */
+/** Greatest number of memories that are checked before the progress is stored again. */
 const LOOKED_AT = 200;
-/** The name of the note in the file: the number up to which every memory has all of its words, or `DONE`. */
+/**
+ * Name of the entry in `store_info` that stores the progress: the `memoryNo` up to which every memory has all of its
+ * words, or `DONE`.
+ */
 const NOTE = 'words_complete';
 const DONE = 'done';
 
 /**
- * Adds to the word index of a file what earlier versions left out of it, the stems of languages and the paths of files,
- * in short commits. Only rows of memories that have such words are written again. Searches see old and new rows alike:
- * a row without stems is found by its words. The file notes how far the change is, so the work goes on where it ended,
- * whenever it is stopped. Memories that are added meanwhile have all of their words already.
+ * Adds to the word index of a file the words that earlier versions left out, stems of words in some languages and paths
+ * of files, in short commits. Only rows of memories with such words are rewritten. Searches may run meanwhile: a memory
+ * whose row has no stems is found by its exact words. The progress is stored in the file, so the work can be stopped at
+ * any time and continues from there. Memories that are added meanwhile have all of their words already.
+ * @throws AbortError if `signal` is aborted
  */
 export async function addLeftOutWords({ open, signal, onPause }: LeftOutWordsContext): Promise<void> {
   for (;;) {

@@ -6,7 +6,7 @@ import { reviveError, type SerialisedError } from '../errors.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
-/** What the process that makes a backup is told. */
+/** The message to the process that makes a backup. */
 export interface BackupOrder {
   readonly settings: BackupSettings;
   /** Path of the tenant's file. */
@@ -15,29 +15,29 @@ export interface BackupOrder {
   readonly now: number;
 }
 
-/** What that process answers. */
+/** The reply of the process that made a backup. */
 export type BackupAnswer =
   { readonly ok: true; readonly made: KeptBackup } | { readonly ok: false; readonly error: SerialisedError };
 
-/** What a backup works with. */
+/** The parts that `backUp` uses. */
 export interface BackUpContext {
   readonly open: () => OpenTenant;
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Ends the backup when it is aborted. */
+  /** Stops the backup when it is aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then, to renew the claim on the schedule. */
+  /** Called every half second, to renew the claim on the schedule. */
   readonly onPause?: (() => void) | undefined;
 }
 
-/** Time between two looks at whether the claim on the schedule has to be renewed, ms. */
+/** Time between two calls of `onPause` while the backup is made (ms). */
 const LOOK_MS = 500;
 
 /**
- * Makes a scheduled backup of a tenant's file. It is copied and checked in a process of its own, which reads one
- * snapshot of the file: it holds up no writer, nor this thread, which has leases to renew.
- * @throws EngineError as `makeKeptBackup`; Error if the process was killed; AbortError after an abort
+ * Makes a scheduled backup of a tenant's file. A separate process copies and checks it, from one snapshot of the file:
+ * this holds up no writer, nor this thread, which has leases to renew.
+ * @throws EngineError what `makeKeptBackup` throws; Error if the process was killed; AbortError after an abort
  */
 export async function backUp({ open, config, clock, logger, signal, onPause }: BackUpContext): Promise<void> {
   const startedAt = performance.now();

@@ -1,4 +1,4 @@
-/** A process that makes one backup, answers, and ends. */
+/** The main file of a process that makes one backup, sends its reply, and ends. */
 
 import os from 'node:os';
 import { makeKeptBackup } from '../admin/kept-backups.ts';
@@ -6,7 +6,7 @@ import { useMasterKey } from '../control/data-keys.ts';
 import { serialiseError } from '../errors.ts';
 import type { BackupAnswer, BackupOrder } from './back-up.ts';
 
-/** Lower than usual, so that a copy takes no processor time that requests need. */
+/** Nice value of the process, from 0 to 19: a high one takes no processor time that requests need. */
 const NICENESS = 10;
 
 // The process that asked has ended, and another one may begin the same backup.

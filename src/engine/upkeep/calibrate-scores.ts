@@ -18,28 +18,28 @@ import { cosine } from '../store/vector-encoding.ts';
 import { countEmbedded, findWholeVector, type VectorSpace } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
-/** What calibration works with. */
+/** The parts that `calibrateScores` uses. */
 export interface CalibrateContext {
   /** Returns the tenant's file on a connection that may write. */
   readonly open: () => OpenTenant;
   readonly clock: Clock;
 }
 
-/** Fewest memories for a fit, included: fewer say too little about how near unrelated texts lie. */
+/** Smallest number of memories for a fit: fewer say too little about how near unrelated texts lie. */
 const MIN_MEMORIES = 50;
 
-/** Name of the entry in `store_info` that keeps a `LastFit`, as JSON. */
+/** Name of the entry in `store_info` that stores a `LastFit`, as JSON. */
 const LAST_FIT = 'calibrated';
 
-/** The state of a file at its last fit, by which the next fit is due or not. */
+/** The state of a file at its last fit, which decides whether the next fit is due. */
 interface LastFit {
   /** Time of the fit, Unix ms. */
   readonly at: number;
   /** Number of memories. */
   readonly memories: number;
-  /** Numbers of the models whose vector spaces were fitted. */
+  /** `modelNo` of each model whose vector space was fitted. */
   readonly modelNos: readonly number[];
-  /** Number of memories with vectors, summed up over these models. */
+  /** Number of memories with vectors, added up over these models. */
   readonly embedded: number;
   /** Result of `lastNumbers`, which changes whenever memories, vectors or jobs are added. */
   readonly numbers: string;
@@ -67,8 +67,8 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
 }
 
 /**
- * Fits vector spaces, live or not, and returns a function that stores the fit; call that inside a write. With fewer
- * than 50 memories it stores nothing. A space in which too few vectors can be compared loses its fit.
+ * Fits vector spaces, live or not, and returns a function that stores the fit, to be called inside a write. With fewer
+ * than 50 memories that function stores nothing. A space in which too few vectors can be compared loses its fit.
  * @param now time of the fit, Unix ms
  */
 export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
@@ -139,19 +139,22 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** Most memories whose vectors are compared, two by two. */
+/** Greatest number of memories whose vectors are compared, in pairs. */
 const SAMPLED = 200;
-/** Most characters that are read of each sampled memory; its text is not needed. */
+/**
+ * Greatest number of characters that are read of each sampled memory: the smallest one, since its text is not needed.
+ */
 const CHARACTERS = 1;
 /** Seed of the sample, so that two fits of the same file give the same scores. */
 const SEED = 20;
 
-/** Fewest pairs of vectors for a fit: fewer say too little about how near unrelated texts lie. */
+/** Smallest number of pairs of vectors for a fit: fewer say too little about how near unrelated texts lie. */
 const MIN_PAIRS = 20;
 
 /**
- * Returns the base of each space, in order, as `cosineBase` does. No query is embedded for this, since that may cost
- * money: pairs of stored vectors of different sessions show how near unrelated texts lie.
+ * Returns for each space, in order, the cosine of unrelated texts; undefined if the sample has too few pairs. Pairs of
+ * stored vectors that are not of one session stand for unrelated texts, so that no query has to be embedded, which may
+ * cost money.
  */
 function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)[] {
   const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random: createRandom(SEED) });
@@ -159,8 +162,9 @@ function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)
 }
 
 /**
- * Returns how near unrelated texts lie in a space, by pairs of different sessions; greater nearness is evidence. It
- * returns undefined if the sample gives fewer than 20 such pairs.
+ * Returns the cosine of unrelated texts in a space, measured on pairs of sampled memories that are not of one session;
+ * undefined if the sample has fewer than 20 such pairs. If a query lies nearer to a memory than this, that counts as
+ * evidence.
  */
 function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number | undefined {
   const embedded = sample.flatMap((memory) => {

@@ -8,30 +8,34 @@ import { coarsenVector, lastVectorNo, listFiner } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { BREATH_MS } from './tend-reembed.ts';
 
-/** What the change of stored vectors works with. */
+/** The parts that `coarsenVectors` uses. */
 export interface CoarsenContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
   readonly open: () => OpenTenant;
   readonly config: Config;
-  /** Ends the work between two slices when it is aborted. */
+  /** Stops the work between two slices when it is aborted. */
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices. */
   readonly onPause?: (() => void) | undefined;
 }
 
-/** Most vector numbers that are looked at between two notes of how far the change is. */
+/** Greatest number of vector numbers that are checked before the progress is stored again. */
 const LOOKED_AT = 20_000;
-/** Vectors that are written between two pauses in which the claim of the schedule is renewed. */
+/**
+ * Number of vectors that are written before the next pause, in which other connections can write and the schedule's
+ * claim is renewed.
+ */
 const WRITTEN_AT_ONCE = 200;
-/** Most copies of vectors that one commit deletes. */
+/** Greatest number of copies of vectors that one commit deletes. */
 const COPIES_AT_ONCE = 50;
 
 /**
- * Stores vectors of providers in the precision of `OM_VECTOR_PRECISION` if they are in a finer one, and deletes the
- * copies that earlier versions kept as cache, in short commits. Each commit leaves whole vectors, so the work goes on
- * where it ended, whenever it is stopped. The file notes for each precision up to which number no vector is finer.
- * Vectors are never made finer and numbers are never given twice, so that stays true, and processes with different
- * settings cannot undo each other's work.
+ * Rewrites vectors of providers that are stored in a finer precision than `OM_VECTOR_PRECISION` in that precision, and
+ * deletes the copies of vectors that earlier versions kept as a cache, in short commits. Each commit leaves whole
+ * vectors, so the work can be stopped at any time and continues from there. For each precision, the file stores the
+ * number up to which no vector is finer. Vectors are never made finer and numbers are never given twice, so that stays
+ * true, and processes with different settings cannot undo each other's work.
+ * @throws AbortError if `signal` is aborted
  */
 export async function coarsenVectors(context: CoarsenContext): Promise<void> {
   const { open, config } = context;

@@ -7,8 +7,8 @@ import type { StepContext } from '../steps/step-context.ts';
 type OwingContext = Pick<StepContext, 'open' | 'config' | 'clock'>;
 
 /**
- * Returns the schedules, with their periods, that put jobs into the ledger which draw conclusions from memories; none
- * where the settings do not ask for them.
+ * Returns the schedules, with their periods, that add jobs for reflections (with `OM_REFLECTION=llm`) and for
+ * consolidations (with `OM_CONSOLIDATION=on`) to the ledger.
  * @param yieldTurn lets others write between two pages of users
  */
 export function conclusionSchedules<Context extends OwingContext>(

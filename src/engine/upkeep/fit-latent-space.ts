@@ -12,24 +12,27 @@ import { LATENT_DIMENSIONS, LATENT_TEXT, type LatentSpace, stemHash, weightOfCou
 import { countWords } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 
-/** What the fit of a latent space works with. */
+/** The parts that `fitLatentSpace` uses. */
 export interface LatentContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each wait. */
   readonly open: () => OpenTenant;
   readonly clock: Clock;
-  /** Waits between two rounds of the fit, so that other work has its turn. */
+  /** Waits between two rounds of the fit, so that the thread does other work. */
   readonly pause: () => Promise<void>;
 }
 
-/** Fewest long texts for a space: the topics of fewer are chance. */
+/** Smallest number of long texts for a space: among fewer texts, topics arise by chance. */
 const MIN_TEXTS = 200;
-/** Most long texts that a space is fitted to. */
+/** Greatest number of long texts that a space is fitted to. */
 const MAX_TEXTS = 2_000;
-/** Memories that are drawn at most, to find these texts among short ones. */
+/** Greatest number of memories that are read to find these long texts among short ones. */
 const DRAWN = 2 * MAX_TEXTS;
-/** Most stems of a space, the most frequent ones: it takes 72 bytes for each. */
+/** Greatest number of stems of a space, the most frequent ones. A stem takes 72 bytes. */
 const MAX_STEMS = 8_000;
-/** A stem counts if at least this number of texts have it, and at most this share. */
+/**
+ * Smallest number of texts, and greatest share of the texts, in which a stem of the space may occur: rarer stems belong
+ * to no topic, more frequent ones to all.
+ */
 const MIN_TEXTS_OF_STEM = 2;
 const MAX_SHARE_OF_TEXTS = 0.3;
 /** Seed of the sample and of the decomposition, so that two fits of the same file give the same space. */
@@ -37,8 +40,9 @@ const SEED = 22;
 
 /**
  * Fits a latent space to the long texts of a file, those of all its users, if there are enough and enough has changed:
- * at first, when the number of memories has doubled, and daily while anything changes. A delete of a text that it may
- * know takes the space with it, and also a fit that is being made. A file with fewer than 200 long texts has no space.
+ * at first, when the number of memories has doubled, and daily while anything changes. Deleting a text that the space
+ * may know deletes the space, and discards a fit that is being made. A file with fewer than 200 long texts has no
+ * space.
  * @returns whether a fit was due, was made and was kept
  */
 export async function fitLatentSpace({ open, clock, pause }: LatentContext): Promise<boolean> {
@@ -69,7 +73,7 @@ function isDue(store: Store, now: number): boolean {
   return now - last.at >= DAY_MS || last.at > now;
 }
 
-/** Occurrences by stem of each long text. CJK and other scripts have no stems here. */
+/** Reads a sample of the long texts, and counts in each how often each stem occurs. Only stems in ASCII count. */
 function readLongTexts(store: Store): ReadonlyMap<string, number>[] {
   const sample = sampleMemories(store, {
     count: DRAWN,
@@ -105,7 +109,10 @@ async function fit(
   );
 }
 
-/** The texts as rows of length 1: the weight of each stem is the logarithm of its count, times its rarity. */
+/**
+ * Makes a row of length 1 for each text. The value of a stem is the weight of its count (`weightOfCount`) times its
+ * rarity.
+ */
 function sparseRows(
   texts: readonly ReadonlyMap<string, number>[],
   placeOf: ReadonlyMap<string, number>,
@@ -129,7 +136,10 @@ function sparseRows(
 
 const MOST = 127;
 
-/** Makes the space: each stem's vector as whole numbers, whose scale is part of the stem's weight. */
+/**
+ * Makes the space: each stem's vector in whole numbers of -127..127. The scale of a vector is multiplied into the
+ * stem's weight.
+ */
 function quantise(
   hashes: readonly number[],
   rarities: readonly number[],

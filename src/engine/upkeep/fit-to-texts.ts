@@ -2,9 +2,9 @@ import { calibrateScores, type CalibrateContext } from './calibrate-scores.ts';
 import { fitLatentSpace } from './fit-latent-space.ts';
 
 /**
- * Fits what retrieval takes from all texts of a file, where enough has changed: how near unrelated texts lie, and the
+ * Makes the two fits of a file to its texts if they are due: how near unrelated texts lie in each vector space, and the
  * latent space of long texts.
- * @param pause waits between two rounds of a fit, so that other work has its turn
+ * @param pause waits between two rounds of a fit, so that the thread does other work
  */
 export async function fitToTexts(context: CalibrateContext, pause: () => Promise<void>): Promise<void> {
   calibrateScores(context);

@@ -4,24 +4,27 @@ import { listStatedSectors, putSectorCorrection, readSectorCorrection } from '..
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { textOfMemory } from '../steps/text-of-memory.ts';
 
-/** What the learning of sectors works with. */
 interface LearnContext {
   /** Returns the tenant's file on a connection that may write. */
   readonly open: () => OpenTenant;
   readonly config: Config;
 }
 
-/** Most statements that are learned from, the newest: they hold the worker's thread for some tenths of a second. */
-const MOST_STATED = 300;
+/**
+ * Greatest number of memories with a stated sector that are learned from, the newest ones: they hold the worker's
+ * thread for some tenths of a second.
+ */
+const MAX_STATED = 300;
 
 /**
- * Learns from the sectors that are stated in `metadata.sector`. The correction is a function of these memories alone:
- * it goes when they go. Memories that were classified before keep their sectors until their text changes.
+ * Learns a correction of the sector classifier from memories whose sector is stated in `metadata.sector`. It depends on
+ * these memories alone, and is deleted once there are none. Memories that were classified before keep their sectors
+ * until their text changes. With `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
  */
 export async function learnSectors({ open, config }: LearnContext): Promise<void> {
   if (config.OM_SECTOR_CLASSIFIER !== 'learned') return;
   const { store } = open();
-  const stated = listStatedSectors(store, MOST_STATED);
+  const stated = listStatedSectors(store, MAX_STATED);
   const correction = fitCorrection(stated.map((row) => ({ text: textOfMemory(row), sector: row.sector })));
   const before = readSectorCorrection(store);
   if (correction === null && before === null) return;

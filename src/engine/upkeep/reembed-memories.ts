@@ -17,9 +17,9 @@ import { NOT_MINE_MS } from './reembed.ts';
 
 /**
  * Embeds the memories of claimed jobs by the configured models of their sectors, and deletes the jobs. The memories
- * keep their sectors, names, links and live vectors. A memory that got its vectors meanwhile from an encode job is left
- * as it is. If a configured model is live already, this fills a gap, and the memory is linked again. If the change is
- * to other models than this worker's, all claims are handed back.
+ * keep their sectors, entities, links and live vectors. A memory that got its vectors meanwhile from an encode job is
+ * left unchanged. If a configured model is live already, so that the job fills a gap, the memory is linked again. If
+ * the change of the model has other target models than this worker's settings name, all claims are handed back.
  * @returns the jobs whose embedding failed, which are still held, with the errors
  */
 export async function reembedMemories(
@@ -62,7 +62,10 @@ export async function reembedMemories(
   return failures;
 }
 
-/** Hands the claims back for another worker, since this one has other settings and would make other vectors. */
+/**
+ * Hands the claims back for another worker, due in 5 seconds, since this worker's settings would make other vectors.
+ * Returns no failures.
+ */
 function handBack({ open, clock }: StepContext, claims: readonly Claim[]): [] {
   const { store } = open();
   const now = clock.now();

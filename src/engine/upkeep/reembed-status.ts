@@ -15,13 +15,14 @@ import { sampleMemories } from '../store/sample-memories.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingState, ReembedStatus } from '../types.ts';
 
-/** Most memories that an estimate of tokens reads. */
+/** Greatest number of memories that are read to estimate tokens. */
 const SAMPLED = 200;
-/** Most characters that an estimate reads of each memory. */
+/** Greatest number of characters that are read of each sampled memory. */
 const CHARACTERS = 20_000;
 /**
- * Describes how far a change of the embedding model is, or whether one is needed. Call it inside a read.
- * @param options.target numbers of `configuredModels`; null with `OM_EMBEDDINGS=none`
+ * Describes how far a change of the embedding model has come, or whether one is needed. Call it inside a read
+ * transaction.
+ * @param options.target `modelNo` of each of `configuredModels`; null with `OM_EMBEDDINGS=none`
  */
 export function describeReembed(
   store: Store,
@@ -60,7 +61,7 @@ export function describeReembed(
   };
 }
 
-/** Describes a file without a change under way: whether every memory has vectors of the configured models. */
+/** Describes a file without a running change: whether every memory has vectors of the configured models. */
 function describeRest(
   store: Store,
   {

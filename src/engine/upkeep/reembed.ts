@@ -1,10 +1,11 @@
 /**
  * Changes the embedding model of a file. The new model's vectors are made beside the old ones, which answer queries
- * meanwhile. The guarded evaluation sets are asked by both. Then one commit makes the new model live, waypoints are
- * measured again in the order of the memories, and the old model's vectors are deleted in slices. All of it can be
- * resumed: the vectors themselves show which memories still need one, and the rest is a cursor. With
- * `OM_EMBED_MODE=advanced` the model is a set of models, one a sector, which becomes live as a whole.
+ * meanwhile. Then both models run the guarded evaluation sets. One commit makes the new model live; after it, waypoints
+ * are measured again in the order of the memories, and the old model's vectors are deleted in slices. All of it can be
+ * resumed: the vectors themselves show which memories still need one, and a cursor stores the rest of the progress.
+ * With `OM_EMBED_MODE=advanced` the model is a set of models, one for each sector, which becomes live as a whole.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { createGatheredTest } from '../store/consolidations.ts';
 import { appendEvent } from '../store/events.ts';
@@ -48,37 +49,49 @@ import { prepareFit } from './calibrate-scores.ts';
 import { BREATH_MS, LOOKED_AT, noteTending } from './tend-reembed.ts';
 
 /**
- * Most unfinished jobs that embed memories by the new model: enough for the fastest embedder between two looks, few
- * enough to be taken back quickly.
+ * Greatest number of unfinished jobs that embed memories by the new model: enough for the fastest embedder between two
+ * slices of the director, and few enough to be withdrawn quickly.
  */
 const WINDOW_JOBS = 1_024;
-/** Time until the ledger is looked at again while jobs are under way (ms). */
+/** Time until the director checks the ledger again while such jobs are unfinished (ms). */
 const LOOK_AGAIN_MS = 100;
-/** Time after which the director hands its job back (ms), so that other jobs get their turn. */
+/**
+ * Time after which the director, the job that directs the change, is handed back (ms), so that other jobs come next.
+ */
 const SLICE_MS = 100;
-/** Most memories that one commit links again. */
+/** Greatest number of memories that one commit links again. */
 const RELINKED_AT_ONCE = 16;
-/** Most vectors of an old model that one commit deletes. */
+/** Greatest number of vectors of an old model that one commit deletes. */
 const DROPPED_AT_ONCE = 200;
-/** Most vector numbers that one look for surplus vectors examines. */
+/** Greatest number of vector numbers that one search for surplus vectors examines. */
 const SURPLUS_WITHIN = 2_000;
-/** Pause of a job that this worker cannot do by its settings (ms). Another worker may be able to do it. */
+/**
+ * Time after which a job is due again that this worker cannot do with its settings (ms). Another worker may be able to
+ * do it.
+ */
 export const NOT_MINE_MS = 5_000;
-/** A new model goes live by itself if it refused at most 1 memory in 100; a single one of two or more never counts. */
+/**
+ * A new model goes live automatically if it refused at most 1 in this number of memories. A single refusal is always
+ * allowed in a file of two or more memories.
+ */
 const REFUSED_ONE_OF = 100;
 
 type DirectorContext = StepContext & { readonly logger: Logger };
 
-/** How a trial stands: all sets hold, it goes on from here, or a provider gave no vector and it has to wait. */
+/**
+ * Result of one step of a trial: `holds` if no set falls; else the state from which the trial continues. `waits` is
+ * true if it must wait first, because a provider gave no vector.
+ */
 export type TrialStep = 'holds' | { readonly trial: ReembedTrial; readonly waits: boolean };
 
 /**
- * Asks the guarded evaluation sets a little further by models that are about to go live.
- * @throws EngineError `invalid` if one falls
+ * Runs the guarded evaluation sets by models that are about to go live, some queries at each call.
+ * @param begun the state that the last call returned; undefined at the first call
+ * @throws EngineError `invalid` if a set falls
  */
 export type TriesModels = (models: SectorModels, begun: ReembedTrial | undefined) => Promise<TrialStep>;
 
-/** Time until the director's next slice of work in ms, 0 for at once, or `finished` if the change is complete. */
+/** Time until the director's next slice of work (ms), 0 for at once, or `finished` if the change is complete. */
 type Next = { readonly inMs: number } | 'finished';
 
 /**
@@ -122,10 +135,10 @@ async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesMo
 }
 
 /**
- * Does a slice of the phase `embed`: adds jobs for memories that need a vector, until `WINDOW_JOBS` are unfinished.
- * Once a whole pass over the memories finds none, and the guarded evaluation sets hold, the new model goes live.
+ * Does a slice of the phase `embed`: adds jobs for memories that need a vector, until 1,024 are unfinished. Once a
+ * whole pass over the memories finds none that needs one, and no guarded evaluation set falls, the new model goes live.
  * @param change.models the configured models, which are the target of the change
- * @throws EngineError `invalid` if the model refused more memories than `REFUSED_ONE_OF` allows, or lowers a set
+ * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
  */
 async function oweMemories(
   context: DirectorContext,
@@ -172,7 +185,10 @@ async function oweMemories(
   return { inMs: 0 };
 }
 
-/** Asks the guarded sets, unless the models are live already and only gaps were filled. */
+/**
+ * Takes the next step of the trial with the guarded sets. If the models are live already and only gaps were filled, no
+ * trial is needed and the result is `holds`.
+ */
 async function tryLive(
   { open, clock }: DirectorContext,
   {
@@ -192,10 +208,11 @@ async function tryLive(
 }
 
 /**
- * Stops the change if the model refused too many texts, since it is most likely misconfigured: once it were live,
- * these memories would be found by words alone, and their old vectors would be deleted. This is checked in each slice,
- * so that such a model is not first asked about every memory.
- * @throws EngineError `invalid` if it refused more memories than `REFUSED_ONE_OF` allows
+ * Stops the change if the model refused too many texts, since it is most likely misconfigured: once it were live, these
+ * memories would be found by words alone, and their old vectors would be deleted. This is checked in each slice, so
+ * that such a model is not first called for every memory. With `withoutRefused`, or if the model is live already,
+ * nothing is checked.
+ * @throws EngineError `invalid` if it refused more than 1 memory in 100, and more than a single one
  */
 function stopIfRefused(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {
   const { store, liveModels } = context.open();
@@ -216,7 +233,7 @@ function stopIfRefused(context: DirectorContext, claim: HeldJob, record: Reembed
 }
 
 /**
- * Makes the new model live in one commit, from which on queries and links use it, and begins the phase `link`. If the
+ * Makes the new model live in one commit, after which queries and links use it, and begins the phase `link`. If the
  * model was live already, only gaps were filled, and the phase `drop` begins.
  */
 function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
@@ -329,10 +346,10 @@ async function dropOthers(context: DirectorContext, claim: HeldJob, begun: Reemb
 }
 
 /**
- * Deletes vectors of live models for memories of other sectors, which a change of the sectors' models leaves behind, in
- * one commit.
- * @returns `finished` if no vectors are left to look at, and if there can be none: one model embeds all sectors, or the
- *   settings name other models than the live ones
+ * Checks the next 2,000 vector numbers, and deletes in one commit the vectors whose model is live but serves no sector
+ * that their memory has now. A change of the sectors' models leaves such vectors.
+ * @returns `more` to be called again; `finished` if all were checked, the lease is lost, one model embeds all sectors,
+ *   or the settings name other models than the live ones
  */
 function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRecord): 'more' | 'finished' {
   const { store, liveModels, configuredModels, indexes } = context.open();

@@ -1,4 +1,4 @@
-/** Decides, by the settings, whether a change of a file's embedding model begins by itself or is given up. */
+/** Decides, by the settings, whether a change of a file's embedding model begins automatically or is cancelled. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
@@ -10,13 +10,19 @@ import type { Store } from '../store/open-store.ts';
 import { findReembed, findTending, listOwed, putTending } from '../store/reembed.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
-/** Most memories that one look for missing vectors examines. */
+/** Greatest number of memories that one read examines for missing vectors. */
 export const LOOKED_AT = 20_000;
-/** Pause between two slices of work (ms), in which other writers get their turn. */
+/** Pause between two slices of work (ms), in which other connections can write. */
 export const BREATH_MS = 2;
-/** Silence after which a process that tends a file by other settings counts as gone (ms). It would speak every 30 s. */
+/**
+ * Time after which a process that tended a file with other settings counts as gone (ms). A living one renews its note
+ * every 30 s.
+ */
 const SILENT_MS = 300_000;
-/** Shortest time between two notes that a process tends a file (ms): rare enough to cost little, below `SILENT_MS`. */
+/**
+ * Shortest time between two notes that a process tends a file (ms): rare enough to cost little, and well below
+ * `SILENT_MS`.
+ */
 const TENDED_AGAIN_MS = 30_000;
 
 interface TendContext {
@@ -29,10 +35,10 @@ interface TendContext {
 }
 
 /**
- * Cancels a change of the embedding model whose target the settings no longer name, as long as the target is not live.
- * Then, if `OM_REEMBED` allows it, begins a change to the models of the settings: when other models are live, or when
- * some memories lack vectors of these and the settings are new to the file. While a process with other settings tends
- * the file it does nothing, as the two would undo each other's work.
+ * Cancels a change of the embedding model whose target the settings no longer name, unless the target is live already.
+ * Then, if `OM_REEMBED` allows it, it begins a change to the models of the settings: when other models are live, or
+ * when some memories lack vectors of these models and these settings are new to the file. It does nothing while another
+ * process with other settings tends the file, as the two would undo each other's work.
  */
 export async function tendReembed(context: TendContext): Promise<void> {
   const { open, config, clock } = context;
@@ -59,11 +65,11 @@ function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers |
 }
 
 /**
- * Whether this is the only worker of the data folder, as it is without `REDIS_URL`. A note by other settings is then
- * from an earlier process.
+ * Whether this is the only worker of the tenant, as it is without `REDIS_URL` and `OM_DATABASE_URL`. A note by other
+ * settings is then from an earlier process.
  */
-function isSoleWorker({ REDIS_URL }: Config): boolean {
-  return REDIS_URL === undefined;
+function isSoleWorker({ REDIS_URL, OM_DATABASE_URL }: Config): boolean {
+  return REDIS_URL === undefined && OM_DATABASE_URL === undefined;
 }
 
 function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void {
@@ -81,7 +87,9 @@ function startUnlessBegun({ open, clock }: TendContext, target: SectorModelNumbe
   });
 }
 
-/** Whether a memory lacks vectors of the configured models of its sectors and has no job for them. Looks in slices. */
+/**
+ * Whether any memory lacks vectors of the configured models of its sectors and has no job for them. It reads in slices.
+ */
 async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean> {
   for (let after = 0; after !== Infinity;) {
     const { store, configuredModels: models } = open();
@@ -96,9 +104,9 @@ async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean
 }
 
 /**
- * Notes in the file that a process with these settings tends it, unless a note of the last 30 s says so already. It
- * makes its own write.
- * @param target models that the settings ask for; null with `OM_EMBEDDINGS=none`
+ * Records in the file that a process with these settings tends it, unless such a note is less than 30 s old. It uses a
+ * write transaction of its own.
+ * @param target models that the settings name; null with `OM_EMBEDDINGS=none`
  * @param now Unix ms
  */
 export function noteTending(store: Store, target: SectorModelNumbers | null, now: number): void {
@@ -108,8 +116,8 @@ export function noteTending(store: Store, target: SectorModelNumbers | null, now
 }
 
 /**
- * Whether a change of the model begins by itself, as `OM_REEMBED` says. By default it does if vectors are computed on
- * this machine, and not with a provider.
+ * Whether a change of the model begins automatically: with `OM_REEMBED=auto`; if that is not set, with
+ * `OM_EMBEDDINGS=synthetic` or `local`, where it costs nothing.
  */
 function startsByItself({ OM_REEMBED, OM_EMBEDDINGS }: Config): boolean {
   if (OM_REEMBED !== undefined) return OM_REEMBED === 'auto';

@@ -3,20 +3,20 @@ import type { Store } from '../store/open-store.ts';
 import type { AuditDetail, NewAuditRecord } from '../types.ts';
 import type { Audited } from './audited-commands.ts';
 
-/** Collects what the commands of one commit leave in the audit log. */
+/** Collects the records that the commands of one commit add to the audit log. */
 export interface AuditTrail {
   note(keyId: string | null, audited: Audited): void;
   /** Appends the records to the log, inside the transaction of the commands. */
   write(store: Store, now: number): void;
 }
 
-/** Actions of one key in one commit that share a record. */
+/** Actions that share a record if one key does them several times in one commit. Reads do so as well. */
 const SHARED: readonly string[] = ['memory.add', 'log.append'];
 
 /**
- * Makes an empty trail. The adds of a key that share a commit share a record with their counts and their first and last
- * id, and so do its appends to logs and its reads of one kind: a bulk load costs a record a commit. Every other command
- * has its own record.
+ * Makes an empty trail. A key's adds in one commit share a record, with their counts and their first and last id, and
+ * so do its appends to logs and its reads of one kind: a bulk load costs one record for each commit. Every other
+ * command has its own record.
  */
 export function createAuditTrail(): AuditTrail {
   const isShared = (action: string) => SHARED.includes(action) || action.startsWith('read.');
@@ -38,7 +38,7 @@ export function createAuditTrail(): AuditTrail {
   };
 }
 
-/** Adds up the counts of two details; of the ids, the first `first` and the last `last` stay. */
+/** Adds up the counts of two details; keeps the `first` id of the earlier one and the `last` id of the later one. */
 function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
   const sum = (name: string) => {
     const total = Number(one[name] ?? 0) + Number(other[name] ?? 0);

@@ -9,7 +9,7 @@ import type {
 } from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 
-/** What a command leaves in the audit log. */
+/** The record of a command in the audit log. */
 export interface Audited {
   readonly action: string;
   readonly detail: AuditDetail;
@@ -18,23 +18,26 @@ export interface Audited {
 type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: WriteOutput<N>) => Audited | null;
 
 /**
- * Says for each command what the audit log keeps of it: ids, counts and names, never content or a user's name. What is
- * not listed here is no action of a caller, or a later slice of one.
+ * Makes the audit record of each command: ids, counts and names, never content or a user's name; null if nothing is
+ * recorded. A command that is missing here is no action of a caller, or a later slice of one.
  */
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
   importLines: ({ lines }, outcomes) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
-  patchMemory: ({ id, patch }, { version }) => ({
-    action: 'memory.patch',
-    detail: {
-      id,
-      version,
-      fields: Object.keys(patch).filter((name) => patch[name as keyof typeof patch] !== undefined),
-    },
-  }),
-  putItem: (_, { memory: { id, version }, changed }) =>
-    changed ? { action: 'item.put', detail: { id, version } } : null,
-  deleteItem: (_, receipt) => ({ action: 'item.delete', detail: countsOf(receipt) }),
+  patchMemory: ({ id, patch }, memory) =>
+    memory === undefined
+      ? null
+      : {
+          action: 'memory.patch',
+          detail: {
+            id,
+            version: memory.version,
+            fields: Object.keys(patch).filter((name) => patch[name as keyof typeof patch] !== undefined),
+          },
+        },
+  putItem: (_, put) =>
+    put?.changed ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } } : null,
+  deleteItem: (_, { receipt, isDone }) => (isDone ? { action: 'item.delete', detail: countsOf(receipt) } : null),
   moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>
@@ -46,15 +49,16 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   popLog: (_, { popped }) => (popped === null ? null : { action: 'log.pop', detail: {} }),
   clearLog: (_, items) => (items === 0 ? null : { action: 'log.clear', detail: { removed: items } }),
   abandonLogs: (_, logs) => (logs === 0 ? null : { action: 'log.erase', detail: { logs } }),
-  eraseItemsOfWriters: ({ filter: { writtenBy = [] } }, removed) =>
+  eraseItemsOfWriters: ({ filter: { writtenBy = [] } }, { items: removed }) =>
     removed === 0 ? null : { action: 'log.erase', detail: { removed, written_by: writtenBy } },
-  deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
+  deleteMemory: ({ id }, { receipt, isDone }) =>
+    isDone ? { action: 'memory.delete', detail: { id, ...countsOf(receipt) } } : null,
   hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
-  deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
-  deleteExpired: (_, receipt) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
+  deleteMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
+  deleteExpired: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
   closeErasure: ({ erasure: { id, kind } }) => ({ action: 'erasure.receipt', detail: { id, kind } }),
   reinforceMemory: ({ id }) => ({ action: 'memory.reinforce', detail: { id } }),
-  eraseRecalls: (_, recalls) => (recalls === 0 ? null : { action: 'recall.erase', detail: { recalls } }),
+  eraseRecalls: (_, { recalls }) => (recalls === 0 ? null : { action: 'recall.erase', detail: { recalls } }),
   giveFeedback: ({ id, verdict, memoryIds }) => ({
     action: 'recall.feedback',
     detail: { id, verdict, memories: memoryIds.length },
@@ -128,7 +132,7 @@ function addedBy(items: readonly AddItem[], { outcomes }: AddReply): AuditDetail
   };
 }
 
-/** Counts what an import stored, by the types of its lines. */
+/** Counts the documents, memories, revisions and links that an import stored. */
 function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOutcome[]): AuditDetail {
   const count = (wanted: PortableLine['type']) =>
     lines.filter(({ type }, place) => type === wanted && outcomes[place]?.kind === 'stored').length || undefined;
@@ -144,7 +148,7 @@ function countsOf({ memories, documents }: DeleteReceipt): AuditDetail {
   return { memories, documents };
 }
 
-/** The record of a slice of a delete by filter; null where it deleted nothing. */
+/** Makes the record of a slice of a delete by filter; null if it deleted nothing. */
 function deletedBy(filter: ErasureFilter, receipt: DeleteReceipt): Audited | null {
   if (isEmpty(receipt)) return null;
   return {

@@ -13,7 +13,8 @@ import {
 import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
-import { eraseItems, moveNamespace } from '../commands/namespaces.ts';
+import { moveNamespace } from '../commands/move-namespace.ts';
+import { eraseItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
@@ -49,9 +50,10 @@ import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
 import { moveLearned, putLearned } from '../store/learned.ts';
 import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
+import { deleteUploadParts, putUploadPart, type UploadPart } from '../store/upload-parts.ts';
 import { deleteStandingQuery } from '../store/standing.ts';
 import { putStandingVectors, type StandingVector } from '../store/standing-vectors.ts';
-import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
+import { deleteWebhook, retryDeliveries, type StandingPart, deleteStandingRows } from '../store/webhooks.ts';
 import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
@@ -75,6 +77,8 @@ export const WRITE_COMMANDS = {
   hideMatching,
   deleteMatching: recorded(deleteMatching),
   deleteExpired,
+  putUploadPart: ({ store, now }: WriteContext, part: UploadPart) => putUploadPart(store, part, now),
+  deleteUploadParts: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteUploadParts(store, name),
   addDocument,
   replaceDocument,
   cancelDocument,
@@ -95,7 +99,7 @@ export const WRITE_COMMANDS = {
   undoConsolidations,
   undoLinks,
   undoChanges,
-  /** Only leaves a record in the audit log, of an action that is not a write of this file. */
+  /** Writes nothing itself: its input is a record for the audit log, of an action that does not write to this file. */
   recordAction: (_context: WriteContext, _record: Pick<NewAuditRecord, 'action' | 'detail'>): void => {},
   takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
     takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
@@ -107,12 +111,15 @@ export const WRITE_COMMANDS = {
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),
   cancelJob,
   discardJob,
-  /** Claims a schedule if it is due. @returns whether the caller runs it */
+  /**
+   * Claims a schedule if it is due.
+   * @returns whether the caller is to run it
+   */
   claimRun: (
     { store, now }: WriteContext,
     { schedule, owner, leaseMs }: { readonly schedule: Schedule; readonly owner: string; readonly leaseMs: number },
   ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
-  /** Gives up the claim on a schedule after a run that was completed, or that failed where `ranAt` is left out. */
+  /** Releases the claim on a schedule after a run that completed at `ranAt`, or that failed if `ranAt` is left out. */
   releaseRun: (
     { store, now }: WriteContext,
     run: { readonly name: string; readonly owner: string; readonly ranAt?: number | undefined },
@@ -120,7 +127,10 @@ export const WRITE_COMMANDS = {
     if (run.ranAt === undefined) noteFailure(store, { name: run.name, now });
     releaseSchedule(store, run);
   },
-  /** Makes a schedule due at once. @returns false, and changes nothing, while it runs */
+  /**
+   * Makes a schedule due at once.
+   * @returns false, with nothing changed, while it is running
+   */
   requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: string }) =>
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
   putEval: ({ store, now }: WriteContext, set: NewEvalSet) => putEval(store, set, now),
@@ -137,7 +147,14 @@ export const WRITE_COMMANDS = {
   eraseStanding,
   createWebhook,
   deleteWebhook: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteWebhook(store, id),
-  retryDeliveries: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryDeliveries(store, id, now),
+  retryDeliveries: (
+    { store, now }: WriteContext,
+    dead: { readonly id: string; readonly endedBy: number; readonly limit: number },
+  ) => retryDeliveries(store, dead, now),
+  deleteStandingRows: (
+    { store }: WriteContext,
+    { part, limit }: { readonly part: StandingPart; readonly limit: number },
+  ) => deleteStandingRows(store, part, limit),
   putStandingVectors: (
     { store }: WriteContext,
     { modelNo, vectors }: { readonly modelNo: number; readonly vectors: readonly StandingVector[] },
@@ -157,7 +174,10 @@ export const WRITE_COMMANDS = {
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),
   appendEmbedLog: ({ store }: WriteContext, entry: EmbedLogEntry) => appendEmbedLog(store, entry),
-  /** Makes sure that the file exists, is migrated and has its id. @returns the id */
+  /**
+   * Makes sure that the file exists, is migrated and has its id.
+   * @returns the id
+   */
   open: ({ store }: WriteContext, _: Record<never, never>) => ensureStoreId(store),
 } as const;
 

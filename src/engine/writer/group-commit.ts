@@ -1,4 +1,6 @@
+import { askBeforeAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
+import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
@@ -9,49 +11,78 @@ export interface WriteRequest {
   readonly name: WriteCommandName;
   /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */
   readonly input: unknown;
-  /** Public id of the key that asks for it; left out for what Cairn does by itself. */
+  /** Public id of the key of the caller; left out for upkeep, which no caller requested. */
   readonly writtenBy?: string;
-  /** W3C trace context of the request; left out where it is not traced. */
+  /** W3C trace context of the request; left out if it is not traced. */
   readonly trace?: string;
 }
 
-/** What the commands of one commit share. */
+/** The part of a command's context that all commands of one commit share. */
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
 export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs requests in one transaction, so that all of them share one fsync, and a refused request spares the others.
- * Nothing is reported before the commit.
+ * Runs requests in one transaction, so that all of them share one fsync, and a refused request does not affect the
+ * others. No result is returned before the commit.
  *
  * A savepoint for each request would be the plain way to undo a refused one. But each savepoint makes FTS5 write out
  * what it holds in memory: 32 small segments for a group instead of one, and three times the cost of an add. So
- * savepoints are used only when a request was refused after it had written something, and the group is run once more
- * with them. A statement that SQLite must be able to undo by itself is such a savepoint too: one that inserts several
- * rows, or that has a trigger. An add has none.
- *
- * @returns results in the order of `requests`; a refused request has its error as the result
- * @throws  whatever made the whole transaction fail: nothing of it is stored then
+ * savepoints are used only when a request was refused after it had written something, or when it is unknown which
+ * request a failed statement belongs to (`LateError`), and the group is run once more with them. A statement that
+ * SQLite must be able to undo by itself is such a savepoint too: one that inserts several rows, or that has a trigger.
+ * An add has none.
+ * @param isOver whether no further request should be run in this transaction; it is asked after each of them
+ * @returns results in the order of `requests`, of the first ones if `isOver` became true; a refused request has its
+ *   error as the result
+ * @throws the error that made the whole transaction fail: nothing of it is stored then
  */
-export function commitGroup(context: GroupContext, requests: readonly WriteRequest[]): WriteResult[] {
+export function commitGroup(
+  context: GroupContext,
+  requests: readonly WriteRequest[],
+  isOver: () => boolean = () => false,
+): WriteResult[] {
   const { store, backlog } = context;
   const atMost = backlog.atMost;
   try {
-    return store.write(() =>
-      withTrail(context, (trail) => requests.map((request) => attempt(context, request, trail))),
-    );
+    return store.write(() => {
+      askAhead(context, requests);
+      return withTrail(context, (trail) => runUntil(isOver, requests, (request) => attempt(context, request, trail)));
+    });
   } catch (error) {
     backlog.atMost = Math.min(atMost, backlog.atMost);
-    if (!(error instanceof HalfWritten)) throw error;
-    if (requests.length === 1) return [{ ok: false, error: error.cause }];
+    if (!(error instanceof HalfWritten || error instanceof LateError)) throw error;
+    if (requests.length === 1) return [{ ok: false, error: error instanceof LateError ? error : error.cause }];
     return store.write(() =>
-      withTrail(context, (trail) => requests.map((request) => runInSavepoint(context, request, trail))),
+      withTrail(context, (trail) => runUntil(isOver, requests, (request) => runInSavepoint(context, request, trail))),
     );
   }
 }
 
-/** Runs commands, and writes what they leave in the audit log, in the same transaction. */
+function runUntil(
+  isOver: () => boolean,
+  requests: readonly WriteRequest[],
+  run: (request: WriteRequest) => WriteResult,
+): WriteResult[] {
+  const results: WriteResult[] = [];
+  for (const request of requests) {
+    results.push(run(request));
+    if (isOver()) break;
+  }
+  return results;
+}
+
+function askAhead(context: GroupContext, requests: readonly WriteRequest[]): void {
+  if (context.store.ahead === null) return;
+  const adds = requests.filter(({ name }) => name === 'addMemories');
+  askBeforeAdds(
+    context,
+    adds.map(({ input }) => input as AddInput),
+  );
+}
+
+/** Runs commands, and writes their audit records in the same transaction. */
 function withTrail<T>({ store, now }: GroupContext, work: (trail: AuditTrail) => T): T {
   const trail = createAuditTrail();
   const result = work(trail);

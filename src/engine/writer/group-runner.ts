@@ -2,17 +2,33 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { serialiseError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { busyTotals } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { commitGroup } from './group-commit.ts';
 import type { WriteContext } from '../commands/write-context.ts';
-import { failGroup, type GroupReply, type WriteGroup, type WriteReply } from './writer.ts';
+import { failGroup, type CommitFigures, type WriteGroup, type WriteReply } from './writer.ts';
+
+/** What one commit did: the replies of the first requests of a group, at least one, and its figures. */
+export interface Committed {
+  readonly replies: readonly WriteReply[];
+  readonly figures: CommitFigures;
+}
+
+/** Commits the first requests of a group: all of them, or those before `isOver` became true, at least one. */
+export type GroupRunner = (group: WriteGroup, isOver?: () => boolean) => Committed;
 
 /**
- * Creates a function that commits groups on the connections of one thread. The function never throws: if a group fails
- * as a whole, each of its replies holds the error.
+ * Creates a function that commits on the connections of one thread. That function never throws: if a commit fails as a
+ * whole, each reply of the group holds the error.
  */
-export function createGroupRunner({ pool, config, clock }: { pool: TenantPool; config: Config; clock: Clock }) {
+export function createGroupRunner({
+  pool,
+  config,
+  clock,
+}: {
+  pool: TenantPool;
+  config: Config;
+  clock: Clock;
+}): GroupRunner {
   const backlogs = new Map<string, WriteContext['backlog']>();
   const backlogOf = (path: string) => {
     // Nothing is known before the first count, and an upper bound of infinity forces one.
@@ -20,44 +36,18 @@ export function createGroupRunner({ pool, config, clock }: { pool: TenantPool; c
     if (backlog === undefined) backlogs.set(path, (backlog = { atMost: Infinity }));
     return backlog;
   };
-  return (group: WriteGroup): GroupReply => {
-    const started = performance.now();
+  return (group, isOver) => {
+    const startedAt = performance.now();
+    let replies: readonly WriteReply[];
     try {
       const { store, indexes } = pool.get(group.path);
       const context = { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: backlogOf(group.path) };
-      const replies = commitGroup(context, group.requests).map((result) =>
+      replies = commitGroup(context, group.requests, isOver).map((result) =>
         result.ok ? result : { ok: false as const, error: serialiseError(result.error) },
       );
-      return replyTo(group, replies, started);
     } catch (error) {
-      return replyTo(group, failGroup(group, error), started);
+      replies = failGroup(group, error);
     }
+    return { replies, figures: { ms: performance.now() - startedAt, requests: replies.length } };
   };
-}
-
-function replyTo({ requests }: WriteGroup, replies: readonly WriteReply[], startedAt: number): GroupReply {
-  const commit = { ms: performance.now() - startedAt, requests: requests.length, isRepeated: false };
-  return { replies, commit, busy: busyTotals() };
-}
-
-/**
- * Commits the groups of several rounds, all groups of one file in one transaction.
- * @param commit commits one group, as `createGroupRunner` makes it
- * @returns the replies of each round, in the order of its groups
- */
-export function commitTogether(
-  rounds: readonly (readonly WriteGroup[])[],
-  commit: (group: WriteGroup) => GroupReply,
-): GroupReply[][] {
-  const replies = new Map<WriteGroup, GroupReply>();
-  for (const [path, groups] of Map.groupBy(rounds.flat(), (group) => group.path)) {
-    const whole = commit({ path, requests: groups.flatMap(({ requests }) => requests) });
-    let at = 0;
-    for (const group of groups) {
-      const own = whole.replies.slice(at, at + group.requests.length);
-      replies.set(group, { ...whole, replies: own, commit: { ...whole.commit, isRepeated: at > 0 } });
-      at += group.requests.length;
-    }
-  }
-  return rounds.map((groups) => groups.map((group) => replies.get(group)!));
 }

@@ -2,16 +2,18 @@ import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Span, Tracing } from '../tracing.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
-import { type GroupReply, MAX_ROUND_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
+import { type GroupReply, MAX_GROUP_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
 
-/** The place where groups are committed: this thread or the writer thread. */
+/**
+ * Sends groups to be committed: on this thread, on the writer thread, or in the process that commits for several
+ * (`Lead`).
+ */
 export interface GroupTransport {
   /**
-   * Commits groups, one for each file, and returns their replies in the same order. Groups of several calls that wait
-   * may share a transaction; calls are answered in order. It rejects only if there is no reply at all, as when the
-   * thread has ended.
+   * Commits a group. Waiting groups of several calls for one file may share a transaction; those of a file are answered
+   * in order. It rejects only if there is no reply at all, as when the thread has ended.
    */
-  commit(groups: readonly WriteGroup[]): Promise<readonly GroupReply[]>;
+  commit(group: WriteGroup): Promise<GroupReply>;
   /** Closes a tenant's file; a later commit opens it again. */
   evict(path: string): Promise<void>;
   /** Closes every file. */
@@ -26,13 +28,13 @@ interface Pending {
   readonly writtenBy?: string | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Span of the write, if the request that waits for it is traced. */
+  /** Span of the write; left out if the request is not traced. */
   readonly span?: Span | undefined;
 }
 
 /**
- * Creates a writer that gathers the requests of one turn of the event loop into a round, and sends it without waiting
- * for the rounds before it.
+ * Creates a writer that collects the requests of one turn of the event loop for each file into groups of at most 256,
+ * and sends them without waiting for earlier groups.
  */
 export function createGroupingWriter(
   transport: GroupTransport,
@@ -40,36 +42,38 @@ export function createGroupingWriter(
   tracing: Tracing | null = null,
 ): Writer {
   let waiting: Pending[] = [];
-  let lastRound: Promise<void> = Promise.resolve();
+  /** The groups that were sent and are not answered. */
+  const underWay = new Set<Promise<void>>();
   let closed = false;
 
   const sendWaiting = () => {
     const all = waiting;
     waiting = [];
-    for (let at = 0; at < all.length; at += MAX_ROUND_REQUESTS)
-      lastRound = commitRound(all.slice(at, at + MAX_ROUND_REQUESTS));
+    for (const [path, members] of Map.groupBy(all, (pending) => pending.path)) {
+      for (let at = 0; at < members.length; at += MAX_GROUP_REQUESTS) {
+        const sent = commitMembers(path, members.slice(at, at + MAX_GROUP_REQUESTS));
+        underWay.add(sent);
+        void sent.then(() => underWay.delete(sent));
+      }
+    }
   };
 
-  const commitRound = async (batch: readonly Pending[]) => {
-    const byPath = [...Map.groupBy(batch, (pending) => pending.path)];
+  const commitMembers = async (path: string, members: readonly Pending[]): Promise<void> => {
     const startedAt = performance.now();
-    let replies: readonly GroupReply[];
+    let reply: GroupReply;
     try {
-      replies = await transport.commit(byPath.map(([path, members]) => ({ path, requests: members.map(toRequest) })));
+      reply = await transport.commit({ path, requests: members.map(toRequest) });
     } catch (error) {
-      for (const pending of batch) refuse(pending, error);
+      for (const pending of members) refuse(pending, error);
       return;
     }
-    for (const [index, [, members]] of byPath.entries()) {
-      const { commit, replies: answers } = replies[index]!;
-      if (!commit.isRepeated) {
-        metrics.commits.observe(commit.ms / 1000);
-        metrics.commitRequests.observe(commit.requests);
-      }
-      for (const [position, pending] of members.entries()) {
-        if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: commit.requests });
-        settle(pending, answers[position]!);
-      }
+    for (const { ms, requests } of reply.counted) {
+      metrics.commits.observe(ms / 1000);
+      metrics.commitRequests.observe(requests);
+    }
+    for (const [position, pending] of members.entries()) {
+      if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: reply.commit.requests });
+      settle(pending, reply.replies[position]!);
     }
   };
 
@@ -83,7 +87,7 @@ export function createGroupingWriter(
       if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
       return new Promise((resolve, reject) => {
         const pending: Pending = { path, name, input, writtenBy, resolve: resolve as (value: unknown) => void, reject };
-        // The round is sent after the current turn of the event loop, so that requests that were read from sockets
+        // The group is sent after the current turn of the event loop, so that requests that were read from sockets
         // together are committed together.
         if (waiting.length === 0) setImmediate(sendWaiting);
         waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
@@ -93,7 +97,7 @@ export function createGroupingWriter(
     async close() {
       closed = true;
       sendWaiting();
-      await lastRound;
+      await Promise.all(underWay);
       await transport.close();
     },
   };
@@ -122,14 +126,14 @@ function refuse({ span, reject }: Pending, error: unknown): void {
 }
 
 /**
- * Starts the span of a write, which lasts from the call until its answer. Jobs that the write makes carry its trace on.
- * A write that no request waits for is not traced.
+ * Starts the span of a write, which lasts from the call until its reply. Jobs that the write makes continue its trace.
+ * A write outside of a traced request has no span.
  */
 function spanOf(tracing: Tracing, name: WriteCommandName): Span | undefined {
   return tracing.active() && tracing.start(`write ${name}`);
 }
 
-/** Records the span of the commit that a request shared with others, which began when the groups were sent off. */
+/** Records the span of the commit that a request shared with others. It began when the groups were sent. */
 function recordCommit(
   tracing: Tracing,
   { span }: Pending,

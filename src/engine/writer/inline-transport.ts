@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Clock } from '../ports.ts';
+import { busyTotals } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { createGroupRunner } from './group-runner.ts';
 import type { GroupTransport } from './grouping-writer.ts';
@@ -11,7 +12,10 @@ import type { GroupTransport } from './grouping-writer.ts';
 export function createInlineTransport(options: { pool: TenantPool; config: Config; clock: Clock }): GroupTransport {
   const commit = createGroupRunner(options);
   return {
-    commit: async (groups) => groups.map(commit),
+    async commit(group) {
+      const { replies, figures } = commit(group);
+      return { replies, commit: figures, counted: [figures], busy: busyTotals() };
+    },
     evict: async (path) => options.pool.evict(path),
     close: async () => options.pool.close(),
   };

@@ -9,19 +9,30 @@ import type { GroupReply, WriteGroup } from './writer.ts';
 
 export interface WriterThreadData {
   readonly config: Config;
-  /** The vector spaces that the settings name, as in `OpenTenantOptions`; null where nothing is embedded. */
+  /** The vector spaces that the settings name, for `OpenTenantOptions`; null with `OM_EMBEDDINGS=none`. */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
 }
 
-export type WriterMessage =
-  | { readonly kind: 'commit'; readonly groups: readonly WriteGroup[] }
+export type WriterMessage = { readonly id: number } & (
+  | { readonly kind: 'commit'; readonly group: WriteGroup }
   | { readonly kind: 'evict'; readonly path: string }
-  | { readonly kind: 'close' };
+  | { readonly kind: 'close' }
+);
+
+/** Answer to a message: a `GroupReply` to a commit, undefined to the others. */
+export interface WriterAnswer {
+  readonly id: number;
+  readonly value: unknown;
+}
+
+/** A message that has no id yet. */
+type Asked = WriterMessage extends infer Message ? (Message extends unknown ? Omit<Message, 'id'> : never) : never;
 
 /**
  * Starts the thread that commits, so that an fsync or a wait for the lock never holds up the event loop that serves
- * requests. A round is sent at once, also while an earlier one is being committed, so that the thread never waits for
- * this one. It answers messages in order, several at a time. If it ends, every write fails with `unavailable`.
+ * requests. A group is sent at once, even while an earlier one is being committed, so that the thread is never idle
+ * while groups wait. It answers those of a file in order; files take turns (`CommitQueue`). If it ends, every write
+ * fails with `unavailable`.
  */
 export function startWriterThread({
   config,
@@ -32,33 +43,37 @@ export function startWriterThread({
     workerData: { config, identity } satisfies WriterThreadData,
     name: 'cairn-writer',
   });
-  const waiting: { resolve: (reply: unknown) => void; reject: (error: Error) => void }[] = [];
+  const waiting = new Map<number, { resolve: (reply: unknown) => void; reject: (error: Error) => void }>();
+  let lastId = 0;
   let dead: EngineError | undefined;
   let busy: BusyTotals = { retries: 0, waitedMs: 0, timeouts: 0 };
   metrics.watchBusy(() => busy);
   const fail = (cause: unknown) => {
     dead ??= new EngineError('unavailable', 'the writer thread ended', { cause });
-    for (const request of waiting.splice(0)) request.reject(dead);
+    for (const request of waiting.values()) request.reject(dead);
+    waiting.clear();
   };
-  thread.on('message', (replies: readonly unknown[]) => {
-    for (const reply of replies) waiting.shift()?.resolve(reply);
+  thread.on('message', ({ id, value }: WriterAnswer) => {
+    waiting.get(id)?.resolve(value);
+    waiting.delete(id);
   });
   thread.on('error', fail);
   thread.on('exit', fail);
 
-  const ask = <T>(message: WriterMessage): Promise<T> =>
+  const ask = <T>(message: Asked): Promise<T> =>
     dead
       ? Promise.reject(dead)
       : new Promise<T>((resolve, reject) => {
-          waiting.push({ resolve: resolve as (reply: unknown) => void, reject });
-          thread.postMessage(message);
+          const id = ++lastId;
+          waiting.set(id, { resolve: resolve as (reply: unknown) => void, reject });
+          thread.postMessage({ id, ...message } satisfies WriterMessage);
         });
 
   return {
-    async commit(groups) {
-      const replies = await ask<readonly GroupReply[]>({ kind: 'commit', groups });
-      busy = replies.at(-1)?.busy ?? busy;
-      return replies;
+    async commit(group) {
+      const reply = await ask<GroupReply>({ kind: 'commit', group });
+      busy = reply.busy;
+      return reply;
     },
     evict: (path) => ask<void>({ kind: 'evict', path }),
     async close() {

@@ -1,16 +1,17 @@
-/** The writer thread: the only connection that acknowledges writes of this process. */
+/** The writer thread: the only connection of this process that acknowledges writes. */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { useMasterKey } from '../control/data-keys.ts';
 import { placeOf } from '../control/place-of.ts';
 import { assert } from '../errors.ts';
+import { busyTotals } from '../store/open-store.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { systemClock } from '../ports.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
-import { commitTogether, createGroupRunner } from './group-runner.ts';
-import type { WriterMessage, WriterThreadData } from './thread-transport.ts';
-import { MAX_ROUND_REQUESTS, type WriteGroup } from './writer.ts';
+import { CommitQueue } from './commit-queue.ts';
+import { createGroupRunner } from './group-runner.ts';
+import type { WriterAnswer, WriterMessage, WriterThreadData } from './thread-transport.ts';
 
 const { config, identity } = workerData as WriterThreadData;
 const port = parentPort;
@@ -27,43 +28,44 @@ const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     events: config.OM_EVENTS,
   }),
 );
-const commit = createGroupRunner({ pool, config, clock: systemClock });
+const queue = new CommitQueue(createGroupRunner({ pool, config, clock: systemClock }), takeMessages);
+/** Messages that wait until the groups before them are committed: they close files. */
+let closing: Exclude<WriterMessage, { kind: 'commit' }>[] = [];
 
 /**
- * Answers a message and all that have come by now, in order. Rounds that wait are committed together: a commit begins
- * as soon as the thread is free, with everything that was asked for by then.
+ * Answers a message and all that arrive meanwhile. A commit begins as soon as the thread is free, with every request
+ * for its file that has arrived.
  */
 port.on('message', (first: WriterMessage) => {
-  const messages = [first];
-  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
-    messages.push(next.message as WriterMessage);
-  while (messages.length > 0) port.postMessage(answerNext(messages));
+  take(first);
+  takeMessages();
+  while (queue.isWaiting() || closing.length > 0) {
+    queue.commitNext();
+    takeMessages();
+    closing = closing.filter((message) => !closed(message));
+  }
 });
 
-/** Takes the next message off the list, or the next rounds that fit into one commit. Returns an answer for each. */
-function answerNext(messages: WriterMessage[]): readonly unknown[] {
-  const message = messages.shift()!;
-  switch (message.kind) {
-    case 'commit': {
-      const rounds = [message.groups];
-      let requests = countRequests(message.groups);
-      for (let next = messages[0]; next?.kind === 'commit'; next = messages[0]) {
-        requests += countRequests(next.groups);
-        if (requests > MAX_ROUND_REQUESTS) break;
-        rounds.push(next.groups);
-        messages.shift();
-      }
-      return commitTogether(rounds, commit);
-    }
-    case 'evict':
-      pool.evict(message.path);
-      return [undefined];
-    case 'close':
-      pool.close();
-      return [undefined];
-  }
+function takeMessages(): void {
+  for (let next = receiveMessageOnPort(port!); next !== undefined; next = receiveMessageOnPort(port!))
+    take(next.message as WriterMessage);
 }
 
-function countRequests(groups: readonly WriteGroup[]): number {
-  return groups.reduce((sum, { requests }) => sum + requests.length, 0);
+function take(message: WriterMessage): void {
+  if (message.kind === 'commit')
+    queue.push(message.group, (reply) => answer(message, { ...reply, busy: busyTotals() }));
+  else closing.push(message);
+}
+
+/** Closes a file, or all of them, unless groups for it wait. @returns whether it was done */
+function closed(message: Exclude<WriterMessage, { kind: 'commit' }>): boolean {
+  if (queue.isWaiting(message.kind === 'evict' ? message.path : undefined)) return false;
+  if (message.kind === 'evict') pool.evict(message.path);
+  else pool.close();
+  answer(message, undefined);
+  return true;
+}
+
+function answer({ id }: WriterMessage, value: unknown): void {
+  port!.postMessage({ id, value } satisfies WriterAnswer);
 }

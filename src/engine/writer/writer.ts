@@ -4,14 +4,14 @@ import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { WriteRequest } from './group-commit.ts';
 
 /**
- * The only way in which the API writes. Requests that arrive while a commit is under way share the next one, so that
- * the number of fsyncs follows the disk and not the clients.
+ * The only way in which the API writes. Requests that arrive during a commit share the next one, so that the number of
+ * fsyncs depends on the disk and not on the number of clients.
  */
 export interface Writer {
   /**
-   * Runs a command on the tenant's file at `path`, in the name of the key with the public id `writtenBy`, by default of
-   * nobody. The promise resolves once the command is on disk, and rejects with
-   * the command's EngineError, with nothing of it written; with `unavailable` after `close`.
+   * Runs a command on the tenant's file at `path`, as the key with the public id `writtenBy`; without it, as Cairn
+   * itself. The promise resolves once the result is on disk. It rejects with the command's EngineError, with nothing of
+   * the command written, or with `unavailable` after `close`.
    */
   write<N extends WriteCommandName>(
     path: string,
@@ -21,14 +21,17 @@ export interface Writer {
   ): Promise<WriteOutput<N>>;
   /** Closes the tenant's file at `path`, which is about to be removed. A later write opens it again. */
   evict(path: string): Promise<void>;
-  /** Finishes the requests that have come, refuses later ones, and closes every file. */
+  /** Finishes the requests that have arrived, refuses later ones with `unavailable`, and closes every file. */
   close(): Promise<void>;
 }
 
-/** Most requests in one round, over the groups of all files, and in one commit. */
-export const MAX_ROUND_REQUESTS = 256;
+/** Greatest number of requests in one group, and in one commit. */
+export const MAX_GROUP_REQUESTS = 256;
 
-/** Requests for one file that go into one transaction. */
+/**
+ * Requests for one file that go into one transaction, or into several where others would wait too long for it. They are
+ * run in their order.
+ */
 export interface WriteGroup {
   readonly path: string;
   readonly requests: readonly WriteRequest[];
@@ -41,22 +44,23 @@ export type WriteReply =
 export interface GroupReply {
   /** Replies in the order of the group's requests. */
   readonly replies: readonly WriteReply[];
+  /** Figures of the commit that contained the last request of the group. */
   readonly commit: CommitFigures;
-  /** Waits of the committing thread for the commits of other connections, since the thread began. */
+  /** The commits that no other reply counts: all of the group, but for those whose figures another reply has. */
+  readonly counted: readonly CommitFigures[];
+  /** How often and how long the committing thread has waited for other connections' commits since it began. */
   readonly busy: BusyTotals;
 }
 
-/** Figures of the commit that held a group. */
-interface CommitFigures {
-  /** Time that the commit took, its commands included (ms). */
+/** Figures of the commit that contained a group. */
+export interface CommitFigures {
+  /** Duration of the commit, its commands included (ms). */
   readonly ms: number;
   /** Number of requests that shared the commit. */
   readonly requests: number;
-  /** Whether a reply before this one has the same figures, because its group shared the commit. */
-  readonly isRepeated: boolean;
 }
 
-/** Answers every request of a group that failed as a whole with the same error. */
+/** Makes the replies of a group that failed as a whole: the same error for every request. */
 export function failGroup(group: WriteGroup, error: unknown): WriteReply[] {
   return group.requests.map(() => ({ ok: false, error: serialiseError(error) }));
 }

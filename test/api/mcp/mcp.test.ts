@@ -70,6 +70,11 @@ describe.each(ERAS)('the official client, %s', (era) => {
     expect(shown).toContain('Status superseded');
     expect(shown).toContain(`← supersedes of memory ${successor}`);
     expect(shown).toMatch(/version 1, replaced .*: tags was "\[\\"deploy\\"\]"/);
+    const again = await tryTool(client, 'update_memory', { id, mode: 'supersede', content: 'Deploys are on Friday.' });
+    expect(again).toMatchObject({ isError: true, text: expect.stringContaining(`update memory ${successor} instead`) });
+    expect(await callTool(client, 'explain_recall', { query: 'deploys to staging', id })).toContain(
+      'POST /memory/query would return it: superseded by',
+    );
 
     const listed = await callTool(client, 'list_recent', { limit: 1 });
     expect(listed).toContain('Thursday');
@@ -129,30 +134,42 @@ describe.each(ERAS)('the official client, %s', (era) => {
     );
     expect((await tryTool(client, 'recall', { query: 'x', since: 'yesterday' })).text).toContain('ISO 8601');
     expect((await tryTool(client, 'list_recent', { cursor: 'x' })).text).toContain('not one that this list gave out');
+    expect(await callTool(client, 'list_recent', { since: '2999-01-01', session_id: 's1' })).toBe(
+      'No memories in session "s1" stored since 2999-01-01T00:00:00.000Z.',
+    );
+    for (const role of ['write', 'add']) {
+      const taking = await connect({ era, key: keyOf({ role }) });
+      expect(await tryTool(taking, 'ingest', { url: `http://127.0.0.1/${era}-${role}` })).toMatchObject({
+        isError: true,
+        text: expect.stringContaining('nothing of it can be recalled: its host has no public address'),
+      });
+      await taking.close();
+    }
     expect((await tryTool(client, 'update_memory', { id: 'none', mode: 'supersede' })).text).toContain('content');
     await expect(client.callTool({ name: 'forget', arguments: { id: 'x' } })).rejects.toThrow('forget not found');
     await client.close();
   });
 });
 
-test.each(ERAS)(
-  'a write that waits tells a client that asks how far it is, and answers with the job: %s',
-  async (era) => {
-    await using idle = await startApi({ folder: tempFolder() });
+test('a write that waits tells a client that asks how far it is, and answers with the job', async () => {
+  await using idle = await startApi({ folder: tempFolder(), threads: false });
+  const write = async (era: (typeof ERAS)[number], name: string, given: Record<string, string>, words: string) => {
     const client = await connectMcp(`${idle.url}/mcp`, { key: ADMIN_KEY, era });
-    for (const [name, given, words] of [
-      ['remember', { content: 'Nobody works on this.' }, 'step encode is queued'],
-      ['ingest', { text: 'Nobody reads this.' }, 'queued: 0 of 0 parts are embedded'],
-    ] as const) {
-      const told: { progress: number; message?: string | undefined }[] = [];
-      const result = await client.callTool({ name, arguments: given }, { onprogress: (note) => void told.push(note) });
-      expect(told.map(({ progress }) => progress)).toEqual(told.map((_, index) => index + 1));
-      expect(told.map(({ message }) => message)).toEqual(['stored; its meaning follows', ...Array(8).fill(words)]);
-      expect(JSON.stringify(result.content)).toMatch(/job [0-9a-f-]{36} is queued/);
-    }
+    const told: { progress: number; message?: string | undefined }[] = [];
+    const result = await client.callTool({ name, arguments: given }, { onprogress: (note) => void told.push(note) });
+    expect(told.map(({ progress }) => progress)).toEqual(told.map((_, index) => index + 1));
+    expect(told.map(({ message }) => message)).toEqual(['stored; its meaning follows', ...Array(8).fill(words)]);
+    expect(JSON.stringify(result.content)).toMatch(/job [0-9a-f-]{36} is queued/);
     await client.close();
-  },
-);
+  };
+  // At once, since each waits for four seconds.
+  await Promise.all(
+    ERAS.flatMap((era) => [
+      write(era, 'remember', { content: `Nobody works on this ${era} memory.` }, 'step encode is queued'),
+      write(era, 'ingest', { text: `Nobody reads this ${era} text.` }, 'queued: 0 of 0 parts are embedded'),
+    ]),
+  );
+});
 
 test('all default tools together cost less than 2,500 tokens, and forget fits in, too', async () => {
   const client = await connect({ path: '/mcp?tools=forget' });
@@ -176,6 +193,18 @@ test('what changed since a time is told as a digest, of the own user alone', asy
   expect(await callTool(client, 'what_changed', { since, topic: 'zebras' })).not.toContain('cellar');
   const future = await tryTool(client, 'what_changed', { since: '2999-01-01T00:00:00Z' });
   expect(future).toMatchObject({ isError: true, text: expect.stringContaining('to: must be later than from') });
+  await client.close();
+});
+
+test('a history with long texts is read and shown as far as a reply may hold', async () => {
+  const { id } = await api.add({ content: 'the first of many versions' });
+  for (let no = 0; no < 12; no += 1)
+    await api.request('PATCH', `/memory/${id}`, { body: { content: `${no} ${'long '.repeat(40_000)}` } });
+  const client = await connect({});
+  const shown = await callTool(client, 'get_memory', { id, include: ['history'] });
+  expect(shown).toContain('- version 12, replaced');
+  expect(shown).not.toContain('- version 2, replaced');
+  expect(shown).toContain('older changes');
   await client.close();
 });
 
@@ -312,7 +341,10 @@ describe('roles and bounds', () => {
     const { tools } = await client.listTools();
     expect(tools.find(({ name }) => name === 'forget')!.annotations).toMatchObject({ destructiveHint: true });
     const id = idIn(await callTool(client, 'remember', { content: 'This goes.' }));
-    expect(await callTool(client, 'forget', { id })).toContain(`Erased memory ${id}: 1 memories`);
+    const told = await callTool(client, 'forget', { id });
+    expect(told).toContain(`Erased memory ${id}: 1 memories`);
+    const receipt = /Receipt, told this once.*: ([0-9a-f-]{36})\.[\w-]{22}$/.exec(told)?.[1];
+    expect((await api.request('GET', `/erasures/${receipt}`)).body['ids']).toEqual([id]);
     expect((await api.request('GET', `/memory/${id}`)).status).toBe(404);
     await client.close();
     const reader = await connect({ key: keyOf({ role: 'read' }), path: '/mcp?tools=forget' });
@@ -341,6 +373,9 @@ describe('roles and bounds', () => {
       expect((await api.request('GET', `/memory/${own}`)).body['user_id']).toBe('eve');
       await eve.close();
     }
+    // A user whom no other route could name would keep what nobody can erase.
+    for (const name of ['a%00b', 'u'.repeat(257)])
+      expect((await api.request('POST', `/mcp/users/${name}`, { body: {} })).body.code).toBe('invalid');
     const foreign = await api.request('POST', '/mcp/users/ben', { key: keyOf({ userId: 'eve' }), body: {} });
     expect([foreign.status, foreign.body.code]).toEqual([403, 'forbidden']);
   });
@@ -357,6 +392,11 @@ describe('roles and bounds', () => {
     });
     await callTool(client, 'remember', { content: 'limited' });
     expect((await tryTool(client, 'remember', { content: 'limited, too' })).isError).toBe(true);
+    const { id } = await api.add({ content: 'changed by a key that is limited' });
+    expect(await tryTool(client, 'update_memory', { id, content: 'changed', mode: 'correct' })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('1 adds a minute') as string,
+    });
     await callTool(client, 'list_recent', {});
     await client.close();
   });

@@ -242,7 +242,11 @@ describe('bodies and methods', () => {
 
 describe('who may call', () => {
   test('pages of other origins are refused while no key is set, and other machines by name', async () => {
-    await using open = await startApi({ folder: tempFolder(), settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' } });
+    await using open = await startApi({
+      folder: tempFolder(),
+      settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' },
+      threads: false,
+    });
     const ask = (headers: Record<string, string>) =>
       open.request('POST', '/mcp', { key: null, body: SEEDS[0], headers: { ...ACCEPT, ...headers } });
     expect((await ask({})).status).toBe(200);
@@ -263,7 +267,7 @@ describe('who may call', () => {
       OM_OIDC_AUDIENCE: 'cairn',
       OM_OIDC_JWKS_URL: 'http://127.0.0.1:9/keys',
     };
-    await using own = await startApi({ folder: tempFolder(), settings });
+    await using own = await startApi({ folder: tempFolder(), settings, threads: false });
     for (const path of ['/mcp', '/mcp/users/ana']) {
       const refused = await own.request('POST', path, { key: null, body: SEEDS[0] });
       expect(refused.status).toBe(401);

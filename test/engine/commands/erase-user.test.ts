@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { cleanAfterErase } from '../../../src/engine/upkeep/maintain.ts';
+import { cleanAfterErase } from '../../../src/engine/upkeep/clean-after-erase.ts';
 import type { NewItem } from '../../../src/engine/types.ts';
 import {
   dumpTables,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
-import { expireMemories } from '../../../src/engine/upkeep/maintain.ts';
+import { expireMemories } from '../../../src/engine/upkeep/expire-memories.ts';
 import { listChainEnds } from '../../../src/engine/store/chains.ts';
 import type { EdgeType, Link } from '../../../src/engine/types.ts';
 import { dumpTables, expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
@@ -145,7 +145,7 @@ describe('a supersession', () => {
     const before = dumpTables(fixture.store);
     await expect(supersede(a, a)).rejects.toEqual(refused('invalid', /itself/));
     await expect(supersede(c, a)).rejects.toEqual(refused('conflict', /circle/));
-    await expect(supersede(b, a)).rejects.toEqual(refused('conflict', /circle/));
+    await expect(supersede(b, a)).rejects.toEqual(refused('conflict', /already superseded/));
     await expect(supersede(a, d)).rejects.toEqual(refused('conflict', new RegExp(`already superseded by ${b}`)));
     await expect(supersede('unknown', d)).rejects.toEqual(refused('not_found', /^old_id: /));
     await expect(supersede(d, 'unknown')).rejects.toEqual(refused('not_found', /^new_id: /));

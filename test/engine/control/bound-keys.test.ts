@@ -3,6 +3,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
+import { KEY_LIMITS } from '../../../src/engine/control/control-database.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -110,4 +111,56 @@ test.each([
   );
   expect(() => control.createKey({ tenantId: 'default', ...key })).toThrow(named);
   expect(control.listKeys()).toEqual([]);
+});
+
+test('a tenant has a bounded number of keys, and keeps a bounded number of revoked ones', () => {
+  const config = makeConfig();
+  const control = open(config);
+  control.createTenant('acme');
+  const first = control.createKey({ tenantId: 'acme', role: 'read' });
+  const { keys: most, revoked: kept } = KEY_LIMITS;
+  insertKeys(config.paths.control, { tenantId: 'acme', live: most - 1, revoked: kept + 7 });
+  expect(() => control.createKey({ tenantId: 'acme', role: 'read' })).toThrow(/at most 1000 keys/);
+  expect(() => control.createKey({ tenantId: 'default', furtherTenantIds: ['acme'], role: 'read' })).toThrow(/at most/);
+  control.createKey({ tenantId: 'default', role: 'read' });
+  control.revokeKey(first.record.id);
+  control.createKey({ tenantId: 'acme', role: 'read' });
+  expect(control.countKeys().get('acme')).toBe(most);
+  const page = control.pageKeys('acme', { limit: 2, offset: 0 });
+  expect(page.items).toHaveLength(2);
+  expect(page.total).toBe(most + kept);
+  // The key that was revoked last is among those that are kept.
+  expect(control.findKey(first.record.id)?.revokedAt).toBe(NOW);
+});
+
+/** Stores keys whose secrets nobody knows. */
+function insertKeys(file: string, { tenantId, live, revoked }: { tenantId: string; live: number; revoked: number }) {
+  const db = new Database(file);
+  const key = db.prepare(`INSERT INTO keys (id, role, digest, created_at, revoked_at) VALUES (?, 'read', ?, ?, ?)`);
+  const place = db.prepare('INSERT INTO key_tenants (key_id, place, tenant_id) VALUES (?, 0, ?)');
+  db.transaction(() => {
+    for (let no = 0; no < live + revoked; no++) {
+      const id = no.toString(16).padStart(16, '0');
+      key.run(id, Buffer.alloc(32), NOW - 1, no < live ? null : NOW - 1);
+      place.run(id, tenantId);
+    }
+  })();
+  db.close();
+}
+
+test('processes that make and revoke keys in turns know all of them', () => {
+  const config = makeConfig();
+  const [one, other] = [open(config), open(config)];
+  const first = one.createKey({ tenantId: 'default', role: 'read' });
+  const second = other.createKey({ tenantId: 'default', role: 'write' });
+  const third = one.createKey({ tenantId: 'default', role: 'add' });
+  for (const control of [one, other]) {
+    for (const { record, secret } of [first, second, third])
+      expect(control.authenticate(secret)).toMatchObject({ keyId: record.id, role: record.role });
+  }
+  other.revokeKey(third.record.id);
+  expect(other.authenticate(third.secret)).toBeUndefined();
+  one.revokeKey(second.record.id);
+  for (const { secret } of [second, third]) expect(one.authenticate(secret)).toBeUndefined();
+  expect(one.authenticate(first.secret)).toBeDefined();
 });

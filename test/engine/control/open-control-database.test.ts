@@ -3,7 +3,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Config, readConfig } from '../../../src/engine/config.ts';
-import { GENERATION_LOOK_MS } from '../../../src/engine/control/access-cache.ts';
+import { GENERATION_LOOK_MS } from '../../../src/engine/control/generation-look.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -344,4 +344,15 @@ describe('the file', () => {
     expect(() => openControlDatabase(config, clock)).toThrow(expect.objectContaining({ code: 'unprocessable' }));
     expect(fs.readFileSync(config.paths.control, 'utf8')).toMatch(/^a text/);
   });
+});
+
+test('limits are kept ready for what has some of its own, and not for made-up keys', () => {
+  const { limits } = open();
+  limits.change({ tenantId: 'default' }, { queries: 60 });
+  limits.change({ tenantId: 'default', keyId: 'environment' }, { queries: 90 });
+  const ofTenant = limits.inForce({ tenantId: 'default' });
+  expect(limits.inForce({ tenantId: 'default', keyId: 'made-up' })).toBe(ofTenant);
+  expect(limits.inForce({ tenantId: 'other', keyId: 'made-up' })).toBe(limits.inForce({ tenantId: 'other' }));
+  const ofKey = limits.inForce({ tenantId: 'default', keyId: 'environment' });
+  expect([ofTenant.queries, ofKey.queries]).toEqual([60, 90]);
 });

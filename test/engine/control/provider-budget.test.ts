@@ -11,7 +11,7 @@ import {
   type WaitReason,
 } from '../../../src/engine/control/provider-budget.ts';
 import { createRandom } from '../../../src/engine/random.ts';
-import { startEmbeddingProcess } from '../../support/embedding-process.ts';
+import { startEmbeddingPair } from '../../support/embedding-process.ts';
 import { createManualClock, START } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -98,7 +98,7 @@ test('two processes that want all they can get stay within the limit, counted by
     OM_EMBED_BATCH_TEXTS: '1',
     OM_EMBED_RPM: '20',
   };
-  const processes = await Promise.all([startEmbeddingProcess(settings), startEmbeddingProcess(settings)]);
+  const processes = await startEmbeddingPair(settings);
   const texts = Array.from({ length: 30 }, (_, number) => `question ${number}`);
   const replies = (await Promise.all(processes.map((one) => one.embed(texts, 'query')))).flat();
   // It all took less than a minute.
@@ -180,18 +180,18 @@ test('a real 429 with Retry-After holds back another process', async () => {
     OM_OPENAI_BASE_URL: provider.url,
     OM_VEC_DIM: '256',
   };
-  const [first, second] = await Promise.all([startEmbeddingProcess(settings), startEmbeddingProcess(settings)]);
-  provider.setMode('rate_limited', { times: 1, headers: { 'retry-after': '2' } });
+  const [first, second] = await startEmbeddingPair(settings);
+  provider.setMode('rate_limited', { times: 1, headers: { 'retry-after': '1' } });
   expect(await first.embed(['one'])).toMatchObject([{ outcome: 'rate_limited' }]);
   const begun = performance.now();
   for (;;) {
     const [reply] = await second.embed(['two']);
     if (reply?.outcome === 'ok') break;
     expect(reply).toMatchObject({ outcome: 'rate_limited' });
-    await pause(Math.min(reply!.retryAfterMs ?? 0, 200));
+    await pause(Math.min(reply!.retryAfterMs ?? 0, 100));
   }
   expect(provider.calls.length).toBe(2);
-  expect(provider.calls[1]!.at - provider.calls[0]!.at).toBeGreaterThan(1_900);
+  expect(provider.calls[1]!.at - provider.calls[0]!.at).toBeGreaterThan(900);
   expect(performance.now() - begun).toBeLessThan(60_000);
 });
 
@@ -442,7 +442,7 @@ test('two processes that want all they can get are refused no call by a server t
   const provider = await startFakeProvider({ dimensions: 256 });
   onTestFinished(() => provider.close());
   const LIMIT = 12;
-  provider.limit({ requests: LIMIT, windowMs: 1_500 });
+  provider.limit({ requests: LIMIT, windowMs: 500 });
   const settings = {
     OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'),
     OM_EMBEDDINGS: 'openai',
@@ -451,7 +451,7 @@ test('two processes that want all they can get are refused no call by a server t
     OM_EMBED_BATCH_TEXTS: '1',
     OM_EMBED_CONCURRENCY: '1',
   };
-  const processes = await Promise.all([startEmbeddingProcess(settings), startEmbeddingProcess(settings)]);
+  const processes = await startEmbeddingPair(settings);
   const texts = Array.from({ length: 2 * LIMIT }, (_, number) => `document ${number}`);
   const replies = (await Promise.all(processes.map((one) => one.embed(texts)))).flat();
   expect(replies.map(({ outcome }) => outcome)).toEqual(texts.concat(texts).map(() => 'ok'));

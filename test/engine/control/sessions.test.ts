@@ -53,10 +53,26 @@ test('a key has a bounded number of sessions, and the oldest gives way', () => {
   let now = Date.now();
   const control = openAt(tempFolder(), { now: () => now });
   const secrets = Array.from({ length: 52 }, () => {
-    now += 1;
+    now += 2_500;
     return control.sessions.open(ADMIN(control)).secret;
   });
   expect(secrets.filter((secret) => control.sessions.find(secret) !== undefined)).toEqual(secrets.slice(2));
+});
+
+test('a key opens a bounded number of sessions a minute, and others open theirs', () => {
+  let now = Date.now();
+  const control = openAt(tempFolder(), { now: () => now });
+  const { secret } = control.createKey({ tenantId: 'default', role: 'read' });
+  const holder = control.authenticate(secret)!;
+  // Sessions that were closed count, too.
+  for (let no = 0; no < 30; no++) control.sessions.close(control.sessions.open(holder).secret);
+  now += 20_000;
+  expect(() => control.sessions.open(holder)).toThrow(
+    expect.objectContaining({ code: 'rate_limited', retryAfterMs: 40_000 }),
+  );
+  control.sessions.open(ADMIN(control));
+  now += 40_000;
+  control.sessions.open(holder);
 });
 
 test('nothing but a secret finds a session', () => {
@@ -65,4 +81,17 @@ test('nothing but a secret finds a session', () => {
   const { secret } = control.sessions.open(holder);
   for (const other of ['', 'x', secret.slice(1), `${secret}x`, secret.toUpperCase(), '%00'])
     expect(control.sessions.find(other)).toBeUndefined();
+});
+
+test('the sessions of an erased tenant do not open a later tenant of the same name', () => {
+  const control = openAt(tempFolder());
+  control.createTenant('acme');
+  const others = { role: 'write', expiresAt: null } as const;
+  const signedIn: Holder = { ...others, tenantId: 'acme', tenantIds: ['acme', 'default'], keyId: 'oidc:rosa' };
+  const stranger: Holder = { ...others, tenantId: 'default', tenantIds: ['default'], keyId: 'oidc:nina' };
+  const [ended, kept] = [control.sessions.open(signedIn), control.sessions.open(stranger)];
+  control.eraseTenant('acme');
+  control.createTenant('acme');
+  expect(control.sessions.find(ended.secret)).toBeUndefined();
+  expect(control.sessions.find(kept.secret)).toMatchObject({ keyId: 'oidc:nina' });
 });

@@ -20,9 +20,11 @@ import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock, type JobDispatcher, type Logger } from '../../../src/engine/ports.ts';
 import { claimJobs } from '../../../src/engine/store/job-claims.ts';
+import type { Store } from '../../../src/engine/store/open-store.ts';
 import { createTenantPool, type TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
 import { createInlineTransport } from '../../../src/engine/writer/inline-transport.ts';
+import { copyBlankTenant } from '../../support/blank-files.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { canStartRedis, startRedisServer } from '../../support/redis.ts';
@@ -145,9 +147,12 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
       return dispatcher;
     },
     async add(count, { tenant = 'default', bulk = false } = {}) {
-      if (tenant !== 'default' && control.findTenantPath(tenant) === undefined) engine.control.createTenant(tenant);
-      const items = Array.from({ length: count }, () => newMemory({ content: `note ${uuidv7()}` }));
-      await (await engine.tenant(tenant)).addMemories(items, { bulk });
+      if (tenant !== 'default' && control.findTenantPath(tenant) === undefined) {
+        engine.control.createTenant(tenant);
+        copyBlankTenant(control.findTenantPath(tenant)!);
+      }
+      await (await engine.tenant(tenant)).addMemories([newMemory({ content: `note ${uuidv7()}` })], { bulk });
+      if (count > 1) repeatLastJob(pool.get(control.findTenantPath(tenant)!).store, count - 1);
     },
     pathOf: (tenant) => control.findTenantPath(tenant)!,
     async waiting(step = 'encode') {
@@ -163,6 +168,18 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
       await queueOf(step).remove(name);
     },
   };
+}
+
+/** Adds jobs like the last one, for its memory: a dispatcher looks at jobs alone, and a memory takes far longer. */
+function repeatLastJob(store: Store, times: number): void {
+  const copy = store.prepare(
+    `INSERT INTO jobs (uuid, kind, memory, step, state, priority, run_at, created_at, updated_at)
+     SELECT randomblob(16), kind, memory, step, state, priority, run_at, created_at, updated_at
+     FROM jobs ORDER BY seq DESC LIMIT 1`,
+  );
+  store.write(() => {
+    for (let time = 0; time < times; time++) copy.run();
+  });
 }
 
 const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });

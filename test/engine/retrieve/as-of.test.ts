@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { decayMemories } from '../../../src/engine/upkeep/maintain.ts';
+import { decayMemories } from '../../../src/engine/upkeep/decay-memories.ts';
 import { shownGist } from '../../../src/engine/entities/skim.ts';
 import type { AsOf, Hit, MemoryQuery } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';

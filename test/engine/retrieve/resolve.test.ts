@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { expireMemories } from '../../../src/engine/upkeep/maintain.ts';
+import { expireMemories } from '../../../src/engine/upkeep/expire-memories.ts';
 import { type Hit, type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine, type TestMemory } from '../../support/engine-fixture.ts';
 import { seedEdge } from '../../support/seed-store.ts';

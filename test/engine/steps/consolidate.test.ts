@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MemoryFilter, MemoryQuery } from '../../../src/engine/types.ts';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import {
   dumpTables,
   expectNoOrphans,

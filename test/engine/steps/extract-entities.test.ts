@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { rebuildEntities } from '../../../src/engine/admin/rebuild-entities.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import { EngineError } from '../../../src/engine/errors.ts';
-import { cleanAfterErase } from '../../../src/engine/upkeep/maintain.ts';
+import { cleanAfterErase } from '../../../src/engine/upkeep/clean-after-erase.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import type { LanguageModel } from '../../../src/engine/ports.ts';
 import { dumpTables, expectNoOrphans, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { runNextQuestions } from '../../../src/engine/batches/reason.ts';
 import type { Memory } from '../../../src/engine/types.ts';
 import {

@@ -209,3 +209,18 @@ test('the cache is suited to a file that grew, at the next look where a statemen
   expect(cacheKb()).toBe(5_000);
   store.close();
 });
+
+test('a statement gives each of its callers the form of rows that it asked for', () => {
+  const file = newFile();
+  openAs('worker')(file);
+  const store = openStore(file, { role: 'reader' });
+  const sql = "SELECT 1 AS one, 'x' AS name";
+  const rows = store.prepare(sql);
+  const values = store.prepare(sql).pluck();
+  const arrays = store.prepare(sql).raw();
+  for (const statement of [rows, store.prepare(sql)]) expect(statement.get()).toEqual({ one: 1, name: 'x' });
+  expect([values.get(), [...values.iterate()], arrays.all()]).toEqual([1, [1], [[1, 'x']]]);
+  expect(rows.all()).toEqual([{ one: 1, name: 'x' }]);
+  expect(() => store.prepare('SELECT nothing')).toThrow('nothing');
+  store.close();
+});

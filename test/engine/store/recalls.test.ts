@@ -7,7 +7,7 @@ test('an answer takes in the file about as many bytes as are counted against the
   const { store } = fixture;
   const { memoryNo } = await fixture.add({ content: 'The harbour ferry leaves.' });
   // As large as most candidates are: more than a quarter of a page, on which some layouts spill to another page.
-  const candidate = { memoryNo, data: JSON.stringify({ score: 'x'.repeat(1_100) }) };
+  const candidate = { memoryNo, id: 'an id', data: JSON.stringify({ score: 'x'.repeat(1_100) }) };
   for (let n = 0; n < 40; n += 1) {
     store.write(() =>
       appendRecall(store, {

@@ -1,7 +1,11 @@
+import path from 'node:path';
 import { expect, test } from 'vitest';
+import { readUserGraph } from '../../../src/engine/store/graph.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { MemoryGraph } from '../../../src/engine/types.ts';
-import { openTestEngine, START } from '../../support/engine-fixture.ts';
+import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 const hopsOf = ({ memories, entities }: MemoryGraph): Record<string, number> => ({
   ...Object.fromEntries(memories.map(({ gist, hop }): [string, number] => [gist, hop])),
@@ -112,4 +116,25 @@ test('a graph of long gists ends at 1 MiB of nodes, the farthest left out first'
   expect(graph.links.every(({ src, dst }) => ids.has(src) && ids.has(dst))).toBe(true);
   const whole = await tenant.neighbourhood(middle, { hops: 1, limit: 10 });
   expect(whole.memories).toHaveLength(10);
+});
+
+test('a graph ends where the work of one request does, and says so', async () => {
+  const file = path.join(tempFolder(), 'cairn.sqlite');
+  const settings = { OM_EMBEDDINGS: 'none' };
+  let whole: MemoryGraph;
+  {
+    await using fixture = await openTestEngine({ settings, file });
+    const memories = Array.from({ length: 250 }, (_, at) => newMemory({ content: `memory ${at}`, userId: 'ana' }));
+    for (let at = 0; at < 250; at += 50) await fixture.tenant.addMemories(memories.slice(at, at + 50));
+    whole = await fixture.tenant.userGraph('ana', { limit: 2_000 });
+    expect([whole.memories.length, whole.isCut]).toEqual([250, false]);
+    const bounds = { userId: 'ana', limit: 2_000, now: fixture.clock.now() };
+    const userNo = fixture.get<number>('SELECT user_no FROM memories LIMIT 1');
+    const budget = createWorkBudget({ bytes: 10 * ROW_BYTES, deadlineMs: 60_000 });
+    const part = runWithin(budget, () => readUserGraph(fixture.store, userNo, bounds));
+    expect([part.memories.length, part.isCut]).toEqual([10, true]);
+  }
+  await using fixture = await openTestEngine({ settings: { ...settings, OM_QUERY_WORK_MB: '1' }, file });
+  const graph = await fixture.tenant.userGraph('ana', { limit: 2_000 });
+  expect([graph.memories, graph.isCut]).toEqual([whole.memories, true]);
 });

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
+import { moveNamespace } from '../../../src/engine/commands/move-namespace.ts';
+import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import type { ItemFilter, Json, NamespaceFilter, NewItem } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
@@ -239,6 +241,61 @@ test('a large namespace is moved and deleted as a whole, and leaves nothing', as
   expect((await tenant.deleteNamespace(place)).memories).toBe(230);
   expect((await tenant.deleteNamespace(place)).memories).toBe(0);
   expect(fixture.get('SELECT count(*) FROM namespaces')).toBe(0);
+});
+
+test('a move of more than 1,000 items takes several commits, and a key that is taken moves none of them', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const keys = Array.from({ length: 2_100 }, (_, at) => String(at).padStart(5, '0'));
+  await Promise.all(keys.map((key) => tenant.putItem(item('m', key, 1, { tags: ['red'] }))));
+  await tenant.putItem(item('m', 'blue', 1, { tags: ['blue'] }));
+  await tenant.putItem(item('m.n', '1', 1, { tags: ['red'] }));
+  await tenant.putItem(item('o', keys.at(-1)!));
+  const move = (to: string) => tenant.moveNamespace({ userId: 'ana', namespace: 'm', to }, { withinTags: ['red'] });
+  await expect(move('o')).rejects.toMatchObject({ code: 'conflict' });
+  expect(await namespacesOf(tenant, {})).toEqual([
+    ['m', 2_101],
+    ['m.n', 1],
+    ['o', 1],
+  ]);
+  expect(await move('p')).toEqual({ items: 2_101, namespaces: 2 });
+  expect(await namespacesOf(tenant, {})).toEqual([
+    ['m', 1],
+    ['o', 1],
+    ['p', 2_100],
+    ['p.n', 1],
+  ]);
+  const renames = await tenant.listAudit({ limit: 100, action: 'namespace.rename' });
+  expect(renames.map(({ detail }) => detail['items']).sort()).toEqual([1_000, 1_000, 101]);
+});
+
+test('a move that was interrupted is ended by the same request, whatever its first commit left', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const context = { store: fixture.store, now: clock.now() } as unknown as WriteContext;
+  for (const key of ['1', '2', '3']) await tenant.putItem(item('a', key));
+  await tenant.putItem(item('a.b', '1'));
+  await tenant.putItem(item('z', '4'));
+  const move = { userId: 'ana', namespace: 'a', to: 'z' };
+  const first = moveNamespace(context, { ...move, after: null, limit: 2, withinTags: [] });
+  expect(first).toEqual({ items: 2, namespaces: 1, next: { path: 'a', key: '2', isCounted: true } });
+  expect(await namesOf(tenant)).toEqual(['a/3', 'a.b/1', 'z/1', 'z/2', 'z/4']);
+  expect(await tenant.moveNamespace(move)).toEqual({ items: 2, namespaces: 2 });
+  expect(await namesOf(tenant)).toEqual(['z/1', 'z/2', 'z/3', 'z/4', 'z.b/1']);
+});
+
+test('expired items that give way are erased a hundred in a commit', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const keys = Array.from({ length: 230 }, (_, at) => String(at).padStart(5, '0'));
+  await Promise.all(keys.map((key) => tenant.putItem(item('old', key, 1, { expiresAt: START + 1_000 }))));
+  await Promise.all(keys.map((key) => tenant.putItem(item('new', key))));
+  clock.advance(1_000);
+  const move = { userId: 'ana', namespace: 'new', to: 'old' };
+  expect(await tenant.moveNamespace(move)).toEqual({ items: 230, namespaces: 1 });
+  const renames = await tenant.listAudit({ limit: 100, action: 'namespace.rename' });
+  expect(renames.map(({ detail }) => detail['items']).sort()).toEqual([100, 100, 30]);
+  expect(await namespacesOf(tenant, {})).toEqual([['old', 230]]);
 });
 
 test('a caller bound to a user and tags lists, moves and deletes its own items alone', async () => {

@@ -26,6 +26,32 @@ test('a token tells when the writes behind it are finished', async () => {
   expect(await tenant.waitFor(third.token!, 60_000, stop)).toBe(false);
 });
 
+test('a token that names very many jobs is answered in many turns', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const { token } = await tenant.addMemories([newMemory({ content: 'a' })]);
+  await fixture.drain();
+  store.write(() =>
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20000)
+         INSERT INTO jobs (uuid, kind, memory, step, state, run_at, created_at, updated_at, finished_at)
+         SELECT randomblob(16), 'memory', 1, 'done', 'done', 0, 0, 0, 1 FROM numbers`,
+      )
+      .run(),
+  );
+  let turns = 0;
+  let isCounting = true;
+  const count = () => {
+    turns += 1;
+    if (isCounting) setImmediate(count);
+  };
+  setImmediate(count);
+  expect(await tenant.waitFor(`${token!.split('.')[0]!}.1.zzzzzzzzzz`, 0)).toBe(true);
+  isCounting = false;
+  expect(turns).toBeGreaterThan(10);
+});
+
 test.each(['', 'x', 'zzzzzzzz.1.2', '.1.1', '00000000.1.1', '00000000.1.0'])(
   'the token %j is refused',
   async (token) => {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
 const RUSSIAN = 'Мы с братом ездили по старым городам на Волге.';

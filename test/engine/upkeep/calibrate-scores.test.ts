@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { calibrateScores } from '../../../src/engine/upkeep/calibrate-scores.ts';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { readCosineBase } from '../../../src/engine/store/calibrations.ts';
 import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { notesAbout } from '../../support/topics.ts';

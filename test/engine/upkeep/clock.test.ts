@@ -1,7 +1,8 @@
 /** A clock that jumps, by a wrong setting or by a machine that slept, leaves values in range and nothing stuck. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recoverJobs, runDueSchedules, scheduleNames } from '../../../src/engine/upkeep/maintain.ts';
+import { recoverJobs } from '../../../src/engine/upkeep/recover-jobs.ts';
+import { runDueSchedules, scheduleNames } from '../../../src/engine/upkeep/schedules.ts';
 import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
 const DAYS = [-400, -30, -1, 0.02, 1, 7, 400];

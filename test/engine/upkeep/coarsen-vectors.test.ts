@@ -3,7 +3,7 @@ import { createTexts } from '../../../bench/load.ts';
 import type { VectorPrecision } from '../../../src/engine/ports.ts';
 import { cosine } from '../../../src/engine/store/vector-encoding.ts';
 import { coarsenVectors } from '../../../src/engine/upkeep/coarsen-vectors.ts';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { createManualClock, expectNoOrphans, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 import { storeAsBefore } from '../../support/store-as-before.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { decayMemories, runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { decayMemories } from '../../../src/engine/upkeep/decay-memories.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
 import type { Sector } from '../../../src/engine/types.ts';
 import {

@@ -75,6 +75,15 @@ test('a model that lowers a guarded set does not go live, until somebody insists
   expect(await finish(changed)).toMatchObject({ state: 'current', live: { dimensions: 512 } });
 });
 
+test('nor does a model that brings forbidden hits', async () => {
+  const items = GOOD.items.map((item) => ({ ...item, forbidden: ['sofa'] }));
+  const changed = await open('512', { ...(await guarded({ items })), isDeaf: true });
+  await changed.tenant.startReembed();
+  const refused = await finish(changed);
+  expect(refused).toMatchObject({ state: 'failed', live: { dimensions: 256 } });
+  expect(refused.error).toMatch(/with forbidden hits 0 → \d/);
+});
+
 test('a model that holds the set goes live by itself, and a set without guard holds up none', async () => {
   const good = await open('512', await guarded());
   await good.tenant.startReembed();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fitCorrection } from '../../../src/engine/sectors/fit-correction.ts';
 import { readSectorCorrection } from '../../../src/engine/store/sector-corrections.ts';
-import { runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import type { Sector } from '../../../src/engine/types.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';

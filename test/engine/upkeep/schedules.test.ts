@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { recoverJobs, runDueSchedules, type MaintenanceContext } from '../../../src/engine/upkeep/maintain.ts';
+import type { MaintenanceContext } from '../../../src/engine/upkeep/maintenance-context.ts';
+import { recoverJobs } from '../../../src/engine/upkeep/recover-jobs.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { seedMemories } from '../../support/seed-store.ts';

@@ -247,6 +247,26 @@ describe('the writer thread', () => {
     await engine.close();
   });
 
+  test('takes the writes of tenants in turns, however long those of one take', async () => {
+    await withThread({}, async (engine) => {
+      engine.control.createTenant('acme');
+      const [tenant, acme] = [await engine.tenant('default'), await engine.tenant('acme')];
+      await acme.addMemories([newMemory({ content: 'before' })]);
+      const long = (no: number) =>
+        Array.from({ length: 30_000 }, (_, word) => `w${(word * 7919 + no) % 99_991}`).join(' ');
+      let done = 0;
+      const many = Array.from({ length: 30 }, async (_, no) => {
+        await tenant.addMemories([newMemory({ content: long(no) })]);
+        done += 1;
+      });
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      await acme.addMemories([newMemory({ content: 'small' })]);
+      expect(done).toBeLessThan(15);
+      await Promise.all(many);
+      expect(done).toBe(30);
+    });
+  });
+
   test('keeps what it acknowledged for the next start', async () => {
     const config = settingsIn(tempFolder());
     for (const content of ['one', 'two']) {

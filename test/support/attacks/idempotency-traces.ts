@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { cleanAfterErase } from '../../../src/engine/upkeep/maintain.ts';
+import { cleanAfterErase } from '../../../src/engine/upkeep/clean-after-erase.ts';
 import type { TestEngine } from '../engine-fixture.ts';
 import { newMemory } from '../new-memory.ts';
 

@@ -1,16 +1,16 @@
 import type { TenantCall } from '../../route.ts';
 import type { ToolRun } from '../tool.ts';
 
-/** Longest time that a write waits for its background work before it answers with the job, ms. */
+/** Longest time that a write waits for its background work before it answers with the job's id (ms). */
 const WRITE_WAIT_MS = 4_000;
-/** Time between two notes about progress, ms. */
+/** Time between two notes about progress (ms). */
 const TELL_MS = 500;
 
 /**
- * Waits some seconds for the background work on a write, and tells a client that wants to know how far it is.
- * @param token receipt of the write; null if there is nothing to wait for
- * @param describe says how far the work is; a key that only adds reads nothing, so it is not asked then
- * @returns whether the work is done
+ * Waits up to 4 s for the background work of a write, and sends notes about its progress to a client that wants them.
+ * @param token receipt of the write; null if it has no background work
+ * @param describe says how far the work is; not called for a key with the role `add`, which may not read
+ * @returns true if the work is done
  */
 export async function awaitWork(
   call: TenantCall,

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { LIMITS } from '../../schemas/limits.ts';
+import { LIMITS } from '../../schemas/value-limits.ts';
 import { givenId, text } from '../../schemas/values.ts';
 import { isoTime, READS, tool } from '../tool.ts';
 
-/** Most tokens of a digest. */
+/** Greatest number of tokens of a digest. */
 const DIGEST_TOKENS = 6_000;
-/** Most entries of each of its lists. */
+/** Greatest number of entries of each list in the digest. */
 const MOST = 50;
-/** Salience under which a memory counts as faded, as in `GET /diff`. */
+/** Salience (0 to 1) under which a memory counts as faded, as in `GET /diff`. */
 const FADED_BELOW = 0.1;
 
 export const whatChanged = tool({

@@ -6,11 +6,11 @@ import {
   quoteLine,
   type Tenant,
 } from '../../../engine/index.ts';
-import { LIMITS } from '../../schemas/limits.ts';
+import { LIMITS } from '../../schemas/value-limits.ts';
 import { label } from '../../schemas/values.ts';
 import { READS, tool } from '../tool.ts';
 
-/** Most names in a list, and most relations and memories of one name. */
+/** Greatest number of names in a list, and of relations and memories of one name. */
 const MAX_SHOWN = 30;
 const NAME_CHARACTERS = 128;
 
@@ -42,7 +42,8 @@ async function findEntity(tenant: Tenant, name: string): Promise<EntityDetails |
 }
 
 /**
- * Describes a name with its relations and the memories that mention it. Names are taken from texts, so they are quoted.
+ * Describes a name in text, with up to 30 relations and the ids of up to 30 latest memories that mention it. Names come
+ * from stored texts, so they are quoted.
  */
 export function describeEntity(entity: EntityDetails): string {
   const { relations, memoryIds } = entity;

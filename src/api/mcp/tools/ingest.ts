@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { NewDocument } from '../../../engine/index.ts';
+import { EngineError, type NewDocument } from '../../../engine/index.ts';
 import { acceptFile, toPage } from '../../read-document.ts';
-import { takeTokens } from '../../rate-limits.ts';
+import { takeTokens } from '../../take-tokens.ts';
 import type { TenantCall } from '../../route.ts';
 import { ingestSchema, ingestUrlSchema } from '../../schemas/documents.ts';
-import { LIMITS } from '../../schemas/limits.ts';
+import { LIMITS } from '../../schemas/value-limits.ts';
 import { parse } from '../../schemas/parse.ts';
 import { text, unboundedText } from '../../schemas/values.ts';
 import { tool, WRITES } from '../tool.ts';
@@ -34,18 +34,35 @@ export const ingest = tool({
       const { state, progress } = await tenant.getDocument(document.id);
       return `${state}: ${progress.embedded} of ${progress.chunks} parts are embedded`;
     };
-    if (await awaitWork(call, token, { ...run, describe })) {
-      // A key that only adds reads nothing.
-      if (call.principal.role === 'add') return `Document ${document.id} was read.`;
-      const { state, chunks, error } = await tenant.getDocument(document.id);
-      return `Document ${document.id} is ${state}: ${chunks} parts${error === null ? '' : `; ${error.message}`}.`;
-    }
+    if (await awaitWork(call, token, { ...run, describe })) return resultOf(call, document.id, jobId);
     return (
       `Document ${document.id} is stored and will be read: job ${jobId ?? ''} is queued; ` +
       `recall with token ${token ?? ''} waits for it.`
     );
   },
 });
+
+/**
+ * Returns a sentence about a document whose job has ended.
+ * @throws EngineError `unprocessable` if the document failed, was cancelled or has no text, so that nothing of it can
+ *   be recalled
+ */
+async function resultOf({ tenant, principal }: TenantCall, id: string, jobId: string | null): Promise<string> {
+  // A key that only adds reads no document, but the jobs of its own.
+  if (principal.role === 'add') {
+    const job = jobId === null ? null : await tenant.getJob(jobId);
+    if (job !== null && job.state !== 'done') throw unread(id, job.state, job.error);
+    return `Document ${id} was read.`;
+  }
+  const { state, chunks, error } = await tenant.getDocument(id);
+  if (state === 'failed' || state === 'empty' || state === 'cancelled') throw unread(id, state, error);
+  return `Document ${id} is ${state}: ${chunks} parts${error === null ? '' : `; ${error.message}`}.`;
+}
+
+function unread(id: string, state: string, error: { readonly message: string } | null): EngineError {
+  const reason = error === null ? '' : `: ${error.message}`;
+  return new EngineError('unprocessable', `document ${id} is ${state}, and nothing of it can be recalled${reason}`);
+}
 
 function addText(call: TenantCall, text: string, title: string | undefined) {
   takeTokens(call, 'upload_bytes', Buffer.byteLength(text));

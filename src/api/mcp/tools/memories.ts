@@ -13,15 +13,21 @@ import type { TenantCall } from '../../route.ts';
 import { choice, givenId, integer, text } from '../../schemas/values.ts';
 import { isoTime, READS, tool } from '../tool.ts';
 
-/** Most tokens of a list; one memory is shown whatever its length. */
+/** Greatest number of tokens of a list; its first memory is always included. */
 const LIST_TOKENS = 6_000;
 const DEFAULT_LIMIT = 20;
-/** Longest excerpt of a replaced value, in characters. */
+/** Greatest length of a replaced value that is quoted, in UTF-16 code units; the rest is cut. */
 const REPLACED_CHARACTERS = 2_000;
-/** Longest tag, type or the like that is shown, in characters. */
+/** Greatest length of a tag, type or similar text that is quoted, in UTF-16 code units. */
 const LABEL_CHARACTERS = 128;
-/** Most links and most revisions that are shown with a memory. */
+/** Greatest number of links, and of revisions, that are listed with a memory. */
 const MAX_SHOWN = 50;
+/**
+ * Length of the listed revisions after which older ones are left out, and length of the values read after which no more
+ * are read, in UTF-16 code units.
+ */
+const HISTORY_CHARACTERS = 50_000;
+const READ_CHARACTERS = 1024 * 1024;
 
 const DETAILS = ['links', 'history'] as const;
 
@@ -53,13 +59,23 @@ export const listRecent = tool({
   async run(call, { since, limit = DEFAULT_LIMIT, cursor, session_id: session }) {
     const { memories, next } = await recentMemories(call, { since, limit, cursor, session });
     return [
-      memories.length === 0 ? 'No memories.' : quoteMemories(memories).text,
+      memories.length === 0 ? noMemories({ since, cursor, session }) : quoteMemories(memories).text,
       ...(next === null ? [] : ['', `There are more: ask again with cursor ${next}`]),
     ].join('\n');
   },
 });
 
-/** The second half of the contract of ChatGPT's connectors: one text of JSON. */
+/** Says that no memory was found, and by which conditions. */
+function noMemories({ since, cursor, session }: Omit<RecentPage, 'limit'>): string {
+  const asked = [
+    ...(session === undefined ? [] : [` in session ${quoteLine(session, LABEL_CHARACTERS)}`]),
+    ...(since === undefined ? [] : [` stored since ${isoOf(since)}`]),
+    ...(cursor === undefined ? [] : [' behind this cursor']),
+  ];
+  return `No memories${asked.join('')}.`;
+}
+
+/** The tool `fetch`, the second of the two tools that ChatGPT's connectors ask for. Its result is one text of JSON. */
 export const fetchMemory = tool({
   name: 'fetch',
   title: 'Fetch',
@@ -81,8 +97,9 @@ export const fetchMemory = tool({
 });
 
 /**
- * Describes a memory: its text, quoted, what is known about it, and the details that are asked for.
- * @throws EngineError `not_found`
+ * Describes a memory in text: its quoted content, its properties, and the details named in `include`, at most 50 of
+ * each.
+ * @throws EngineError `not_found` if there is no such memory
  */
 export async function describeMemory(
   tenant: Tenant,
@@ -91,26 +108,49 @@ export async function describeMemory(
 ): Promise<string> {
   const memory = await tenant.getMemory(id);
   const links = include.includes('links') ? await tenant.listLinks(id) : undefined;
-  const revisions = include.includes('history') ? await tenant.listRevisions(id, { limit: MAX_SHOWN }) : undefined;
+  const history = include.includes('history') ? await historyOf(tenant, id) : undefined;
   return [
     quoteMemories([memory]).text,
     '',
     factsOf(memory),
     ...(links === undefined ? [] : ['', 'Links:', ...orNone(links.slice(0, MAX_SHOWN).map(linkLine))]),
-    ...(revisions === undefined ? [] : ['', 'History, latest change first:', ...orNone(revisions.map(revisionLine))]),
+    ...(history === undefined ? [] : ['', 'History, latest change first:', ...orNone(history)]),
   ].join('\n');
 }
+
+/**
+ * Describes the latest changes of a memory, one line for each. They are read in slices, and no more than are listed, as
+ * all of them together may be too large for memory.
+ */
+async function historyOf(tenant: Tenant, id: string): Promise<string[]> {
+  const lines: string[] = [];
+  let [shown, read] = [0, 0];
+  for await (const slice of tenant.streamRevisions(id, { limit: MAX_SHOWN })) {
+    for (const revision of slice) {
+      const line = revisionLine(revision);
+      if (lines.length > 0 && shown + line.length > HISTORY_CHARACTERS) return [...lines, OLDER];
+      lines.push(line);
+      shown += line.length;
+      for (const value of Object.values(revision.replaced)) read += typeof value === 'string' ? value.length : 0;
+    }
+    if (read > READ_CHARACTERS && lines.length < MAX_SHOWN) return [...lines, OLDER];
+  }
+  return lines;
+}
+
+const OLDER = '- older changes, if there are any, are too long to be shown here';
 
 interface RecentPage {
   readonly since?: number | undefined;
   readonly limit: number;
-  /** `next` of the page before; what is stored meanwhile shifts nothing. */
+  /** Cursor at which the page begins: `next` of the page before. Memories that are stored meanwhile do not shift it. */
   readonly cursor?: string | undefined;
   readonly session?: string | undefined;
 }
 
 /**
- * Lists memories in the order in which they were stored, newest first, as far as `LIST_TOKENS` reach.
+ * Returns memories in the order in which they were stored, newest first: at most `limit`, and as many as fit into 6,000
+ * tokens, but at least one. `next` is the cursor of the next page; null on the last one.
  * @throws EngineError `invalid` for a cursor of another list
  */
 export async function recentMemories(

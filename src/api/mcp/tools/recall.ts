@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  DEFAULT_K,
   EngineError,
   FEEDBACK_VERDICTS,
   type FloorReport,
@@ -10,25 +11,26 @@ import {
 } from '../../../engine/index.ts';
 import type { TenantCall } from '../../route.ts';
 import { isPublicRead } from '../../routes/public-reads.ts';
-import { LIMITS } from '../../schemas/limits.ts';
+import { LIMITS } from '../../schemas/value-limits.ts';
 import { choice, fraction, givenId, integer, tags, text } from '../../schemas/values.ts';
 import { TOKEN_WAIT_MS, waitForWrites } from '../../wait-for-writes.ts';
 import { isoTime, READS, tool, WRITES } from '../tool.ts';
 
-/** Most memories of an answer if the call names no limit. */
-const DEFAULT_LIMIT = 8;
-/** Most memories of an answer. */
+/** Greatest number of memories in an answer. */
 const MAX_LIMIT = 50;
-/** Most tokens of an answer if the call names no budget: room for two whole chunks of documents and some memories. */
+/**
+ * Greatest number of tokens of an answer if the call names no budget: enough for two whole chunks of documents and some
+ * memories.
+ */
 const DEFAULT_TOKENS = 6_000;
-/** Longest title in the results of `search`, in characters. */
+/** Greatest length of a title in the results of `search`, in UTF-16 code units. */
 const TITLE_CHARACTERS = 120;
 
 const query = text(LIMITS.queryCharacters).min(1, 'must not be empty');
 
 const recallInput = z.strictObject({
   query: query.describe('Question or keywords.'),
-  limit: integer(1, MAX_LIMIT).optional().describe('Most memories; 8 by default.'),
+  limit: integer(1, MAX_LIMIT).optional().describe(`Most memories; ${DEFAULT_K} by default.`),
   since: isoTime.optional().describe('Only what happened from this ISO 8601 time on.'),
   until: isoTime.optional().describe('Only what happened before this time.'),
   tags: tags.optional().describe('Only memories with all of these tags.'),
@@ -41,7 +43,10 @@ const recallInput = z.strictObject({
 });
 type RecallInput = z.output<typeof recallInput>;
 
-/** @param isRated whether the answer names itself, for a client that may say what it was good for */
+/**
+ * Makes the tool `recall`.
+ * @param isRated true to name the id of the recall in the answer, for a client that also has the tool `rate_recall`
+ */
 const recallTool = (isRated: boolean) =>
   tool({
     name: 'recall',
@@ -62,7 +67,7 @@ const recallTool = (isRated: boolean) =>
   });
 
 export const recall = recallTool(false);
-/** The same for a client that also has `rateRecall`. */
+/** The tool `recall` for a client that also has the tool `rate_recall`: its answer names the id of the recall. */
 export const ratedRecall = recallTool(true);
 
 export const rateRecall = tool({
@@ -106,12 +111,16 @@ export const explainRecall = tool({
       ...list('Only in its context', terms.inContext),
       ...list('Missing', terms.missed),
       ...(cosine === null ? [] : [`Similarity ${cosine.toFixed(2)}`]),
-      ...remedies.map((remedy) => `${changes === null ? 'Note' : 'Would return it'}: ${remedy}`),
+      // Remedies name fields of the HTTP API, of which recall has only some.
+      ...remedies.map((remedy) => `${changes === null ? 'Note' : 'POST /memory/query would return it'}: ${remedy}`),
     ].join('\n');
   },
 });
 
-/** The first half of the contract of ChatGPT's connectors: one text of JSON, and titles instead of texts. */
+/**
+ * The tool `search`, the first of the two tools that ChatGPT's connectors ask for. Its result is one text of JSON, with
+ * titles instead of texts.
+ */
 export const search = tool({
   name: 'search',
   title: 'Search',
@@ -135,7 +144,7 @@ export const search = tool({
 function toQuery({ principal }: TenantCall, input: Partial<RecallInput> & { query: string }): MemoryQuery {
   return {
     query: input.query,
-    k: input.limit ?? DEFAULT_LIMIT,
+    k: input.limit ?? DEFAULT_K,
     filter: {
       sessionIds: input.session_id === undefined ? undefined : [input.session_id],
       types: input.types,
@@ -157,7 +166,10 @@ interface Circumstances {
   readonly isUpToDate: boolean;
 }
 
-/** Says beside an answer what it lacks, so that an empty answer and a failed search do not look alike. */
+/**
+ * Returns notes that say in what way an answer is incomplete and, if it is empty, what was searched, so that an empty
+ * answer and a failed search do not look alike. An empty list if there is nothing to say.
+ */
 function notesOn(
   { hits, degraded, degradedReasons, isCut, bestNeeds, floor }: QueryResult,
   about: Circumstances,

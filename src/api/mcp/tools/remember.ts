@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../../engine/index.ts';
 import { isErrorCode } from '../../http-errors.ts';
-import { takeTokens } from '../../rate-limits.ts';
+import { takeTokens } from '../../take-tokens.ts';
 import type { TenantCall } from '../../route.ts';
-import { LIMITS } from '../../schemas/limits.ts';
+import { LIMITS } from '../../schemas/value-limits.ts';
 import { content } from '../../schemas/memories.ts';
 import { choice, fraction, givenId, label, metadata, tags } from '../../schemas/values.ts';
 import { toNewMemory } from '../../wire/memories.ts';
@@ -58,6 +58,7 @@ export const updateMemory = tool({
     .refine((input) => input.mode === 'correct' || input.content !== undefined, 'supersede: expected content'),
   async run(call, { id, content, tags, mode }, run) {
     if (mode === 'supersede') return supersede(call, { id, content: content!, tags }, run);
+    takeTokens(call, 'adds', 1);
     const memory = await call.tenant.patchMemory(id, { content, tags });
     return (
       `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.` +
@@ -75,14 +76,18 @@ export const forget = tool({
   annotations: DESTROYS,
   input: z.strictObject({ id: givenId.describe('Memory id.') }),
   async run({ tenant }, { id }) {
-    const { memories, vectors, edges, revisions } = await tenant.deleteMemory(id);
-    return `Erased memory ${id}: ${memories} memories, ${vectors} vectors, ${edges} links, ${revisions} revisions.`;
+    const { memories, vectors, edges, revisions, erasure } = await tenant.deleteMemory(id);
+    return (
+      `Erased memory ${id}: ${memories} memories, ${vectors} vectors, ${edges} links, ${revisions} revisions.` +
+      (erasure === undefined ? '' : ` Receipt, told this once, to be given to the user: ${erasure}`)
+    );
   },
 });
 
 /**
- * Stores a new memory with the owner, the session and the type of an old one, and puts it in the place of that one, in
- * one commit: of several calls at once, one stores its text and the others are refused.
+ * Stores a memory that supersedes an old one, with the owner and the session of the old one and also its type. Both
+ * happen in one commit: of several calls at once, one stores its text and the others are refused.
+ * @throws EngineError `conflict` if the old memory is superseded already; `not_found`
  */
 async function supersede(
   call: TenantCall,
@@ -91,7 +96,7 @@ async function supersede(
 ): Promise<string> {
   const { tenant } = call;
   const old = await tenant.getMemory(id);
-  if (old.status === 'superseded') throw new EngineError('conflict', 'this memory has a successor already');
+  if (old.status === 'superseded') throw new EngineError('conflict', await hasSuccessor(tenant, id));
   takeTokens(call, 'adds', 1);
   const { outcome, token } = await addOne(tenant, {
     ...toNewMemory({ content, tags: tags ?? [...old.tags], type: old.type }),
@@ -104,7 +109,15 @@ async function supersede(
   return `Memory ${id} is superseded by memory ${outcome.id}; ${progress}${screeningOf(outcome)}`;
 }
 
-/** Says what a new text did to the value of an item; '' for a memory without a value. */
+/** Returns a sentence that names the successor of a superseded memory. */
+async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
+  const links = await tenant.listLinks(id);
+  const successor = links.find(({ type, direction }) => type === 'supersedes' && direction === 'in');
+  const advice = successor === undefined ? '' : `: update memory ${successor.id} instead`;
+  return `this memory has a successor already${advice}`;
+}
+
+/** Says whether a new text has also changed the value of an item; '' for a memory that is not an item. */
 function aboutValue({ content, value }: Memory): string {
   if (value === null) return '';
   return JSON.stringify(value).includes(JSON.stringify(content))
@@ -122,7 +135,7 @@ async function addOne(tenant: Tenant, memory: NewMemory): Promise<{ outcome: Sto
   throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
 }
 
-/** Waits for the work on a new memory for some seconds, and says how far it is. */
+/** Waits up to 4 s for the background work of a new memory, and says how far it is. */
 async function progressOf(
   call: TenantCall,
   {
@@ -153,7 +166,7 @@ async function progressOf(
     : `it is ${state} (${sectors.join(', ')}).`;
 }
 
-/** Says what was done about sensitive values in a text; '' if it held none. */
+/** Says what was done about sensitive values in a text; '' if none was found. */
 function screeningOf({ screened }: Stored): string {
   const { redacted = {}, marked = [] } = screened ?? {};
   const kinds = Object.entries(redacted).map(([kind, count]) => `${count} ${kind}`);

@@ -27,10 +27,13 @@ const TABS = {
   audit: Audit,
 } as const satisfies Readonly<Record<string, ComponentType>>;
 type Tab = keyof typeof TABS;
-/** Tabs about the whole service. */
+/** Tabs about the whole service, which only operators see. */
 const OF_SERVICE: ReadonlySet<Tab> = new Set(['tenants', 'service', 'backups']);
 
-/** Keys, limits, settings, the embedding model and the audit log, for admins; tenants and backups, for operators. */
+/**
+ * Page for admins, with tabs for keys, limits, settings, the embedding model, servers, receipts and the audit log;
+ * operators also see tenants, the service and backups.
+ */
 export function Admin() {
   if (!may('admin')) return <Empty title={texts.admin.forAdmins} />;
   const tabs = (Object.keys(TABS) as Tab[]).filter((name) => isOperator() || !OF_SERVICE.has(name));

@@ -6,10 +6,10 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { AuditItem } from '../../types.ts';
 
-/** Shows the latest records of the audit log. */
+/** Shows the latest 100 records of the tenant's audit log. */
 export function Audit() {
   const { data, error, reload } = useLoad('audit', (signal) =>
-    send<{ items: readonly AuditItem[] }>('GET', '/audit', { query: { l: 100 }, signal }),
+    send<{ items: readonly AuditItem[] }>('GET', '/audit', { query: { limit: 100 }, signal }),
   );
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting lines={1} />;

@@ -7,10 +7,10 @@ import { useInterval, useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { Backups as BackupsReply } from '../../types.ts';
 
-/** Time between two looks while a backup is being made (ms). */
+/** Time between two reloads while a backup is due or being made (ms). */
 const LOOK_MS = 3_000;
 
-/** Shows the scheduled backups of the tenant, for operators. */
+/** Shows the scheduled backups of the tenant, and a button that starts one. It is for operators. */
 export function Backups() {
   const { data, error, reload } = useLoad('backups', (signal) =>
     send<BackupsReply>('GET', '/admin/backups', { query: { l: 100 }, signal }),

@@ -11,7 +11,7 @@ import { texts } from '../../texts.ts';
 import type { KeyItem, MadeKey } from '../../types.ts';
 import { listOf } from '../memory/change-dialogs.tsx';
 
-/** Shows the keys of the tenant, with a new one for somebody, and the end of one. */
+/** Shows up to 1,000 keys of the tenant, with buttons that make and revoke a key. */
 export function Keys() {
   const { data, error, reload } = useLoad('keys', (signal) =>
     send<{ items: readonly KeyItem[] }>('GET', '/admin/keys', { query: { l: 1000 }, signal }),

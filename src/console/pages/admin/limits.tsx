@@ -10,7 +10,12 @@ interface LimitsReply {
   readonly own: Readonly<Record<string, number>>;
 }
 
-/** Shows the limits of the tenant: what is in force, where it comes from, and a new value for each. */
+const nameOf = (limit: string) => texts.admin.limitNames[limit] ?? limit.replaceAll('_', ' ');
+
+/**
+ * Shows the limits of the tenant: the value of each that applies, whether it is the tenant's own, and an input for a
+ * new one.
+ */
 export function Limits() {
   const { data, error, reload } = useLoad('limits', (signal) => send<LimitsReply>('GET', '/admin/limits', { signal }));
   if (error !== undefined) return <Failed error={error} retry={reload} />;
@@ -35,12 +40,12 @@ export function Limits() {
           <tbody>
             {Object.entries(data.in_force).map(([name, value]) => (
               <tr key={name}>
-                <td>{name.replaceAll('_', ' ')}</td>
+                <td>{nameOf(name)}</td>
                 <td class="number">{value === 0 ? texts.admin.noLimit : count(value)}</td>
                 <td>{Object.hasOwn(data.own, name) ? texts.admin.ofTenant : texts.admin.ofService}</td>
                 <td>
                   <Field
-                    label={texts.admin.newLimit(name.replaceAll('_', ' '))}
+                    label={texts.admin.newLimit(nameOf(name))}
                     type="number"
                     isBare
                     min={0}

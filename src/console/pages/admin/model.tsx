@@ -6,12 +6,12 @@ import { useInterval, useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ReembedItem } from '../../types.ts';
 
-/** Time between two looks at a change that is under way (ms). */
+/** Time between two reloads while a change of the model is running (ms). */
 const LOOK_MS = 2_000;
 
 /**
- * Shows which embedding model is live and which the settings ask for, the progress of a change between them, and the
- * buttons that start, pause and give up a change. It looks again every 2 s while a change runs.
+ * Shows which embedding model is live and which one the settings name, the progress of a change between them, and the
+ * buttons that start, pause and cancel a change.
  */
 export function Model() {
   const { data, error, reload } = useLoad('reembed', (signal) =>
@@ -39,6 +39,7 @@ export function Model() {
     }, sayRefusal);
   return (
     <section class="card-flat stack">
+      <p class="muted">{texts.admin.modelAbout}</p>
       <dl class="facts">
         {facts.map(([name, value]) => (
           <>

@@ -11,14 +11,14 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ErasureItem, ErasureReply } from '../../types.ts';
 
-/** Ids that are shown of a large delete. */
+/** Greatest number of ids of erased memories that are shown. */
 const SHOWN_IDS = 20;
-/** Receipts that are looked through for the one before. */
+/** Number of receipts that one request reads, in the search for the receipt before. */
 const PAGE = 1_000;
-/** What the hash of the first receipt covers in place of one before it. */
+/** Text that the hash of the first receipt covers instead of the hash of a receipt before it. */
 const NO_HASH = '0'.repeat(64);
 
-/** Shows one receipt of a delete, and how its place in the chain is checked. */
+/** Shows one receipt of a delete, and a button that checks its hash in the chain of receipts. */
 export function OneReceipt({ id }: { id: string }) {
   const { data, error, reload } = useLoad(id, (signal) =>
     send<ErasureReply>('GET', `/erasures/${encodeURIComponent(id)}`, { signal }),
@@ -48,7 +48,7 @@ export function OneReceipt({ id }: { id: string }) {
   );
 }
 
-/** A line for a terminal, to be copied. */
+/** Shows a command for a terminal, with a button that copies it. */
 function Command({ line }: { line: string }) {
   return (
     <div class="row">
@@ -87,7 +87,7 @@ function Facts({ receipt }: { receipt: ErasureReply }) {
   );
 }
 
-/** Writes what a delete erased: `memories 1, vectors 1`. */
+/** Returns what a delete erased as a text such as `memories 1, vectors 1`; `–` if nothing. */
 export function countsOf({ counts }: ErasureItem): string {
   const entries = Object.entries(counts).filter(([, rows]) => rows > 0);
   return entries.map(([name, rows]) => `${name.replaceAll('_', ' ')} ${count(rows)}`).join(', ') || '–';
@@ -95,7 +95,10 @@ export function countsOf({ counts }: ErasureItem): string {
 
 type Verdict = 'holds' | 'broken' | 'first' | 'noCrypto';
 
-/** Computes the hash of a receipt anew, without trusting the service that it was not changed. */
+/**
+ * Shows a button that computes the hash of a receipt again in the browser and compares it, so that the service need not
+ * be trusted.
+ */
 function ChainCheck({ receipt }: { receipt: ErasureReply }) {
   const [verdict, setVerdict] = useState<Verdict>();
   const check = () => void verdictOn(receipt).then(setVerdict, sayRefusal);
@@ -127,14 +130,20 @@ async function verdictOn(receipt: ErasureReply): Promise<Verdict> {
   return hash === receipt.hash ? 'holds' : 'broken';
 }
 
-/** What the hash of a receipt covers beside the hash before it; `src/engine/store/erasures.ts` writes the same. */
+/**
+ * Returns the fields that the hash of a receipt covers, besides the hash of the receipt before. They must be the same
+ * as in `src/engine/store/erasures.ts`.
+ */
 function linkOf(receipt: ErasureReply): readonly (string | number | null)[] {
-  const { id, kind, key, begun_at, closed_at, by, counts, searched, ids, word_hashes, phrase_hashes } = receipt;
-  const texts = [{ by, counts, searched }, ids, word_hashes, phrase_hashes].map((value) => JSON.stringify(value));
+  const { id, kind, key, begun_at, closed_at, by, counts, searched, salt_hash, ids, word_hashes, phrase_hashes } =
+    receipt;
+  // Receipts of earlier versions have no hash of their salt.
+  const detail = { by, counts, searched, ...(salt_hash === null ? {} : { salted: salt_hash }) };
+  const texts = [detail, ids, word_hashes, phrase_hashes].map((value) => JSON.stringify(value));
   return [receipt.chain_no, id, kind, key ?? '', begun_at, closed_at, ...texts];
 }
 
-/** Finds the hash of the receipt before a place of the chain; undefined if it is not kept any more. */
+/** Returns the hash of the receipt before number `no` of the chain; undefined if that receipt is no longer kept. */
 async function hashBefore(no: number): Promise<string | undefined> {
   for (let offset = 0; ; offset += PAGE) {
     const query = { l: PAGE, u: offset };

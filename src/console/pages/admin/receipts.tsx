@@ -8,10 +8,10 @@ import { texts } from '../../texts.ts';
 import type { ErasureItem } from '../../types.ts';
 import { countsOf, OneReceipt } from './one-receipt.tsx';
 
-/** Receipts of one page of the list. */
+/** Number of receipts on one page of the list. */
 const PAGE = 100;
 
-/** Shows the receipts of deletes, newest first, or the one that the address names. */
+/** Shows the receipts of deletes, newest first, or the one receipt that the address names. */
 export function Receipts() {
   const id = address.value.params.get('receipt');
   return id === null ? <AllReceipts /> : <OneReceipt key={id} id={id} />;

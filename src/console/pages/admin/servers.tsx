@@ -29,7 +29,7 @@ const SERVERS: Kind<ServerItem> = {
   ),
 };
 
-/** The other servers that questions of the tenant may be put to. */
+/** Shows the other servers to which queries of the tenant may be sent. */
 export function Servers() {
   return <KeptList kind={SERVERS} />;
 }

@@ -6,7 +6,10 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { SettingItem } from '../../types.ts';
 
-/** Shows the settings that the service was started with, each with where it comes from, for operators. */
+/**
+ * Shows the settings with which the service was started, and where each value comes from, those from the environment
+ * first. It is for operators.
+ */
 export function Service() {
   const wanted = address.value.params.get('find') ?? '';
   const { data, error, reload } = useLoad('service', (signal) =>

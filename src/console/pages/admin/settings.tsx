@@ -13,7 +13,7 @@ interface Privacy {
 }
 const MODES: readonly Mode[] = ['off', 'mark', 'redact', 'refuse'];
 
-/** Shows the tenant's defaults for questions and its privacy policy. */
+/** Shows the tenant's defaults for queries, and its privacy policy. */
 export function Settings() {
   const { data, error, reload } = useLoad('settings', async (signal) => {
     const [retrieval, privacy] = await Promise.all([
@@ -56,7 +56,10 @@ function Retrieval({ retrieval, onChange }: { retrieval: object; onChange: () =>
   );
 }
 
-/** Throws Refusal for what is no JSON. */
+/**
+ * Parses JSON.
+ * @throws Refusal for a text that is not JSON
+ */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -9,7 +9,7 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { TenantPage } from '../../types.ts';
 
-/** Shows the tenants of the service, for operators. */
+/** Shows the tenants of the service. It is for operators. */
 export function Tenants() {
   const { data, error, reload } = useLoad('tenants', (signal) =>
     send<TenantPage>('GET', '/tenants', { query: { l: 1000 }, signal }),

@@ -8,12 +8,14 @@ import type { ServerList } from '../../types.ts';
 import { namesIn } from './query-params.ts';
 
 /**
- * The other tenants and servers that a question may be put to as well. Nothing is shown where there are none, and no
- * servers to a caller who may not have questions sent to them.
+ * Shows checkboxes for the other tenants and servers to which the query may also be sent; nothing if there are none.
+ * Servers are left out for a caller who may not have queries sent to them.
  */
 export function AlsoAsk() {
   const caller = session.value?.caller;
-  const mayAskServers = caller != null && !isBound() && caller.key_id !== 'anonymous';
+  // Without a key one may read alone where reads are public; on a machine without keys one may do everything.
+  const isPublic = caller?.key_id === 'anonymous' && caller.role === 'read';
+  const mayAskServers = caller != null && !isBound() && !isPublic;
   const { data } = useLoad(mayAskServers ? 'servers' : null, (signal) =>
     send<ServerList>('GET', '/federation/servers', { signal }).catch(() => undefined),
   );
@@ -21,7 +23,7 @@ export function AlsoAsk() {
   const servers = data?.items ?? [];
   if (tenants.length + servers.length === 0) return null;
   return (
-    <fieldset class="choices">
+    <fieldset class="choices wide">
       <legend>{texts.federated.also}</legend>
       {tenants.map((tenant) => (
         <Member key={`tenant ${tenant}`} list="tenants" name={tenant} label={texts.federated.tenant(tenant)} />

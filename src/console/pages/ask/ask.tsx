@@ -1,9 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
 import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
 import { lazily } from '../../parts/lazily.tsx';
 import { type Loaded, useLoad } from '../../parts/use-load.ts';
+import { useTyped } from '../../parts/use-typed.ts';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Answer, FederatedAnswer, MemoryList, QueryBody, RecallList } from '../../types.ts';
@@ -18,12 +20,14 @@ import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
 
 const AddMemory = lazily(async () => (await import('../browse/add-memory.tsx')).AddMemory);
-/** Past answers that are listed before anything is asked. */
+/** Number of times that “Ask” was pressed: the same query may have another answer the next time. */
+const asked = signal(0);
+/** Number of past answers that are listed before a query is entered. */
 const RECENT = 8;
 const TABS = ['hits', 'trace', 'compare', 'code'] as const;
 type Tab = (typeof TABS)[number];
 
-/** Asks a question as a client would, and shows the answer with everything that made it. */
+/** Page that sends a query as a client would, and shows the answer with everything that led to it. */
 export function Ask() {
   const { params } = address.value;
   const query = queryOf(params);
@@ -43,25 +47,25 @@ export function Ask() {
   );
 }
 
-/** The answer of the tenant. */
+/** Shows the answer of one tenant. */
 function OfOne({ query }: { query: QueryBody }) {
-  const loaded = useLoad(JSON.stringify(query), (signal) =>
+  const loaded = useLoad(JSON.stringify([asked.value, query]), (signal) =>
     send<Answer>('POST', '/memory/query', { body: query, signal }),
   );
   const tab = TABS.find((name) => name === address.value.params.get('tab')) ?? 'hits';
   return (
     <>
       <AnswerTabs tabs={TABS} value={tab} />
-      {tab === 'compare' && <Compare loaded={loaded} />}
+      {tab === 'compare' && <Compare loaded={loaded} round={asked.value} />}
       {tab === 'code' && <AsCode query={query} />}
       {(tab === 'hits' || tab === 'trace') && <AnswerView loaded={loaded} tab={tab} />}
     </>
   );
 }
 
-/** The answer of several tenants and servers. What makes up a score, each of them keeps to itself. */
+/** Shows the merged answer of several tenants and servers. They do not send explanations of their scores. */
 function OfSeveral({ query }: { query: FederatedBody }) {
-  const loaded = useLoad(JSON.stringify(query), (signal) =>
+  const loaded = useLoad(JSON.stringify([asked.value, query]), (signal) =>
     send<FederatedAnswer>('POST', '/federation/query', { body: query, signal }),
   );
   const isCode = address.value.params.get('tab') === 'code';
@@ -84,7 +88,7 @@ function AnswerTabs({ tabs, value }: { tabs: readonly Tab[]; value: Tab }) {
   );
 }
 
-/** What stands here before anything is asked: how to begin, or what was asked lately. */
+/** Shows the view before a query is entered: the latest answers, or the first steps if the store is empty. */
 function Start() {
   const { data } = useLoad('recent', (signal) =>
     send<RecallList>('GET', '/recalls', { query: { limit: RECENT }, signal }).catch(() => undefined),
@@ -108,7 +112,7 @@ function Start() {
   );
 }
 
-/** The first steps of somebody who has just installed it: something to remember, then a question about it. */
+/** Shows the first steps in an empty store: buttons that add a memory or a document, for callers who may write. */
 function Beginning({ onAdded }: { onAdded: () => void }) {
   const [isAdding, setAdding] = useState(false);
   const user = address.value.params.get('user_id') ?? '';
@@ -132,11 +136,10 @@ function Beginning({ onAdded }: { onAdded: () => void }) {
 
 function Question() {
   const { params } = address.value;
-  const asked = params.get('query') ?? '';
-  const [text, setText] = useState(asked);
-  useEffect(() => setText(asked), [asked]);
+  const [text, setText] = useTyped(params.get('query') ?? '');
   const ask = (event: Event) => {
     event.preventDefault();
+    asked.value++;
     changeParams({ query: text, why: '' });
   };
   return (

@@ -9,10 +9,17 @@ import type { Answer, MatchItem } from '../../types.ts';
 import { OTHER, queryOf } from './query-params.ts';
 import { Settings } from './settings.tsx';
 
-/** Shows the same question under two settings, side by side, with what moved. */
-export function Compare({ loaded: first }: { loaded: Loaded<Answer> }) {
+interface CompareProps {
+  /** The answer under the first settings. */
+  readonly loaded: Loaded<Answer>;
+  /** Number of times that “Ask” was pressed. When it changes, the second answer is loaded again. */
+  readonly round: number;
+}
+
+/** Shows the answers to one query under two sets of settings side by side, and which memories have another rank. */
+export function Compare({ loaded: first, round }: CompareProps) {
   const query = queryOf(address.value.params, { isOther: true });
-  const second = useLoad(JSON.stringify(query), (signal) =>
+  const second = useLoad(JSON.stringify([round, query]), (signal) =>
     send<Answer>('POST', '/memory/query', { body: query, signal }),
   );
   const error = first.error ?? second.error;
@@ -37,7 +44,7 @@ export function Compare({ loaded: first }: { loaded: Loaded<Answer> }) {
   );
 }
 
-/** Makes the second setting the first. */
+/** Replaces the first settings by the second ones. */
 function adopt(): void {
   const others = [...address.value.params].filter(([name]) => name.startsWith(OTHER));
   const changes = others.flatMap(([name, value]) => [

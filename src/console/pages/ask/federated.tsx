@@ -11,7 +11,9 @@ type Match = FederatedAnswer['matches'][number];
 type Member = FederatedAnswer['members'][number];
 type Origin = Match['origin'];
 
-/** The best matches of all tenants and servers that were asked, each with its origin, and what came of each of them. */
+/**
+ * Shows the best matches of all tenants and servers that were queried, each with its origin, and which of them failed.
+ */
 export function FederatedView({ loaded: { data, error, isLoading, reload } }: { loaded: Loaded<FederatedAnswer> }) {
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return isLoading ? <Waiting /> : null;
@@ -38,7 +40,7 @@ export function FederatedView({ loaded: { data, error, isLoading, reload } }: { 
   );
 }
 
-/** A match. What another server has cannot be opened here. */
+/** Shows a match. A memory of another server has no link, since it cannot be opened here. */
 function Hit({ match, rank }: { match: Match; rank: number }) {
   const { id, origin, content, title, tags, score, primary_sector: sector } = match;
   const isHere = origin.server === null;

@@ -8,7 +8,7 @@ import type { MatchItem } from '../../types.ts';
 import { ScoreBar } from './score.tsx';
 import { Way } from './way.tsx';
 
-/** Shows the matches of an answer, best first. */
+/** Shows the matches of an answer, best first, or a note if there are none. */
 export function Hits({ matches }: { matches: readonly MatchItem[] }) {
   if (matches.length === 0) {
     return (
@@ -65,13 +65,13 @@ interface HitHeadProps {
   readonly scoreTitle?: string;
   readonly userId: string;
   readonly at: number;
-  /** Address of the memory; undefined for one that cannot be opened. */
+  /** Address of the memory; undefined for one that cannot be opened, since it is on another server. */
   readonly href: string | undefined;
-  /** Its sectors. */
+  /** Chips with the sectors of the memory. */
   readonly children: ComponentChildren;
 }
 
-/** The line above a match: its rank and score, whose it is, and where it is opened. */
+/** Shows the line above a match: its rank and score, its sectors, user and time, and a link to the memory. */
 export function HitHead({ rank, score, scoreTitle, userId, at, href, children }: HitHeadProps) {
   return (
     <div class="between">
@@ -91,12 +91,15 @@ export function HitHead({ rank, score, scoreTitle, userId, at, href, children }:
   );
 }
 
-/** Where in a document the match stands, what it replaces, and what its owner says about it. */
+/**
+ * Shows facts about a match as chips: its position in a document, what it supersedes, how many similar memories it
+ * stands for, its tags, and its status unless it is active.
+ */
 function Place({ match: { document, supersedes, similar, tags, status } }: { match: MatchItem }) {
   const chips = [
     document !== undefined && (
       <a key="document" class="chip" href={hrefOf(['document', document.document_id])}>
-        {[document.title, ...document.heading_path, pagesOf(document)].filter(Boolean).join(' › ')}
+        {placeIn(document)}
       </a>
     ),
     supersedes !== undefined && (
@@ -121,6 +124,16 @@ function Place({ match: { document, supersedes, similar, tags, status } }: { mat
     )),
   ].filter(Boolean);
   return chips.length === 0 ? null : <div class="row">{chips}</div>;
+}
+
+/**
+ * Returns the title of a document, its headings down to the match, and the pages or chunk of the match. If the first
+ * heading is the same as the title, it appears only once.
+ */
+function placeIn(document: NonNullable<MatchItem['document']>): string {
+  const { title, heading_path: headings } = document;
+  const names = headings[0] === title ? headings : [title, ...headings];
+  return [...names, pagesOf(document)].filter(Boolean).join(' › ');
 }
 
 function pagesOf({ page_from: from, page_to: to, chunk, chunks }: NonNullable<MatchItem['document']>): string {

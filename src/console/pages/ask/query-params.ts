@@ -1,7 +1,7 @@
 /**
- * A query in the address of its view: each field of the body of `POST /memory/query` is a parameter of the same name,
- * with a dot between an object and its field, such as `filters.tags=deploy`. So what `/explain` says to change can be
- * put into the address as it is.
+ * Converts between a query and the address of its view. Each field of the body of `POST /memory/query` is a parameter
+ * of the same name, with a dot between an object and its field, such as `filters.tags=deploy`. So the changes that
+ * `/explain` proposes can be put into the address as they are.
  */
 import { presentTenant } from '../../session.ts';
 import type { QueryBody } from '../../types.ts';
@@ -12,13 +12,16 @@ const FLAGS = /^(deep_recall|entity_graph|collapse_similar)$/;
 const LISTS = /^filters\.(tags|sessions|statuses|sectors|types|users|documents|written_by|external_ids)$/;
 const TEXTS =
   /^(query|user_id|profile|rerank|cut|dense_sectors|startTime|endTime|as_of\.\w+|filters\.(event_time|created_at)\.\w+)$/;
-/** Parameters of the view that are no field of a query. */
+/** Matches parameters of the view that are not fields of a query. */
 const OF_VIEW = /^(tab|why|of|tenant|tenants|servers)$/;
 
-/** Prefix of the parameters of the second setting, where two are compared. */
+/** Prefix of the parameters of the second settings, when two are compared. */
 export const OTHER = 'b:';
 
-/** Makes the body of a query from an address; undefined without a question. */
+/**
+ * Makes the body of a query from an address; undefined if it has no query text.
+ * @param options `isOther` applies the parameters with the prefix `b:` as well, which make the second settings
+ */
 export function queryOf(params: URLSearchParams, { isOther = false } = {}): QueryBody | undefined {
   const fields = new Map<string, unknown>();
   for (const [name, value] of params) {
@@ -29,26 +32,26 @@ export function queryOf(params: URLSearchParams, { isOther = false } = {}): Quer
   const body: Record<string, unknown> = {};
   for (const [field, value] of fields) if (value !== undefined) setField(body, field.split('.'), value);
   if (typeof body['query'] !== 'string' || body['query'].trim() === '') return undefined;
-  // What is asked here is looked at, not recalled: it must not make memories stronger.
+  // A query from the console is for looking at, so it must not reinforce memories.
   return { ...body, reinforce: false, explain: true } as QueryBody;
 }
 
-/** The names in a list of the address, such as `tenants=team,sales`. */
+/** Returns the names in a list of the address, such as `tenants=team,sales`. */
 export function namesIn(params: URLSearchParams, name: string): string[] {
   return (params.get(name) ?? '').split(',').filter(Boolean);
 }
 
-/** The fields of a query that mean the same in every store; a question to several has no others. */
+/** Fields of a query that mean the same in every store. A query to several members has no others. */
 const OF_EACH = ['query', 'k', 'user_id', 'filters', 'min_score', 'cut', 'as_of', 'deep_recall'] as const;
-/** A question to several tenants and servers. */
+/** Body of a query to several tenants and servers. */
 export type FederatedBody = Pick<QueryBody, (typeof OF_EACH)[number]> & {
   readonly tenants: readonly string[];
   readonly servers: readonly string[];
 };
 
 /**
- * Makes the body of a question that is also put to the `tenants` and `servers` of the address; undefined without any of
- * them. The present tenant is always asked.
+ * Makes the body of a query that is also sent to the `tenants` and `servers` of the address; undefined if it names none
+ * of them. The present tenant is always included.
  */
 export function federatedOf(params: URLSearchParams): FederatedBody | undefined {
   const [tenants, servers] = [namesIn(params, 'tenants'), namesIn(params, 'servers')];
@@ -77,7 +80,7 @@ function setField(body: Record<string, unknown>, [name = '', ...rest]: readonly 
   else setField((body[name] ??= {}) as Record<string, unknown>, rest, value);
 }
 
-/** Returns the address with the changes that an explanation names; null in a change takes the field out. */
+/** Returns the address with the changes that an explanation names. A change to null removes the field. */
 export function withChanges(params: URLSearchParams, changes: Readonly<Record<string, unknown>>): URLSearchParams {
   const next = new URLSearchParams(params);
   for (const [field, value] of Object.entries(changes)) {

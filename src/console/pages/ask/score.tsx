@@ -4,18 +4,21 @@ import type { MatchItem } from '../../types.ts';
 
 type Explain = NonNullable<MatchItem['explain']>;
 
-/** Difference from 1 from which a factor is worth showing. */
+/** Smallest difference of a factor from 1 with which it is shown. */
 const LEAST_FACTOR = 0.005;
 
 interface Part {
   readonly name: string;
   readonly weight: number | null;
   readonly feature: number;
-  /** What it adds to the raw score. */
+  /** Amount that this part adds to the raw score. */
   readonly adds: number;
 }
 
-/** Takes the raw score of a profile apart; `src/engine/retrieve/score.ts` has the formulas. */
+/**
+ * Splits the raw score of a match into the amount that each feature adds. The formulas are in
+ * `src/engine/retrieve/score.ts`.
+ */
 function partsOf({ profile, features, weights }: Pick<Explain, 'profile' | 'features' | 'weights'>): Part[] {
   const values = features as Readonly<Record<string, number>>;
   if (profile === 'composite' || profile === 'activation') {
@@ -26,11 +29,19 @@ function partsOf({ profile, features, weights }: Pick<Explain, 'profile' | 'feat
       adds: weight * (values[name] ?? 0),
     }));
   }
-  const name = profile === 'retention' ? 'similarity' : 'activation';
-  return [{ name, weight: null, feature: values[name] ?? 0, adds: values[name] ?? 0 }];
+  const { similarity = 0, retention = 0, activation = 0 } = values;
+  if (profile === 'retention') {
+    const { alpha = 0.3 } = weights as Readonly<Record<string, number>>;
+    const weight = retention ** alpha;
+    return [{ name: 'similarity', weight, feature: similarity, adds: weight * similarity }];
+  }
+  return [{ name: 'activation', weight: null, feature: activation, adds: activation }];
 }
 
-/** Shows the score of a match as a bar that is made of its parts, with factors that came later beside it. */
+/**
+ * Shows the score of a match as a bar divided into its parts, and below it the factors by which the raw score was
+ * multiplied.
+ */
 export function ScoreBar({ score, explain }: { score: number; explain: Explain }) {
   const parts = partsOf(explain);
   const sum = parts.reduce((total, { adds }) => total + adds, 0);

@@ -5,7 +5,7 @@ import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import { AlsoAsk } from './also-ask.tsx';
 
-/** The weights that each profile has. */
+/** Names of the weights of each profile. */
 const WEIGHTS: Readonly<Record<string, readonly string[]>> = {
   composite: ['similarity', 'salience', 'recency', 'waypoint'],
   activation: ['activation', 'recency', 'strength', 'confidence'],
@@ -17,8 +17,8 @@ const RERANKERS = ['builtin', 'none', 'llm'];
 const CUTS = ['none', 'relative', 'exact'];
 
 /**
- * The fields of a query beside its words.
- * @param prefix begins the names of the parameters, where a second setting is compared with the first
+ * Shows inputs for the fields of a query other than its text.
+ * @param prefix prefix of the names of the parameters, for the second settings in a comparison
  */
 export function Settings({ prefix = '' }: { prefix?: string }) {
   const hasMore = [...address.value.params.keys()].some(
@@ -26,12 +26,7 @@ export function Settings({ prefix = '' }: { prefix?: string }) {
   );
   return (
     <div class="stack">
-      {prefix === '' && (
-        <>
-          <Scope />
-          <AlsoAsk />
-        </>
-      )}
+      {prefix === '' && <Scope />}
       <details open={hasMore || prefix !== ''}>
         <summary>{texts.ask.settings}</summary>
         <div class="stack">
@@ -43,7 +38,7 @@ export function Settings({ prefix = '' }: { prefix?: string }) {
   );
 }
 
-/** Parameters that are shown under “More settings”. */
+/** Matches parameters that are shown under “More settings”. */
 const MORE =
   /^(as_of|profile|weights|min_score|vector_weight|max_hops|rerank|cut|deep_recall|entity_graph|filters\.(?!sessions))/;
 
@@ -54,6 +49,7 @@ function Scope() {
       {bound === null && <Param name="user_id" label={texts.fields.user} placeholder={texts.fields.anyone} />}
       <Param name="filters.sessions" label={texts.fields.session} placeholder={texts.fields.any} />
       <Param name="k" label={texts.fields.k} type="number" placeholder="8" />
+      <AlsoAsk />
     </div>
   );
 }
@@ -99,7 +95,7 @@ function Ranking({ prefix }: { prefix: string }) {
   );
 }
 
-/** Takes the weights of the former profile out, as another does not know them. */
+/** Returns the changes that remove all weights from the address, since each profile has other weights. */
 function noWeights(prefix: string): Record<string, string> {
   const names = Object.values(WEIGHTS).flat();
   return Object.fromEntries(names.map((name) => [`${prefix}weights.${name}`, '']));
@@ -134,7 +130,7 @@ interface ParamProps {
   readonly placeholder?: string;
 }
 
-/** An input for one parameter of the address. */
+/** Shows an input for one parameter of the address. */
 function Param({ name, label, prefix = '', type = 'text', step = 1, placeholder }: ParamProps) {
   const full = prefix + name;
   return (

@@ -3,7 +3,7 @@ import { duration, fixed } from '../../parts/format.ts';
 import { texts } from '../../texts.ts';
 import type { Answer } from '../../types.ts';
 
-/** Shows what the answer says about itself: what was cut off, and whether something was missing. */
+/** Shows notes on an answer: whether it is degraded, and how many memories the floor and the cut left out. */
 export function AnswerNotes({ answer: { degraded, degraded_reasons: reasons = [], floor, cut } }: { answer: Answer }) {
   return (
     <>
@@ -23,7 +23,7 @@ export function AnswerNotes({ answer: { degraded, degraded_reasons: reasons = []
   );
 }
 
-/** Shows the stages of the answer, with their times and how many memories went in and came out. */
+/** Shows the stages of the answer, with their durations and how many memories went in and came out. */
 export function Trace({ answer: { trace = [], recall_id: recallId } }: { answer: Answer }) {
   const total = trace.reduce((sum, { ms }) => sum + ms, 0);
   return (

@@ -11,7 +11,7 @@ interface WayProps {
   readonly among: readonly MatchItem[];
 }
 
-/** Shows the way on which a match came: words, vector, and link by link from the memory that was found directly. */
+/** Shows how a match was found: by words, by its vector, or along links from another memory. */
 export function Way({ match, explain: { lexical, dense, arrival, rerank, features }, among }: WayProps) {
   return (
     <details class="small">

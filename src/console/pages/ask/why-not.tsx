@@ -9,7 +9,7 @@ import { texts } from '../../texts.ts';
 import type { Answer, ExplanationItem, MatchItem } from '../../types.ts';
 import { queryOf, withChanges } from './query-params.ts';
 
-/** “Why not this one?”: finds a memory that was expected, and says why the answer lacks it. */
+/** Shows a search for a memory that was expected, and why the answer does not contain it. */
 export function WhyNot({ matches }: { matches: readonly MatchItem[] }) {
   const why = address.value.params.get('why');
   return (

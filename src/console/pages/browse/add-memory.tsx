@@ -7,7 +7,10 @@ import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import { listOf, TextArea } from '../memory/change-dialogs.tsx';
 
-/** Adds a memory by hand. */
+/**
+ * Dialog that adds a memory.
+ * @param user owner of the memory unless another is entered; for a bound key, the user of the key
+ */
 export function AddMemory({ user, onClose, onDone }: { user: string; onClose: () => void; onDone: () => void }) {
   const bound = session.value?.caller?.user_id ?? null;
   const [content, setContent] = useState('');

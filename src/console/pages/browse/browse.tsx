@@ -10,6 +10,7 @@ import { isBound, may, session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Deleted, MemoryItem, MemoryList } from '../../types.ts';
 import { AddMemory } from './add-memory.tsx';
+import { Changes } from './changes.tsx';
 import { FadingSoon } from './fading-soon.tsx';
 import { Filters, listBodyOf } from './filters.tsx';
 import { Gathered } from './gathered.tsx';
@@ -18,12 +19,13 @@ import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
 import { type Pages, usePages } from './use-pages.ts';
 
-/** Memories of the first page, which is soon there, and of each further one. */
+/** Number of memories on the first page, which thereby loads quickly, and on each further page. */
 const FIRST_PAGE = 200;
 const PAGE = 1_000;
 const ROW_HEIGHT = 64;
 
 const VIEWS = {
+  changes: Changes,
   contradictions: Contradictions,
   duplicates: Duplicates,
   gathered: Gathered,
@@ -31,15 +33,18 @@ const VIEWS = {
 } as const;
 type View = keyof typeof VIEWS;
 
-/** Whether the caller may see a list: what fades is that of all users, what was gathered that of whole users. */
+/**
+ * Tells whether the caller may see a view. Fading memories are those of all users, so only unbound admins see them;
+ * consolidations are hidden from keys that are bound to tags.
+ */
 function isFor(view: View): boolean {
   if (view === 'fading') return may('admin') && !isBound();
   return view !== 'gathered' || (session.value?.caller?.tags.length ?? 0) === 0;
 }
 
 /**
- * Shows all memories, and those that want somebody's eye: contradictions, near duplicates, what was gathered, what will
- * soon be archived.
+ * Page with the list of all memories, their changes, and memories to review: contradictions, near duplicates,
+ * consolidations, and those that will soon be archived.
  */
 export function Browse() {
   const views = (Object.keys(VIEWS) as View[]).filter(isFor);
@@ -63,7 +68,7 @@ export function Browse() {
   );
 }
 
-/** The list of memories, with filters and a selection, and the names that they are kept under. */
+/** Shows the list of memories, with filters, a selection, and the names of users, sessions, tags and types. */
 function AllMemories({ tabs }: { tabs: ComponentChildren }) {
   const [isAdding, setAdding] = useState(false);
   const [erased, setErased] = useState<readonly Deleted[]>([]);

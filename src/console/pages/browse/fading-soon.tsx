@@ -10,7 +10,7 @@ import { Falls } from '../decay/falls.tsx';
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Shows what will be archived within a month, unless it is recalled. */
+/** Shows the memories that will be archived within 30 days unless they are recalled. */
 export function FadingSoon() {
   const below = address.value.params.get('below');
   const at = useMemo(() => new Date(Date.now() + DAYS * DAY_MS).toISOString().slice(0, 10), []);

@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'preact';
 import { address, changeParams } from '../../address.ts';
 import { Choice, Field } from '../../parts/basics.tsx';
 import { session } from '../../session.ts';
@@ -5,7 +6,7 @@ import { texts } from '../../texts.ts';
 
 const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
 const STATUSES = ['active', 'superseded', 'contradicted', 'archived'];
-/** Filters that are lists of words. */
+/** Filters whose value is a list of words. */
 const LISTS = [
   'tags',
   'types',
@@ -18,13 +19,13 @@ const LISTS = [
   'documents',
   'files',
 ] as const;
-/** Ranges of time; `event_time.from` is the parameter of a beginning. */
+/** Filters whose value is a range of time. Its bounds are two parameters, such as `event_time.from`. */
 const RANGES = ['event_time', 'created_at'] as const;
-/** Filters that are seldom needed; they are shown where one is set, or where somebody asks for them. */
+/** Matches filters that are seldom needed. They are shown if one of them is set, or when the user opens them. */
 const SELDOM =
   /^(types|external_ids|written_by|documents|files|namespace|min_salience|metadata|event_time\.\w+|order|direction)$/;
 
-/** Makes the body of `POST /memory/list` from an address. */
+/** Makes the body of `POST /memory/list` from an address. Parameters that are not set are left out. */
 export function listBodyOf(params: URLSearchParams): Record<string, unknown> {
   const filters: Record<string, unknown> = {};
   for (const name of LISTS) {
@@ -51,10 +52,10 @@ export function listBodyOf(params: URLSearchParams): Record<string, unknown> {
   };
 }
 
-/** What stands in the address for items of any namespace, as a parameter cannot be empty. */
+/** Value of the parameter `namespace` for items of any namespace, since a parameter cannot be empty. */
 const ANY_NAMESPACE = '*';
 
-/** What is no JSON goes to the service as it is, which says what it expects. */
+/** Parses JSON. A text that is not JSON is returned as it is, and the service then says what it expects. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -63,9 +64,6 @@ function parsed(text: string): unknown {
   }
 }
 
-const value = (name: string) => address.value.params.get(name) ?? '';
-const set = (name: string) => (next: string) => changeParams({ [name]: next });
-
 /** Shows the filters of the list of memories. */
 export function Filters() {
   const isSeldom = [...address.value.params.keys()].some((name) => SELDOM.test(name));
@@ -73,29 +71,14 @@ export function Filters() {
     <div class="stack-tight" role="search">
       <div class="fields">
         {session.value?.caller?.user_id == null && (
-          <Field
-            label={texts.fields.user}
-            placeholder={texts.fields.anyone}
-            value={value('user_id')}
-            onChange={set('user_id')}
-          />
+          <Entry name="user_id" label={texts.fields.user} placeholder={texts.fields.anyone} />
         )}
-        <Choice
-          label={texts.fields.sector}
-          value={value('sectors')}
-          onChange={set('sectors')}
-          options={[['', texts.fields.all], ...SECTORS]}
-        />
-        <Choice
-          label={texts.fields.status}
-          value={value('statuses') || 'active'}
-          onChange={(next) => changeParams({ statuses: next === 'active' ? '' : next })}
-          options={STATUSES}
-        />
-        <Words name="tags" label={texts.fields.tags} />
-        <Words name="sessions" label={texts.fields.session} />
-        <Day name="created_at.from" label={texts.browse.from} />
-        <Day name="created_at.to" label={texts.browse.to} />
+        <Pick name="sectors" label={texts.fields.sector} usual="" options={[['', texts.fields.all], ...SECTORS]} />
+        <Pick name="statuses" label={texts.fields.status} usual="active" options={STATUSES} />
+        <Entry name="tags" label={texts.fields.tags} placeholder={texts.fields.commas} />
+        <Entry name="sessions" label={texts.fields.session} placeholder={texts.fields.commas} />
+        <Entry name="created_at.from" label={texts.browse.from} type="date" />
+        <Entry name="created_at.to" label={texts.browse.to} type="date" />
       </div>
       <details open={isSeldom}>
         <summary>{texts.browse.moreFilters}</summary>
@@ -106,56 +89,52 @@ export function Filters() {
 }
 
 function SeldomFilters() {
+  const { browse, fields } = texts;
   return (
     <div class="fields">
-      <Words name="types" label={texts.fields.types} />
-      <Words name="external_ids" label={texts.browse.externalId} />
-      <Words name="written_by" label={texts.fields.writtenBy} />
-      <Words name="documents" label={texts.browse.documents} />
-      <Words name="files" label={texts.browse.files} />
-      <Field
-        label={texts.browse.namespace}
-        placeholder={texts.browse.anyNamespace}
-        value={value('namespace')}
-        onChange={set('namespace')}
-      />
-      <Field
-        label={texts.browse.leastSalience}
-        type="number"
-        min={0}
-        max={1}
-        step={0.05}
-        value={value('min_salience')}
-        onChange={set('min_salience')}
-      />
-      <Field
-        label={texts.fields.metadata}
-        placeholder='{"team": "platform"}'
-        value={value('metadata')}
-        onChange={set('metadata')}
-      />
-      <Day name="event_time.from" label={texts.browse.happenedFrom} />
-      <Day name="event_time.to" label={texts.browse.happenedTo} />
-      <Choice
-        label={texts.browse.order}
-        value={value('order') || 'id'}
-        onChange={(next) => changeParams({ order: next === 'id' ? '' : next })}
-        options={Object.entries(texts.browse.orders)}
-      />
-      <Choice
-        label={texts.browse.direction}
-        value={value('direction') || 'desc'}
-        onChange={(next) => changeParams({ direction: next === 'desc' ? '' : next })}
-        options={Object.entries(texts.browse.directions)}
-      />
+      <Entry name="types" label={fields.types} placeholder={fields.commas} />
+      <Entry name="external_ids" label={browse.externalId} placeholder={fields.commas} />
+      <Entry name="written_by" label={fields.writtenBy} placeholder={fields.commas} />
+      <Entry name="documents" label={browse.documents} placeholder={fields.commas} />
+      <Entry name="files" label={browse.files} placeholder={fields.commas} />
+      <Entry name="namespace" label={browse.namespace} placeholder={browse.anyNamespace} />
+      <Entry name="min_salience" label={browse.leastSalience} type="number" min={0} max={1} step={0.05} />
+      <Entry name="metadata" label={fields.metadata} placeholder='{"team": "platform"}' />
+      <Entry name="event_time.from" label={browse.happenedFrom} type="date" />
+      <Entry name="event_time.to" label={browse.happenedTo} type="date" />
+      <Pick name="order" label={browse.order} usual="id" options={Object.entries(browse.orders)} />
+      <Pick name="direction" label={browse.direction} usual="desc" options={Object.entries(browse.directions)} />
     </div>
   );
 }
 
-function Words({ name, label }: { name: string; label: string }) {
-  return <Field label={label} placeholder={texts.fields.commas} value={value(name)} onChange={set(name)} />;
+/** Shows an input for one parameter of the address. */
+function Entry({ name, ...field }: { name: string } & Omit<ComponentProps<typeof Field>, 'value' | 'onChange'>) {
+  return (
+    <Field
+      {...field}
+      value={address.value.params.get(name) ?? ''}
+      onChange={(value) => changeParams({ [name]: value })}
+    />
+  );
 }
 
-function Day({ name, label }: { name: string; label: string }) {
-  return <Field label={label} type="date" value={value(name)} onChange={set(name)} />;
+interface PickProps {
+  readonly name: string;
+  readonly label: string;
+  /** The value that applies if the address has none. */
+  readonly usual: string;
+  readonly options: ComponentProps<typeof Choice>['options'];
+}
+
+/** Shows a choice for one parameter of the address. */
+function Pick({ name, label, usual, options }: PickProps) {
+  return (
+    <Choice
+      label={label}
+      value={address.value.params.get(name) ?? usual}
+      options={options}
+      onChange={(value) => changeParams({ [name]: value === usual ? '' : value })}
+    />
+  );
 }

@@ -13,21 +13,21 @@ import type { ConsolidationItem, ConsolidationList, MemoryItem } from '../../typ
 import { Proposals } from './proposals.tsx';
 import { usePages } from './use-pages.ts';
 
-/** Consolidations of a page: the texts of each are read by requests of their own. */
+/** Number of consolidations on a page. Their gathered memories are read with one request each. */
 const PAGE = 10;
 
 interface Gathered extends ConsolidationItem {
-  /** undefined where it was undone or erased. */
+  /** The gathered memory; undefined if it was undone or erased. */
   readonly memory: MemoryItem | undefined;
 }
 
-/** What is undone: one consolidation, or all of its run. */
+/** What is to be undone: one consolidation, or all consolidations of its run. */
 interface Undoing {
   readonly item: Gathered;
   readonly isRun: boolean;
 }
 
-/** Memories that were gathered from others that say nearly the same, and what could be gathered. */
+/** Shows the consolidations, and what a new run would gather. */
 export function Gathered() {
   const { params } = address.value;
   const user = params.get('user_id') ?? undefined;
@@ -113,7 +113,7 @@ function One({ item, onUndo }: { item: Gathered; onUndo: (isRun: boolean) => voi
   );
 }
 
-/** The memories that were gathered; they are read once somebody wants to see them. */
+/** Shows the sources of a consolidation. They are read when the list is opened. */
 function Sources({ ids }: { ids: readonly string[] }) {
   const [isOpen, setOpen] = useState(false);
   const { data } = useLoad(isOpen ? ids.join() : null, (signal) =>

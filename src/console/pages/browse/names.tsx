@@ -6,11 +6,11 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { EntityPage, NameList } from '../../types.ts';
 
-/** Kinds of names, and the filter that a name of each kind sets. */
+/** The filter that a name of each kind sets; '' for entities, whose names open a page instead. */
 const FILTER_OF = { users: 'user_id', sessions: 'sessions', tags: 'tags', types: 'types', entities: '' } as const;
 type Kind = keyof typeof FILTER_OF;
 const KINDS = Object.keys(FILTER_OF) as Kind[];
-/** Names that are shown. */
+/** Greatest number of names of one kind that are shown. */
 const SHOWN = 50;
 
 interface Counted {
@@ -19,7 +19,10 @@ interface Counted {
   readonly memories: number;
 }
 
-/** Users, sessions, tags, types and names with the number of their memories; a click filters by one. */
+/**
+ * Shows users, sessions, tags, types or entities with their numbers of memories. A click filters the list of memories
+ * by the name, or opens the page of an entity.
+ */
 export function Names() {
   const kind = KINDS.find((name) => name === address.value.params.get('names')) ?? 'users';
   const user = address.value.params.get('user_id') ?? undefined;
@@ -38,7 +41,7 @@ export function Names() {
       {(needsUser || data?.length === 0) && <p class="small muted">{texts.browse.noNames[kind]}</p>}
       <ul class="stack-tight small">
         {data?.map(({ name, label, memories }) => (
-          <li key={name} class="between">
+          <li key={name} class="between name-line">
             <NameLink kind={kind} name={name} label={label} />
             <span class="muted number">{count(memories)}</span>
           </li>
@@ -51,10 +54,19 @@ export function Names() {
 function NameLink({ kind, name, label }: { kind: Kind; name: string; label: string }) {
   const { params } = address.value;
   const user = params.get('user_id');
-  if (kind === 'entities') return <a href={hrefOf(['name', name], { user_id: user })}>{label}</a>;
+  if (kind === 'entities')
+    return (
+      <a class="line" href={hrefOf(['name', name], { user_id: user })}>
+        {label}
+      </a>
+    );
   const filter = FILTER_OF[kind];
   return (
-    <button class="button button-plain button-small line" onClick={() => changeParams({ [filter]: name })}>
+    <button
+      class="button button-plain button-small line"
+      title={label}
+      onClick={() => changeParams({ [filter]: name })}
+    >
       {label === '' ? '–' : label}
     </button>
   );

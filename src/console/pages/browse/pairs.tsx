@@ -10,12 +10,12 @@ import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { NearDuplicates, Proposals } from '../../types.ts';
 
-/** Similarity from which pairs are listed at first. */
+/** Smallest similarity of the pairs that are listed unless another is chosen. */
 const LEAST = '0.9';
 
 type Memory = Proposals['items'][number]['earlier'];
 
-/** Shows contradictions that are proposed, for somebody to decide. */
+/** Shows proposed contradictions, up to 200 pairs, each with buttons to decide which memory is right. */
 export function Contradictions() {
   const user = address.value.params.get('user_id') ?? undefined;
   const { data, error, reload } = useLoad(`contradictions ${user}`, (signal) =>
@@ -59,7 +59,7 @@ export function Contradictions() {
   );
 }
 
-/** Shows pairs of memories that say nearly the same. */
+/** Shows pairs of memories that say nearly the same, each with buttons to decide which one is kept. */
 export function Duplicates() {
   const { params } = address.value;
   const query = { user_id: params.get('user_id') ?? undefined, min_similarity: params.get('least') ?? LEAST };
@@ -93,7 +93,7 @@ export function Duplicates() {
           key={`${earlier.id} ${later.id}`}
           earlier={earlier}
           later={later}
-          note={`${owner} ${texts.browse.similar(fixed(similarity))}`}
+          note={[owner, texts.browse.similar(fixed(similarity))].filter(Boolean).join(' · ')}
         >
           <Decision onDo={decide('POST', '/memory/supersede', { old_id: earlier.id, new_id: later.id })}>
             {texts.browse.keepLater}
@@ -107,7 +107,7 @@ export function Duplicates() {
   );
 }
 
-/** Makes functions that send a decision, say that it was made, and then go on. */
+/** Makes a function that sends a decision, reports that it was made, and then calls `then`. */
 function decideThen(then: () => void) {
   return (method: string, path: string, body: object) => () =>
     void send(method, path, { body }).then(() => {

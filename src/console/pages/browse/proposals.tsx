@@ -8,10 +8,10 @@ import { Words } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { ConsolidationEnded, ConsolidationProposals } from '../../types.ts';
 
-/** How long the page waits for a run; one that takes longer goes on, and stands under “Work and cost” (ms). */
+/** Longest wait for a run (ms). A longer run continues, and is listed under “Work and cost”. */
 const WAIT_MS = 30_000;
 
-/** What a run would gather, shown before anything changes. */
+/** Shows what a run of consolidation would gather, before anything changes, and a button that starts it. */
 export function Proposals({ user, onGathered }: { user: string | undefined; onGathered: () => void }) {
   const [again, setAgain] = useState(false);
   const [isBusy, setBusy] = useState(false);

@@ -9,7 +9,7 @@ import { texts } from '../../texts.ts';
 import type { Deleted, MemoryItem } from '../../types.ts';
 import { listOf } from '../memory/change-dialogs.tsx';
 
-/** Requests of a selection that are under way at once. */
+/** Greatest number of requests for a selection that are in flight at once. */
 const AT_ONCE = 4;
 
 interface SelectionProps {
@@ -18,13 +18,13 @@ interface SelectionProps {
   readonly isWhole: boolean;
   readonly onSelect: (ids: ReadonlySet<string>) => void;
   readonly onDone: () => void;
-  /** Told what a delete erased, with the receipts. */
+  /** Called after every change, with the receipts of the memories that were erased; with an empty list if none was. */
   readonly onForgotten: (receipts: readonly Deleted[]) => void;
 }
 
 type Asking = 'tag' | 'archive' | 'forget';
 
-/** Shows how many memories are loaded and selected, and what can be done with the selected ones. */
+/** Shows how many memories are loaded and selected, and buttons that tag, archive or erase the selected ones. */
 export function SelectionBar({ items, selected, isWhole, onSelect, onDone, onForgotten }: SelectionProps) {
   const [asking, setAsking] = useState<Asking>();
   const chosen = items.filter(({ id }) => selected.has(id));
@@ -122,7 +122,10 @@ function changesOf(asking: 'tag' | 'archive', { tags }: MemoryItem, added: reado
   return asking === 'archive' ? { status: 'archived' } : { tags: [...new Set([...tags, ...added])] };
 }
 
-/** Runs a request for each memory, some at once. @returns how many were refused */
+/**
+ * Sends a request for each memory, four at once.
+ * @returns the number of requests that failed
+ */
 async function forEach(
   memories: readonly MemoryItem[],
   change: (memory: MemoryItem) => Promise<unknown>,

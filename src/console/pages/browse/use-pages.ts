@@ -2,13 +2,16 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Refusal, returns } from '../../client.ts';
 import { inTenant } from '../../parts/use-load.ts';
 
-/** A page of a list, and where the next one begins; undefined after the last page. */
+/** A page of a list. `next` is the cursor of the next page; undefined on the last one. */
 export interface Page<Item, Cursor> {
   readonly items: readonly Item[];
   readonly next: Cursor | undefined;
 }
 
-/** A list that is loaded page by page. */
+/**
+ * A list that is loaded page by page. `items` are those of all pages loaded so far; `isWhole` is true after the last
+ * page.
+ */
 export interface Pages<Item> {
   readonly items: readonly Item[];
   readonly isWhole: boolean;
@@ -27,8 +30,8 @@ interface State<Item, Cursor> {
 }
 
 /**
- * Loads a list page by page. Another `name`, or another tenant, begins anew.
- * @param load loads the page that begins at a cursor; the first page without one
+ * Loads a list page by page. If `name` or the tenant changes, it begins again with the first page.
+ * @param load loads the page at a cursor; without a cursor, the first page
  */
 export function usePages<Item, Cursor>(
   name: string,

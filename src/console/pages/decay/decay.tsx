@@ -11,10 +11,10 @@ import { Tenths } from './tenths.tsx';
 
 const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'] as const;
 const DAY_MS = 86_400_000;
-/** Days ahead that are shown at first. */
+/** Number of days ahead of the date that is shown unless another is chosen. */
 const AHEAD = 90;
 
-/** Shows what would become of salience by a date under other rates of decay, before they are set. */
+/** Page for admins that shows what salience would be at a date under other rates of decay, before they are set. */
 export function Decay() {
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;
   const body = assumptionsOf(address.value.params);
@@ -60,7 +60,7 @@ function assumptionsOf(params: URLSearchParams): Assumed {
   };
 }
 
-/** The rates of single sectors, and that of all for the others. */
+/** Returns the assumed rates by sector: those of single sectors, and for the others the rate of all sectors, if any. */
 function withOthers(bySector: readonly [string, number][], all: string | null): Record<string, number> {
   const others = all === null ? [] : SECTORS.map((sector): [string, number] => [sector, Number(all)]);
   return Object.fromEntries([...others, ...bySector]);
@@ -129,7 +129,7 @@ function Preview({ preview }: { preview: DecayPreview }) {
   );
 }
 
-/** The lines that would set what is assumed. */
+/** Shows the lines of the environment that would set the assumed rates; nothing if none are assumed. */
 function ToSet() {
   const { params } = address.value;
   const lines = [

@@ -5,7 +5,7 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { DecayPreview } from '../../types.ts';
 
-/** Shows memories with their salience today and at a later date. */
+/** Shows a table of memories with their salience today and at a later date. */
 export function Falls({ title, falls }: { title: string; falls: DecayPreview['falls'] }) {
   return (
     <Table label={title} columns={texts.decay.columns}>

@@ -3,7 +3,7 @@ import { fixed, percent } from '../../parts/format.ts';
 import { texts } from '../../texts.ts';
 import type { DecayPreview } from '../../types.ts';
 
-/** Shows the memories of a sector by tenth of salience, today and at the date. */
+/** Shows the number of a sector's memories in each tenth of salience, today and at the date. */
 export function Tenths({ sector, count, before, after }: DecayPreview['sectors'][number]) {
   const most = Math.max(1, ...before.tenths, ...after.tenths);
   const height = (value: number) => percent(value / most).replace(' ', '');

@@ -4,7 +4,7 @@ import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Tabs, Time, Waiting } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Erased } from '../../parts/erased.tsx';
-import { bytes, count, duration } from '../../parts/format.ts';
+import { bytes, duration } from '../../parts/format.ts';
 import { sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { Line } from '../../parts/words.tsx';
@@ -16,7 +16,7 @@ import { nameOf, Progress, StateChip } from './progress.tsx';
 import { TextAndChunks } from './text-and-chunks.tsx';
 import { TextReceipt } from './text-receipt.tsx';
 
-/** Shows one document: what became of it, its text and its parts. */
+/** Page of one document: its state, its text and chunks, or its receipt. */
 export function DocumentPage() {
   const id = address.value.rest[0] ?? '';
   const [receipt, setReceipt] = useState<Deleted>();
@@ -24,7 +24,7 @@ export function DocumentPage() {
     send<DocumentItem>('GET', `/documents/${encodeURIComponent(id)}`, { signal }),
   );
   if (receipt !== undefined) return <Removed receipt={receipt} />;
-  if (error?.status === 404) return <Empty title={texts.documents.gone} />;
+  if (error?.status === 404) return <Gone />;
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting />;
   return (
@@ -43,7 +43,17 @@ interface OneDocumentProps {
   readonly onRemoved: (receipt: Deleted) => void;
 }
 
-/** What was erased with a document. */
+function Gone() {
+  return (
+    <Empty title={texts.documents.gone}>
+      <a class="button" href={hrefOf('documents')}>
+        {texts.documents.all}
+      </a>
+    </Empty>
+  );
+}
+
+/** Shows what was erased with a document. */
 function Removed({ receipt }: { receipt: Deleted }) {
   return (
     <section class="page" role="status">
@@ -86,7 +96,9 @@ function OneDocument({ first, onChange, onRemoved }: OneDocumentProps) {
   );
 }
 
-/** The text beside its parts, or the receipt that accounts for each of its characters. */
+/**
+ * Shows the text of a document beside its chunks, or its receipt, which says which memory contains which characters.
+ */
 function Views({ document }: { document: DocumentItem }) {
   const tab = address.value.params.get('tab') === 'receipt' ? 'receipt' : 'text';
   return (
@@ -108,7 +120,7 @@ function Facts({ document }: { document: DocumentItem }) {
     [texts.memory.user, document.user_id || '–'],
     [texts.documents.format, document.format ?? '–'],
     [texts.documents.size, document.bytes === null ? '–' : bytes(document.bytes)],
-    [texts.documents.parts, `${count(document.chunks)}${document.pages === null ? '' : ` / ${document.pages} p.`}`],
+    [texts.documents.parts, texts.documents.partsOf(document.chunks, document.pages)],
     [texts.documents.source, document.url ?? document.file_name ?? document.source],
     [texts.documents.sha, document.sha256 ?? '–'],
     [
@@ -154,9 +166,14 @@ function Actions({ document, onChange, onRemoved }: ActionsProps) {
   };
   return (
     <>
-      <a class="button button-small" href={hrefOf('ask', { 'filters.documents': document.id, query: document.title })}>
-        {texts.documents.askAbout}
-      </a>
+      {document.chunks > 0 && (
+        <a
+          class="button button-small"
+          href={hrefOf('ask', { 'filters.documents': document.id, query: nameOf(document) })}
+        >
+          {texts.documents.askAbout}
+        </a>
+      )}
       {may('write') && isReading && (
         <button class="button button-small" onClick={cancel}>
           {texts.documents.stop}
@@ -189,7 +206,10 @@ function Actions({ document, onChange, onRemoved }: ActionsProps) {
   );
 }
 
-/** A page is fetched again from its address; of a file the service has kept the text alone, so that is read again. */
+/**
+ * Makes the service read a document again. A web page is fetched from its address; of a file, the service has kept only
+ * the extracted text, and reads that.
+ */
 async function readAgain(document: DocumentItem): Promise<void> {
   const { url, title, user_id: user, tags, type, metadata } = document;
   const described = { user_id: user, title, tags, metadata, ...(type === null ? {} : { type }) };

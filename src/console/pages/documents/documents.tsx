@@ -5,7 +5,7 @@ import { Choice, Empty, Failed, Field, PageHead, Time, Waiting } from '../../par
 import { bytes, count } from '../../parts/format.ts';
 import { useLoad } from '../../parts/use-load.ts';
 import { Line } from '../../parts/words.tsx';
-import { may } from '../../session.ts';
+import { may, session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { DocumentItem, DocumentPage } from '../../types.ts';
 import { Drop } from './drop.tsx';
@@ -13,10 +13,10 @@ import { followDocument } from './follow-document.ts';
 import { nameOf, Progress, StateChip } from './progress.tsx';
 
 const STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled'];
-/** Documents on a page. */
+/** Number of documents on a page. */
 const PAGE = 50;
 
-/** Shows all documents, and the place where new ones are dropped. */
+/** Page with the list of all documents, and an area where new ones are dropped. */
 export function Documents() {
   const { params } = address.value;
   const query = {
@@ -33,12 +33,14 @@ export function Documents() {
       <PageHead title={texts.documents.title} about={texts.documents.about} />
       {may('write') && <Drop onAccepted={reload} />}
       <div class="fields" role="search">
-        <Field
-          label={texts.fields.user}
-          placeholder={texts.fields.anyone}
-          value={params.get('user_id') ?? ''}
-          onChange={(user_id) => changeParams({ user_id, u: '' })}
-        />
+        {session.value?.caller?.user_id == null && (
+          <Field
+            label={texts.fields.user}
+            placeholder={texts.fields.anyone}
+            value={params.get('user_id') ?? ''}
+            onChange={(user_id) => changeParams({ user_id, u: '' })}
+          />
+        )}
         <Choice
           label={texts.documents.state}
           value={params.get('state') ?? ''}
@@ -49,12 +51,27 @@ export function Documents() {
       {error !== undefined && <Failed error={error} retry={reload} />}
       {data === undefined && error === undefined && <Waiting />}
       {data?.items.length === 0 && (
-        <Empty title={texts.documents.emptyTitle}>
-          <p>{texts.documents.empty}</p>
-        </Empty>
+        <NoDocument isFiltered={query.state !== undefined || query.user_id !== undefined || query.u > 0} />
       )}
       {data !== undefined && data.items.length > 0 && <List page={data} />}
     </div>
+  );
+}
+
+function NoDocument({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return (
+      <Empty title={texts.documents.noneTitle}>
+        <p>{texts.browse.nothing}</p>
+        <a class="button" href={hrefOf('documents')}>
+          {texts.browse.clear}
+        </a>
+      </Empty>
+    );
+  return (
+    <Empty title={texts.documents.emptyTitle}>
+      <p>{may('write') ? texts.documents.empty : texts.documents.emptyReader}</p>
+    </Empty>
   );
 }
 
@@ -90,7 +107,7 @@ function List({ page: { items, next } }: { page: DocumentPage }) {
   );
 }
 
-/** A document that follows its own progress until it has ended. */
+/** Shows a document as a row of the list, and follows its progress until its reading has ended. */
 function Row({ first }: { first: DocumentItem }) {
   const [document, setDocument] = useState(first);
   useEffect(() => followDocument(first, setDocument), [first.id]);

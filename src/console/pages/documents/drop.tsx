@@ -10,7 +10,7 @@ interface Accepted {
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
 }
 
-/** Shows the place where files are dropped or chosen, and where the address of a page is given. */
+/** Shows an area where files are dropped or chosen, and an input for the address of a web page. */
 export function Drop({ onAccepted }: { onAccepted: () => void }) {
   const bound = session.value?.caller?.user_id ?? null;
   const [user, setUser] = useState(bound ?? address.value.params.get('user_id') ?? '');
@@ -27,19 +27,21 @@ export function Drop({ onAccepted }: { onAccepted: () => void }) {
   };
   const takeFiles = async (files: Iterable<File>) => {
     setProblems([]);
-    // One after another: an import of a folder must not take the place of everybody else's uploads.
+    // Files are sent one after the other, so that a large folder does not take the places of other people's uploads.
     for (const file of files) await take(file.name, () => upload(file, user));
   };
-  const takeUrl = (url: string) =>
-    take(url, () => send('POST', '/memory/ingest/url', { body: { url, user_id: user } }));
+  const takeLinks = async (urls: readonly string[]) => {
+    setProblems([]);
+    for (const url of urls) await take(url, () => send('POST', '/memory/ingest/url', { body: { url, user_id: user } }));
+  };
   return (
     <section class="stack" aria-label={texts.documents.drop}>
-      <DropZone onFiles={(files) => void takeFiles(files)} />
+      <DropZone onFiles={(files) => void takeFiles(files)} onLinks={(links) => void takeLinks(links)} />
       <div class="row-end">
-        <Url onUrl={(url) => void takeUrl(url)} />
         {bound === null && (
           <Field label={texts.documents.user} placeholder={texts.fields.any} value={user} onChange={setUser} />
         )}
+        <Url onUrl={(url) => void takeLinks([url])} />
       </div>
       {problems.map((problem) => (
         <p key={problem} class="notice notice-bad" role="alert">
@@ -58,12 +60,27 @@ function upload(file: File, user: string): Promise<Accepted> {
   return send('POST', '/memory/ingest', { body: form });
 }
 
-function DropZone({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+/** Returns the web addresses in a drop. A browser gives those of links as a list of lines, with comments. */
+function linksIn(dropped: DataTransfer | null): string[] {
+  const lines = dropped?.getData('text/uri-list').split(/\r?\n/) ?? [];
+  return lines.filter((line) => /^https?:/.test(line));
+}
+
+interface DropZoneProps {
+  readonly onFiles: (files: readonly File[]) => void;
+  readonly onLinks: (urls: readonly string[]) => void;
+}
+
+function DropZone({ onFiles, onLinks }: DropZoneProps) {
   const [isOver, setOver] = useState(false);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    onFiles([...(event.dataTransfer?.files ?? [])]);
+    const files = [...(event.dataTransfer?.files ?? [])];
+    // A link that is dragged out of a page may bring an image of itself along as a file.
+    const links = linksIn(event.dataTransfer);
+    if (links.length > 0) onLinks(links);
+    else onFiles(files);
   };
   return (
     <div

@@ -4,7 +4,7 @@ import type { DocumentItem } from '../../types.ts';
 const ENDS = new Set(['ready', 'empty', 'failed', 'cancelled']);
 
 /**
- * Follows a document by its event stream until it has ended.
+ * Follows a document by its event stream until its reading has ended.
  * @returns a function that ends it earlier
  */
 export function followDocument(document: DocumentItem, onState: (document: DocumentItem) => void): () => void {

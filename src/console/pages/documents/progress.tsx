@@ -8,7 +8,7 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'chip-warn',
 };
 
-/** Returns what a document is called: its title, else its file, its address or its id. */
+/** Returns the name of a document: its title, or else its file name, its address or its id. */
 export function nameOf({ title, file_name: file, url, id }: DocumentItem): string {
   return title || (file ?? url ?? id);
 }
@@ -18,7 +18,7 @@ export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;
 }
 
-/** Shows how far the reading of a document is, and why it failed. */
+/** Shows how far the reading of a document is while it is being read, or the reason why it failed; else nothing. */
 export function Progress({ document: { state, error, progress, pages } }: { document: DocumentItem }) {
   if (error !== null) return <span class="small">{error.message}</span>;
   if (state !== 'processing' && state !== 'queued') return null;

@@ -4,14 +4,18 @@ import { send } from '../../client.ts';
 import { Failed, MemoryLink, Waiting } from '../../parts/basics.tsx';
 import { count } from '../../parts/format.ts';
 import { useLoad } from '../../parts/use-load.ts';
+import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { ChunkItem, DocumentItem } from '../../types.ts';
 import { nameOf } from './progress.tsx';
 
-/** Characters of the extracted text that are shown; the rest is a download. */
+/** Greatest length of the text that is shown, in UTF-16 code units; the whole text can be downloaded. */
 const SHOWN_CHARACTERS = 400_000;
 
-/** Shows the text that was read from a document beside its chunks. A chunk that is chosen is marked in the text. */
+/**
+ * Shows the text that was extracted from a document beside its chunks, up to 1,000. The chosen chunk is marked in the
+ * text.
+ */
 export function TextAndChunks({ document }: { document: DocumentItem }) {
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, async (signal) => {
     const [text, { items }] = await Promise.all([
@@ -43,12 +47,16 @@ export function TextAndChunks({ document }: { document: DocumentItem }) {
           {data.chunks.map((chunk) => (
             <li key={chunk.memory_id} class="card-flat between">
               <div class="stack-tight grow">
-                <span class="line">{chunk.heading_path.join(' › ') || texts.documents.headings}</span>
+                <span class="line">
+                  <Line>
+                    {chunk.heading_path.join(' › ') || data.text.slice(chunk.start_offset ?? 0, chunk.end_offset ?? 0)}
+                  </Line>
+                </span>
                 <span class="small muted number">
                   {chunk.chunk === null ? '' : `${chunk.chunk + 1} · `}
                   {chunk.page_from !== null &&
                     `${texts.ask.pages(chunk.page_from, chunk.page_to ?? chunk.page_from)} · `}
-                  {count(chunk.tokens)} tokens
+                  {texts.documents.tokens(chunk.tokens)}
                 </span>
               </div>
               <button
@@ -67,7 +75,7 @@ export function TextAndChunks({ document }: { document: DocumentItem }) {
   );
 }
 
-/** Hands a text to the browser as a file. A link to the service would not say which tenant is meant. */
+/** Saves a text as a file in the browser. A link to the service would not carry the tenant. */
 function download(name: string, text: string): void {
   const link = Object.assign(window.document.createElement('a'), {
     href: URL.createObjectURL(new Blob([text], { type: 'text/markdown' })),

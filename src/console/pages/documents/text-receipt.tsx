@@ -9,10 +9,10 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { DocumentItem, TextReceipt as Receipt } from '../../types.ts';
 
-/** Spans that are listed; `cairn receipt` lists all. */
+/** Greatest number of spans that are listed. `cairn receipt` lists all of them. */
 const LISTED = 1_000;
 
-/** Shows which memory holds which characters of a document's text, and what was left out of it. */
+/** Shows which memory contains which characters of a document's text, and what was left out. */
 export function TextReceipt({ document }: { document: DocumentItem }) {
   const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, (signal) =>
     send<Receipt>('GET', `/documents/${document.id}/receipt`, { query: { l: LISTED }, signal }),
@@ -71,7 +71,9 @@ function Omissions({ receipt: { omissions, warnings } }: { receipt: Receipt }) {
 
 type Verdict = 'verified' | 'differs' | 'noCrypto';
 
-/** Computes the hash of the text that the service sends, and compares it with that of the receipt. */
+/**
+ * Shows a button that computes the hash of the service's text in the browser, and compares it with that of the receipt.
+ */
 function Verify({ receipt }: { receipt: Receipt }) {
   const [verdict, setVerdict] = useState<Verdict>();
   const verify = async () => {

@@ -6,10 +6,10 @@ import { say } from '../../parts/toast.tsx';
 import { texts } from '../../texts.ts';
 import { TextArea } from '../memory/change-dialogs.tsx';
 
-/** A share of 0 to 1; a dash where nothing could be measured. */
+/** Writes a share from 0 to 1; `–` if nothing could be measured. */
 export const shareOf = (value: number | null | undefined) => (value == null ? '–' : fixed(value));
 
-/** Stores a set as JSON, in place of the one of its name. */
+/** Dialog that edits an evaluation set as JSON, and stores it in place of the one of the same name. */
 export function EditEval({ text: first, onClose, onDone }: { text: string; onClose: () => void; onDone: () => void }) {
   const [text, setText] = useState(first);
   const save = async () => {

@@ -12,7 +12,7 @@ import { EditEval, shareOf } from './edit-eval.tsx';
 import { Learned } from './learned.tsx';
 import { OneEval } from './one-eval.tsx';
 
-/** Shows evaluation sets and learned weights, or the set that the address names. */
+/** Page for admins with the evaluation sets and learned weights, or with the set that the address names. */
 export function Evals() {
   const name = address.value.rest[0];
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;

@@ -15,7 +15,10 @@ const LOOKS: Readonly<Record<LearnedItem['state'], string>> = {
   reverted: '',
 };
 
-/** Shows weights that were learned from feedback: what is proposed, what it is worth, and what is in use. */
+/**
+ * Shows weights that were learned from feedback, proposed or accepted, with their effect on the ranking, and a button
+ * that learns new ones.
+ */
 export function Learned() {
   const [isLearning, setLearning] = useState(false);
   const [reason, setReason] = useState<string>();

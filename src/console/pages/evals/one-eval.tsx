@@ -12,10 +12,13 @@ import { texts } from '../../texts.ts';
 import type { EvalOutcomes, EvalRun, EvalSet } from '../../types.ts';
 import { EditEval, shareOf } from './edit-eval.tsx';
 
-/** Runs that are shown. */
+/** Number of latest runs that are shown. */
 const RUNS = 60;
 
-/** Shows one evaluation set: its figures over time, what its last run found, and its questions. */
+/**
+ * Shows one evaluation set: its measures over time, its runs, and its questions with the results of a run that was just
+ * made.
+ */
 export function OneEval({ name }: { name: string }) {
   const path = `/evals/${encodeURIComponent(name)}`;
   const [outcomes, setOutcomes] = useState<EvalOutcomes>();
@@ -39,7 +42,11 @@ export function OneEval({ name }: { name: string }) {
             setOutcomes(found);
             reload();
           }}
-          onChange={reload}
+          onChange={() => {
+            // They are about the questions as they were.
+            setOutcomes(undefined);
+            reload();
+          }}
         />
       </PageHead>
       {data.runs.length === 0 ? <p class="notice">{texts.evals.noRuns}</p> : <Runs runs={data.runs} />}
@@ -164,7 +171,11 @@ function Questions({ set, outcomes }: { set: EvalSet; outcomes: EvalOutcomes | u
   return (
     <section class="stack-tight">
       <h2>{texts.evals.questions}</h2>
-      <Table label={texts.evals.questions} columns={texts.evals.questionColumns}>
+      {outcomes === undefined && <p class="small muted">{texts.evals.runToSee}</p>}
+      <Table
+        label={texts.evals.questions}
+        columns={outcomes === undefined ? texts.evals.questionColumns.slice(0, -1) : texts.evals.questionColumns}
+      >
         {set.items.map((item, place) => (
           <tr key={place}>
             <td>
@@ -172,9 +183,11 @@ function Questions({ set, outcomes }: { set: EvalSet; outcomes: EvalOutcomes | u
             </td>
             <td>{item.user_id}</td>
             <td>{item.expected.join(', ') || <span class="muted">{texts.evals.nothing}</span>}</td>
-            <td>
-              <Outcome item={outcomes?.items.find((outcome) => outcome.place === place)} expected={item.expected} />
-            </td>
+            {outcomes !== undefined && (
+              <td>
+                <Outcome item={outcomes.items.find((outcome) => outcome.place === place)} expected={item.expected} />
+              </td>
+            )}
           </tr>
         ))}
       </Table>

@@ -1,18 +1,18 @@
-/** Moving and zooming a picture by mouse, finger and keyboard. */
+/** Moves and zooms a picture by mouse, finger and keyboard. */
 import type { PictureNode, Scene } from './paint.ts';
 
 interface Gestures {
-  /** Changed in place; `x` and `y` are in units of the graph. */
+  /** The visible part of the graph, which gestures change in place. */
   readonly view: Scene['view'];
   readonly onMove: () => void;
   readonly onOpen: (node: PictureNode) => void;
-  /** Finds the node at a point of the graph. */
+  /** Finds the node at a point, given in units of the graph. */
   readonly nodeAt: (x: number, y: number) => PictureNode | undefined;
 }
 
-/** Movement of the pointer up to which it was a click (px). */
+/** Movement of the pointer below which it counts as a click (px). */
 const CLICK_PX = 4;
-/** Steps of the arrow keys (px). */
+/** Movement of the view for each arrow key (px). */
 const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowLeft: [40, 0],
   ArrowRight: [-40, 0],
@@ -20,9 +20,13 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowDown: [0, -40],
 };
 const LEAST_SCALE = 0.15;
-const MOST_SCALE = 8;
+const MAX_SCALE = 8;
 
-/** Moves by dragging and arrow keys, zooms by the wheel, two fingers, + and −. @returns a function that ends it */
+/**
+ * Moves the view by dragging and arrow keys, and zooms it by the wheel, two fingers, + and −. A click calls `onOpen`
+ * with the node at that point.
+ * @returns a function that stops listening
+ */
 export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt }: Gestures): () => void {
   const stop = new AbortController();
   const on = <Name extends keyof HTMLElementEventMap>(name: Name, then: (event: HTMLElementEventMap[Name]) => void) =>
@@ -32,7 +36,7 @@ export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt
   const nodeUnder = (x: number, y: number) =>
     nodeAt((x - canvas.clientWidth / 2) / view.scale - view.x, (y - canvas.clientHeight / 2) / view.scale - view.y);
   const zoom = (factor: number) => {
-    view.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, view.scale * factor));
+    view.scale = Math.min(MAX_SCALE, Math.max(LEAST_SCALE, view.scale * factor));
     onMove();
   };
   const move = (dx: number, dy: number) => {
@@ -42,7 +46,7 @@ export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt
   };
   on('pointerdown', (event) => {
     fingers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    // With a second finger it is neither a move nor a click.
+    // With a second finger, the movement neither drags the view nor counts as a click.
     from = fingers.size > 1 ? undefined : { x: event.offsetX, y: event.offsetY, moved: 0 };
     canvas.setPointerCapture(event.pointerId);
   });
@@ -76,7 +80,7 @@ export function listen(canvas: HTMLCanvasElement, { view, onMove, onOpen, nodeAt
   return () => stop.abort();
 }
 
-/** Pixels between two fingers, at least one. */
+/** Returns the distance between two fingers (px), at least 1. */
 function distance(fingers: ReadonlyMap<number, { readonly x: number; readonly y: number }>): number {
   const [a, b] = [...fingers.values()];
   return Math.max(1, Math.hypot(a!.x - b!.x, a!.y - b!.y));

@@ -13,10 +13,13 @@ import { drawGraph, type Picture } from './picture.ts';
 
 const SECTORS: readonly Sector[] = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
 const SIZES = ['100', '300', '1000', '2000'];
-/** Memories that are listed below the map. */
+/** Number of memories that are listed below the map. */
 const LISTED = 12;
 
-/** Shows a user's memories and names as a map. */
+/**
+ * Page that shows a user's memories and names as a map. Unless a user is chosen, it is the one with the greatest number
+ * of memories among the first 100.
+ */
 export function Graph() {
   const { params } = address.value;
   const bound = session.value?.caller?.user_id ?? null;
@@ -25,7 +28,7 @@ export function Graph() {
   const { data: users } = useLoad('users', (signal) =>
     send<NameList>('GET', '/users', { query: { limit: 100 }, signal }),
   );
-  // Of several users the one with the most memories is shown first.
+  // If no user is chosen, the one with the most memories is shown.
   const user = asked ?? users?.items.toSorted((a, b) => b.memories - a.memories)[0]?.name;
   const { data, error, reload } = useLoad(user === undefined ? null : `${user} ${limit}`, (signal) =>
     send<GraphData>('GET', `/users/${encodeURIComponent(user!)}/graph`, { query: { limit }, signal }),
@@ -120,7 +123,7 @@ function GraphMap({ graph, user }: { graph: GraphData; user: string }) {
   );
 }
 
-/** What the map shows, for those who do not see it. */
+/** Shows the 12 most salient memories of the map as a list, for people who cannot see the map. */
 function MostSalient({ graph }: { graph: GraphData }) {
   const most = graph.memories.toSorted((a, b) => b.salience - a.salience).slice(0, LISTED);
   return (

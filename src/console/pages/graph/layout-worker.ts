@@ -1,4 +1,4 @@
-/** Lays a graph out, in a thread of its own, so that moving and zooming stay smooth meanwhile. */
+/** Computes the layout of a graph in a worker thread, so that moving and zooming stay smooth meanwhile. */
 import {
   forceCollide,
   forceLink,
@@ -9,13 +9,13 @@ import {
   type SimulationNodeDatum,
 } from 'd3-force';
 
-/** A graph to lay out. Links hold places in `radii`. */
+/** A graph to lay out: the radii of its nodes, and its links. `source` and `target` are indexes in `radii`. */
 export interface LayoutRequest {
   readonly radii: readonly number[];
   readonly links: readonly { readonly source: number; readonly target: number; readonly weight: number }[];
 }
 
-/** Places of all nodes, x and y in turns, and whether they are the last ones. */
+/** Positions of all nodes, x and y alternating, in units of the graph, and whether they are final. */
 export interface Layout {
   readonly places: Float32Array<ArrayBuffer>;
   readonly isSettled: boolean;
@@ -25,11 +25,11 @@ interface Node extends SimulationNodeDatum {
   readonly radius: number;
 }
 
-/** Steps after which a layout is settled: from about here on no node moves by a pixel. */
+/** Number of steps after which the layout ends: from about this step on, no node moves by a pixel. */
 const STEPS = 160;
-/** Heat at the end; the forces of d3 begin with 1. */
+/** Heat (d3's alpha) at which the layout ends. It begins at 1, and nodes move in proportion to it. */
 const LEAST_HEAT = 0.004;
-/** Least time between two messages (ms): the picture moves evenly from one to the next. */
+/** Shortest time between two messages (ms). The picture moves smoothly from one to the next. */
 const MESSAGE_MS = 50;
 
 addEventListener('message', ({ data }: MessageEvent<LayoutRequest>) => layOut(data));

@@ -6,10 +6,10 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { EntityDetails, MemoryItem } from '../../types.ts';
 
-/** Most memories whose words are read to be shown. */
+/** Greatest number of memories whose texts are read. */
 const READ_MEMORIES = 30;
 
-/** Shows one name: which memories mention it, and which relations they state. */
+/** Page of one name: the relations that memories state about it, and up to 30 memories that mention it. */
 export function NamePage() {
   const name = address.value.rest[0] ?? '';
   const user = address.value.params.get('user_id') ?? undefined;
@@ -22,7 +22,7 @@ export function NamePage() {
     );
     return { details, memories: memories.filter((memory) => memory !== undefined) };
   });
-  if (error?.status === 404) return <Empty title={texts.name.gone} />;
+  if (error?.status === 404) return <Gone user={user} />;
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting />;
   const { details, memories } = data;
@@ -66,5 +66,16 @@ export function NamePage() {
         </section>
       </div>
     </article>
+  );
+}
+
+function Gone({ user }: { user: string | undefined }) {
+  return (
+    <Empty title={texts.name.gone}>
+      <p>{texts.name.goneAbout}</p>
+      <a class="button" href={hrefOf('browse', { names: 'entities', user_id: user })}>
+        {texts.name.all}
+      </a>
+    </Empty>
   );
 }

@@ -1,68 +1,83 @@
-/** Draws a graph on a canvas. Whatever is not in sight is not drawn. */
+/** Draws a graph on a canvas. Nodes and links outside of the visible part are not drawn. */
 
-/** A memory or a name in the picture of a graph, without its place. */
+/** A node of the picture, which is a memory or a name, without its position. */
 export interface PictureNode {
   readonly href: string;
   readonly label: string;
-  /** Name of the colour among the tokens of console.css. */
+  /** Name of its colour in console.css. */
   readonly colour: string;
   readonly radius: number;
-  /** Unix ms; a node appears once the time of the picture has reached it. */
+  /**
+   * Time of the memory, or of the first memory that mentions the name, Unix ms. The node is drawn if it is not after
+   * `Scene.until`.
+   */
   readonly at: number;
   readonly isName: boolean;
 }
-/** A line of the picture between two nodes; `source` and `target` are their places in `Scene.nodes`. */
+/** A link of the picture. `source` and `target` are the indexes of its nodes in `Scene.nodes`. */
 export interface PictureLink {
   readonly source: number;
   readonly target: number;
-  /** 0 to 1. */
+  /** Weight of the link, 0 to 1. */
   readonly weight: number;
 }
 
-/** What is drawn, and from where it is looked at. */
+/** The content of a picture, and the part of it that is visible. */
 export interface Scene {
   readonly nodes: readonly PictureNode[];
   readonly links: readonly PictureLink[];
-  /** Places of all nodes, x and y in turns. */
+  /** Positions of all nodes, x and y alternating, in units of the graph. */
   readonly places: Float32Array<ArrayBuffer>;
-  /** Point of the graph in the middle of the canvas, and pixels of the page for a unit of the graph. */
+  /**
+   * Shift of the graph's origin from the middle of the canvas, in units of the graph, and the number of CSS pixels for
+   * one unit.
+   */
   readonly view: { x: number; y: number; scale: number };
-  /** Nodes of a later time are not there yet. Unix ms. */
+  /** Time of the picture, Unix ms. Nodes of a later time are not drawn. */
   until: number;
 }
 
-/** Nodes up to which names are labelled at any scale. */
+/** Greatest number of nodes with which names are labelled at any scale. */
 const FEW_NODES = 150;
-/** Scale from which everything in sight is labelled. */
+/** Scale from which on every visible node is labelled. */
 const LABEL_SCALE = 2.4;
-/** Most labels of a frame: text is the slowest part of a picture, and more of it cannot be read. */
-const MOST_LABELS = 150;
-/** Weights up to which links are drawn with one width, in one path: thousands of paths would take far longer. */
+/** Greatest number of labels in a frame: text is the slowest part of a picture, and more of it cannot be read. */
+const MAX_LABELS = 150;
+/**
+ * Upper bounds of the weights of links that are drawn with the same width. All links of one width are one path, since
+ * thousands of paths take far longer.
+ */
 const WEIGHTS = [0.25, 0.5, 0.75, 1] as const;
 /**
- * Links up to which lines grow as one comes nearer. Of more, none is wider than a pixel of the screen: the outlines of
- * thousands of wide lines in one path take ten times as long to fill as the same lines a pixel wide.
+ * Greatest number of links with which lines become wider with the scale. With more, none is wider than one pixel of the
+ * screen: filling the outlines of thousands of wide lines takes ten times as long.
  */
 const FEW_LINKS = 800;
-/** Greatest number of pixels of the screen for a pixel of the page: sharper than this costs time and is not seen. */
-const MOST_RATIO = 2;
+/**
+ * Greatest number of screen pixels that are drawn for one CSS pixel: a sharper picture takes more time and looks the
+ * same.
+ */
+const MAX_RATIO = 2;
 
 interface Group<Kind> {
   readonly kind: Kind;
-  /** Places in the list of nodes or links. */
+  /** Indexes of the group's members in the list of nodes or links. */
   readonly members: readonly number[];
 }
 
-/** Draws a scene on its canvas, each time that `paint` is called. */
+/** Draws a scene on its canvas, once for each call of `paint`. */
 export interface Painter {
   paint(): void;
-  /** Takes over the size of the canvas, after it has changed. */
+  /** Adopts the size of the canvas. Call it after the size has changed. */
   fit(): void;
-  /** Reads the colours of the theme again. */
+  /** Reads the colours of the theme again. Call it after the theme has changed. */
   readColours(): void;
 }
 
-/** Makes what draws a scene. Nodes of one colour, and links of one width, are one path: each path costs anew. */
+/**
+ * Makes the painter of a scene. All nodes of one colour, and all links of one width, are drawn as one path, since each
+ * path takes time of its own.
+ */
 export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter {
   // Without transparency the browser need not mix the picture with the page below.
   const context = canvas.getContext('2d', { alpha: false })!;
@@ -73,7 +88,7 @@ export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter 
   let ratio = 1;
   const painter: Painter = {
     fit() {
-      ratio = Math.min(MOST_RATIO, devicePixelRatio);
+      ratio = Math.min(MAX_RATIO, devicePixelRatio);
       canvas.width = Math.round(canvas.clientWidth * ratio);
       canvas.height = Math.round(canvas.clientHeight * ratio);
     },
@@ -109,7 +124,7 @@ export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter 
   return painter;
 }
 
-/** The part of the graph that the canvas shows, in its units. */
+/** Bounds of the visible part of the graph, in units of the graph. */
 interface Sight {
   readonly left: number;
   readonly right: number;
@@ -163,7 +178,7 @@ function paintNodes(
   context.fill();
 }
 
-/** Writes the labels of names, and of memories as well where the picture is near enough. */
+/** Writes the labels of visible nodes: names always, memories only from the scale 2.4 on; at most 150 in all. */
 function paintLabels(
   context: CanvasRenderingContext2D,
   { nodes, places, until, view: { scale } }: Scene,
@@ -178,7 +193,7 @@ function paintLabels(
     const [x, y] = [places[member * 2]!, places[member * 2 + 1]!];
     if (at > until || x < left || x > right || y < top || y > bottom || (!isName && scale < LABEL_SCALE)) continue;
     context.fillText(label.slice(0, 28), x, y + radius + 12 / scale);
-    if (++written === MOST_LABELS) return;
+    if (++written === MAX_LABELS) return;
   }
 }
 
@@ -187,7 +202,10 @@ function groupsOf<Item, Kind>(items: readonly Item[], kindOf: (item: Item) => Ki
   return [...groups].map(([kind, members]) => ({ kind, members }));
 }
 
-/** Names come first, then the memories with the largest circles. */
+/**
+ * Returns the indexes of nodes in the order in which they are labelled: names first, then memories with the largest
+ * circles first.
+ */
 function orderOfLabels(nodes: readonly PictureNode[]): number[] {
   const rankOf = ({ isName, radius }: PictureNode) => (isName ? Infinity : radius);
   return [...nodes.keys()].sort((a, b) => rankOf(nodes[b]!) - rankOf(nodes[a]!));

@@ -1,4 +1,4 @@
-/** A graph on a canvas, which can be moved, zoomed and clicked. */
+/** A picture of a graph on a canvas, which can be moved, zoomed and clicked. */
 import LayoutWorker from './layout-worker.ts?worker';
 import type { Layout, LayoutRequest } from './layout-worker.ts';
 import { listen } from './gestures.ts';
@@ -6,20 +6,20 @@ import { createPainter, type PictureLink, type PictureNode, type Scene } from '.
 
 /** A graph that is drawn on a canvas and laid out by a worker. `close` ends both. */
 export interface Picture {
-  /** Shows what was there at a time, Unix ms. */
+  /** Shows the nodes whose time is not after `at` (Unix ms). */
   showUntil(at: number): void;
   /** Reads the colours again, after the theme has changed. */
   repaint(): void;
   close(): void;
 }
 
-/** Time in which a node has gone about two thirds of the way to where the layout has put it (ms). */
+/** Time in which a node moves about two thirds of the way to its position in the layout (ms). */
 const FOLLOW_MS = 60;
-/** Distance in the graph under which a node has arrived. */
+/** Distance below which a node counts as arrived, in units of the graph. */
 const ARRIVED = 0.3;
 
 /**
- * Draws a graph, and frames of it while something moves and at no other time.
+ * Draws a graph on a canvas, while a worker computes its layout. Frames are drawn only while something moves.
  * @param onOpen called with the address of a node that was clicked
  */
 export function drawGraph(
@@ -31,7 +31,7 @@ export function drawGraph(
     nodes,
     links,
     places: new Float32Array(nodes.length * 2),
-    view: { x: 0, y: 0, scale: firstScale(nodes.length) },
+    view: { x: 0, y: 0, scale: firstScale(nodes.length, canvas) },
     until: Infinity,
   };
   const painter = createPainter(canvas, scene);
@@ -87,7 +87,10 @@ export function drawGraph(
   };
 }
 
-/** Moves places a share of the way to others. @returns whether any is still on its way */
+/**
+ * Moves all positions towards `goal` by a share of the distance.
+ * @returns true if any is still further away than `ARRIVED`
+ */
 function follow(places: Float32Array<ArrayBuffer>, goal: Float32Array<ArrayBuffer>, share: number): boolean {
   let furthest = 0;
   for (let at = 0; at < places.length; at++) {
@@ -98,14 +101,18 @@ function follow(places: Float32Array<ArrayBuffer>, goal: Float32Array<ArrayBuffe
   return furthest > ARRIVED;
 }
 
-/** Scale at which a graph of this many nodes about fills the canvas. */
-function firstScale(nodes: number): number {
-  return Math.min(1.7, Math.max(0.25, 14 / Math.sqrt(nodes)));
+/** Size of a canvas on which a graph is drawn at its full scale (px); on a smaller one it is drawn smaller. */
+const ROOMY = { width: 760, height: 520 };
+
+/** Returns the scale at which a graph of this many nodes about fills the canvas. */
+function firstScale(nodes: number, { clientWidth, clientHeight }: HTMLCanvasElement): number {
+  const room = Math.min(1, clientWidth / ROOMY.width, clientHeight / ROOMY.height);
+  return room * Math.min(1.7, Math.max(0.25, 14 / Math.sqrt(nodes)));
 }
 
 /**
- * Finds the node at a point of the graph, the topmost first. All are looked at: 2,000 distances take less time than an
- * index of them would take to follow their moves.
+ * Finds the topmost node at a point of the graph; undefined if there is none. All nodes are compared: 2,000 distances
+ * take less time than keeping an index of moving nodes.
  */
 function findNode({ nodes, places, until }: Scene, x: number, y: number): PictureNode | undefined {
   return nodes.findLast(

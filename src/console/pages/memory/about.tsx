@@ -9,12 +9,12 @@ import { texts } from '../../texts.ts';
 import type { MemoryItem, RecallList } from '../../types.ts';
 import { Fading } from './fading.tsx';
 
-/** Latest answers that had a memory, of those that the log keeps. */
+/** Number of latest answers containing the memory that are requested from the log. */
 const RECALLS = 50;
-/** Those of them that are listed. */
+/** Number of those answers that are listed. */
 const LISTED = 8;
 
-/** Shows what is known about a memory beside its text. */
+/** Shows the tab About of a memory: its provenance, metadata, latest answers, salience over time and names. */
 export function About({ memory }: { memory: MemoryItem }) {
   const recalls = useLoad(`recalls ${memory.id}`, (signal) =>
     send<RecallList>('GET', '/recalls', { query: { memory_id: memory.id, limit: RECALLS }, signal }).catch(() => null),
@@ -39,7 +39,7 @@ export function About({ memory }: { memory: MemoryItem }) {
   );
 }
 
-/** The latest answers that had the memory. */
+/** Shows the latest answers that contained the memory, at most eight, or a hint if there are none. */
 function Recalls({ items }: { items: RecallList['items'] }) {
   return (
     <section class="card-flat stack-tight">

@@ -15,7 +15,7 @@ interface ActionsProps {
 
 type Asking = 'edit' | 'sector' | 'supersede' | 'contradict' | 'forget';
 
-/** Shows the buttons of what can be done with a memory; callers who may only read see none. */
+/** Shows the buttons that change or erase a memory, with their dialogs; nothing for callers who may not write. */
 export function Actions({ memory, onChange, onForgotten }: ActionsProps) {
   const [asking, setAsking] = useState<Asking>();
   if (!may('write')) return null;

@@ -6,7 +6,7 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, Timeline } from '../../types.ts';
 
-/** Shows what happened before and after a memory. */
+/** Shows up to eight memories before and eight after a memory in time, of its user or only of its session. */
 export function Around({ memory }: { memory: MemoryItem }) {
   const isSession = address.value.params.get('only') === 'session';
   const setSession = (next: boolean) => changeParams({ only: next ? 'session' : '' }, { replace: true });

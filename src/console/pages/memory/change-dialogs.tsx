@@ -1,4 +1,4 @@
-/** Dialogs that change a memory. */
+/** Dialogs that change or erase a memory. */
 import { useId, useState } from 'preact/hooks';
 import { go, hrefOf } from '../../address.ts';
 import { Refusal, send } from '../../client.ts';
@@ -13,7 +13,10 @@ interface ChangeProps {
   readonly onDone: () => void;
 }
 
-/** Edits what callers may say about a memory. A version that somebody else made meanwhile is not overwritten. */
+/**
+ * Shows the dialog that edits text, title, tags, type and metadata. If the memory was changed meanwhile, the service
+ * refuses the change, and the dialog says so.
+ */
 export function Edit({ memory, onClose, onDone }: ChangeProps) {
   const [content, setContent] = useState(memory.content);
   const [title, setTitle] = useState(memory.title);
@@ -49,7 +52,10 @@ export function Edit({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
-/** Says which sector is right. The tenant's classifier learns from such statements. */
+/**
+ * Shows the dialog that states the sector of a memory in its metadata. The tenant's classifier is trained on such
+ * statements.
+ */
 export function StateSector({ memory, onClose, onDone }: ChangeProps) {
   const stated = memory.metadata['sector'];
   const [sector, setSector] = useState(typeof stated === 'string' ? stated : memory.primary_sector);
@@ -71,7 +77,7 @@ export function StateSector({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
-/** Reads a list from what somebody typed: the parts between commas, without blanks around them, each once. */
+/** Splits a text at commas into entries without surrounding blanks; empty entries and repetitions are left out. */
 export function listOf(text: string): string[] {
   return [
     ...new Set(
@@ -83,7 +89,10 @@ export function listOf(text: string): string[] {
   ];
 }
 
-/** Metadata are merged by the service: a key that was taken out is sent as null. Throws Refusal. */
+/**
+ * Returns metadata changes as PATCH takes them: all keys of the edited text, and null for each key that was removed.
+ * @throws {Refusal} for a text that is not JSON or not an object
+ */
 function changesOf(before: object, text: string): object {
   let after: unknown;
   try {
@@ -104,7 +113,7 @@ interface TextAreaProps {
   readonly isCode?: boolean;
 }
 
-/** Shows a labelled field for a text of several lines; as `isCode` without spell check. */
+/** Shows a labelled field for several lines of text; with `isCode` it has the style of code and no spell check. */
 export function TextArea({ label, value, onInput, isCode = false }: TextAreaProps) {
   const id = useId();
   return (
@@ -122,7 +131,7 @@ export function TextArea({ label, value, onInput, isCode = false }: TextAreaProp
   );
 }
 
-/** Adds a memory that takes the place of this one. */
+/** Shows the dialog that adds a memory which supersedes this one, and opens the new one afterwards. */
 export function Supersede({ memory, onClose, onDone }: ChangeProps) {
   const [content, setContent] = useState(memory.content);
   const save = async () => {
@@ -142,7 +151,7 @@ export function Supersede({ memory, onClose, onDone }: ChangeProps) {
   );
 }
 
-/** Asks which other memory contradicts this one, and which of the two is right if that is known, and states it. */
+/** Shows the dialog that states that another memory contradicts this one, and optionally which of the two is right. */
 export function Contradict({ memory, onClose, onDone }: ChangeProps) {
   const [other, setOther] = useState('');
   const [winner, setWinner] = useState('');
@@ -175,7 +184,7 @@ interface ForgetProps extends Omit<ChangeProps, 'onDone'> {
   readonly onForgotten: (receipt: Deleted) => void;
 }
 
-/** Asks whether a memory shall be erased with all that was derived from it, and erases it. */
+/** Shows the dialog that erases a memory with all that was derived from it. */
 export function Forget({ memory, onClose, onForgotten }: ForgetProps) {
   const forget = async () => onForgotten(await send<Deleted>('DELETE', `/memory/${memory.id}`));
   return (

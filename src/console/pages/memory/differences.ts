@@ -1,13 +1,16 @@
-/** A piece of a text that both versions have, or one of them. */
+/** A part of a text that both versions contain (`same`), or only the earlier (`gone`) or the later one (`new`). */
 export interface Piece {
   readonly kind: 'same' | 'gone' | 'new';
   readonly text: string;
 }
 
-/** Most words of each version that are compared; longer texts are shown as a whole before and after. */
+/** Greatest number of words, including the blanks between them, of each version that are compared. */
 const MAX_WORDS = 1_500;
 
-/** Compares two versions of a text word by word, by their longest common subsequence. */
+/**
+ * Compares two versions of a text word by word, by their longest common subsequence. If one has more than about 750
+ * words (`MAX_WORDS`), the result is the whole earlier text as `gone` and the whole later one as `new`.
+ */
 export function differences(before: string, after: string): Piece[] {
   const old = before.split(/(\s+)/);
   const now = after.split(/(\s+)/);
@@ -20,7 +23,7 @@ export function differences(before: string, after: string): Piece[] {
   return joined(walk(old, now, commonLengths(old, now)));
 }
 
-/** Length of the longest common subsequence of what follows each pair of places. */
+/** Returns, for each pair of positions, the length of the longest common subsequence of the words from there on. */
 function commonLengths(old: readonly string[], now: readonly string[]): Uint16Array[] {
   const lengths = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i--) {

@@ -5,18 +5,20 @@ import type { MemoryItem } from '../../types.ts';
 const DAY_MS = 86_400_000;
 const WIDTH = 360;
 const HEIGHT = 110;
-/** Days into the future that the curve shows at least. */
+/** Smallest number of days into the future that the curve covers. */
 const MIN_DAYS = 90;
 
 /**
- * Shows the salience of a memory from when it was last seen on: what it lost since, and what it will lose unrecalled.
+ * Shows the salience of a memory over time: its decay since `last_seen_at` (when it was last stored, recalled or
+ * reinforced), and its future decay if it is not recalled. Times in `recalledAt` (Unix ms) are marked, up to a year
+ * back.
  */
 export function Fading({ memory, recalledAt }: { memory: MemoryItem; recalledAt: readonly number[] }) {
   const { salience, decay_lambda: lambda, last_seen_at: seen, primary_sector: sector } = memory;
   const now = Date.now();
   const daysAgo = (at: number) => (now - at) / DAY_MS;
   const past = Math.min(365, Math.max(0, daysAgo(seen), ...recalledAt.map(daysAgo)));
-  // Before it was last seen its salience was another, which is not known any more.
+  // The salience before `last_seen_at` was another one, which is not known any more.
   const known = Math.min(past, Math.max(0, daysAgo(seen)));
   const ahead = Math.max(MIN_DAYS, past);
   const at = (days: number) => Math.min(1, salience * Math.exp(-lambda * days));

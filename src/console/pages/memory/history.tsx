@@ -5,7 +5,7 @@ import { texts } from '../../texts.ts';
 import type { History, MemoryItem, RevisionItem } from '../../types.ts';
 import { differences } from './differences.ts';
 
-/** Shows what was changed of a memory, the latest change first, with the differences. */
+/** Shows the latest 100 changes of a memory, the latest first, each with its differences. */
 export function HistoryView({ memory }: { memory: MemoryItem }) {
   const { data, error, reload } = useLoad(`${memory.id} ${memory.version}`, (signal) =>
     send<History>('GET', `/memory/${memory.id}/history`, { query: { l: 100 }, signal }),
@@ -48,7 +48,10 @@ interface Change {
   readonly to: unknown;
 }
 
-/** Revisions hold former values. What a value became stands in the next revision with the field, or in the memory. */
+/**
+ * Adds to each revision, which holds former values, the values that followed: those of the next later revision that has
+ * the field, or else of the memory. Revisions are ordered latest first.
+ */
 function withNext(revisions: readonly RevisionItem[], memory: MemoryItem) {
   const values: Record<string, unknown> = { ...memory };
   return revisions.map((revision) => {

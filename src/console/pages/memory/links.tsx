@@ -7,26 +7,26 @@ import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { LinkItem, LinkList, MemoryItem } from '../../types.ts';
-import { LinkMap } from './link-map.tsx';
+import { Neighbourhood } from './neighbourhood.tsx';
 
-/** Most links whose memories are read to be shown with their words. */
+/** Greatest number of links for which the linked memory is read. */
 const READ_LINKS = 24;
 
 /** A link with the memory at its other end. */
 interface LinkedMemory {
   readonly link: LinkItem;
-  /** undefined where it was not read, or is gone. */
+  /** The linked memory; undefined if it was not read, cannot be read or was erased. */
   readonly memory: MemoryItem | undefined;
 }
 
-/** Links from and to a memory, as a map that can be walked and as a list. */
+/** Shows the links from and to a memory, as a map and as a list. Callers who may write can remove links. */
 export function LinksView({ memory }: { memory: MemoryItem }) {
   const { data, error, reload } = useLoad(`${memory.id} ${memory.version}`, (signal) => readLinks(memory.id, signal));
   if (error !== undefined) return <Failed error={error} retry={reload} />;
   if (data === undefined) return <Waiting />;
   return (
     <section class="stack" aria-label={texts.memory.tabs.links}>
-      <LinkMap memory={memory} />
+      <Neighbourhood memory={memory} />
       {data.length === 0 ? (
         <p class="muted">{texts.memory.noLinks}</p>
       ) : (
@@ -74,7 +74,7 @@ function LinkRow({ link, memory, from, onChange }: LinkedMemory & { from: string
           <span class="chip">
             {isOut ? '→' : '←'} {link.type.replaceAll('_', ' ')}
           </span>
-          <Meter value={link.weight} name="weight" />
+          <Meter value={link.weight} name={texts.memory.weight} />
           <span class="muted">
             {link.automatic ? texts.memory.automatic : texts.memory.stated}
             {link.similarity !== null && `, ${texts.memory.similarity} ${fixed(link.similarity)}`}

@@ -15,7 +15,7 @@ import { Around } from './around.tsx';
 
 const TABS = ['about', 'history', 'links', 'time'] as const;
 
-/** Shows one memory: its text, where it came from, what became of it, and what is around it. */
+/** Shows the page of one memory: its text, its actions and four tabs. After an erasure it shows the receipt instead. */
 export function MemoryPage() {
   const id = address.value.rest[0] ?? '';
   return <OneMemory key={id} id={id} />;
@@ -103,7 +103,7 @@ function Gone() {
   );
 }
 
-/** What was erased with the memory. */
+/** Shows the page after an erasure: what was erased with the memory. */
 function Receipt({ receipt }: { receipt: Deleted }) {
   return (
     <section class="page" role="status">

@@ -6,7 +6,7 @@ import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
 import type { RecallList } from '../../types.ts';
 
-/** Recalls as rows, each a link to what it was made of. */
+/** Shows recalls as rows, each with a link to the details of its answer. */
 export function RecallTable({ items }: { items: RecallList['items'] }) {
   return (
     <Table label={texts.recalls.title} columns={texts.recalls.columns}>

@@ -4,15 +4,17 @@ import { Empty, Failed, MemoryLink, SectorName, Tabs, Time, Waiting } from '../.
 import { count, fixed } from '../../parts/format.ts';
 import { say, sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
-import { Words } from '../../parts/words.tsx';
+import { Line, Words } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
-import type { MatchItem, Recall as RecallItem, Replay } from '../../types.ts';
+import type { MatchItem, MemoryItem, Recall as RecallItem, Replay } from '../../types.ts';
 import { Today } from './today.tsx';
 
 const TABS = ['then', 'now'] as const;
 const VERDICTS = ['used', 'useless', 'wrong'] as const;
 
-/** Shows one answer of the log: what was asked, what came back, and what would come back today. */
+/**
+ * Shows the page of one answer in the log: its question, its matches with feedback, and the same question asked today.
+ */
 export function RecallPage() {
   const id = address.value.rest[0] ?? '';
   return <OneRecall key={id} id={id} />;
@@ -156,10 +158,6 @@ function Facts({ recall }: { recall: RecallItem }) {
     [texts.recalls.searched, count(recall.statistics.scope)],
     [texts.recalls.confidence, fixed(recall.statistics.confidence)],
     [texts.recalls.version, recall.version],
-    ...Object.entries(recall.outcomes).map(([outcome, number]): [string, string] => [
-      outcome.replaceAll('_', ' '),
-      count(number),
-    ]),
   ];
   return (
     <aside class="card-flat stack" aria-label={texts.recalls.facts}>
@@ -172,19 +170,48 @@ function Facts({ recall }: { recall: RecallItem }) {
           </>
         ))}
       </dl>
-      {recall.left_out.length > 0 && (
-        <>
-          <h3>{texts.recalls.leftOut}</h3>
-          <ul class="stack-tight small">
-            {recall.left_out.map(({ id, outcome, score }) => (
-              <li key={id}>
-                <MemoryLink id={id} /> <span class="number">{fixed(score)}</span>{' '}
-                <span class="muted">{outcome.replaceAll('_', ' ')}</span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      <h3>{texts.recalls.candidates}</h3>
+      <dl class="facts facts-wide">
+        {Object.entries(recall.outcomes).map(([outcome, number]) => (
+          <>
+            <dt>{outcome.replaceAll('_', ' ')}</dt>
+            <dd class="number">{count(number)}</dd>
+          </>
+        ))}
+      </dl>
+      {recall.left_out.length > 0 && <LeftOut candidates={recall.left_out} />}
     </aside>
+  );
+}
+
+/**
+ * Shows the best candidates that were not matches, with their present text, or only their id if they cannot be read.
+ */
+function LeftOut({ candidates }: { candidates: RecallItem['left_out'] }) {
+  const { data: gists } = useLoad(candidates.map(({ id }) => id).join(), (signal) =>
+    Promise.all(
+      candidates.map(({ id }) =>
+        send<MemoryItem>('GET', `/memory/${id}`, { signal }).then(
+          ({ gist }) => gist,
+          () => undefined,
+        ),
+      ),
+    ),
+  );
+  return (
+    <>
+      <h3>{texts.recalls.leftOut}</h3>
+      <ul class="stack-tight small">
+        {candidates.map(({ id, outcome, score }, at) => (
+          <li key={id}>
+            <div class="line">
+              <MemoryLink id={id}>{gists?.[at] === undefined ? undefined : <Line>{gists[at]}</Line>}</MemoryLink>
+            </div>
+            <span class="number">{fixed(score)}</span>{' '}
+            <span class="muted">{texts.why.outcomes[outcome] ?? outcome.replaceAll('_', ' ')}</span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

@@ -8,8 +8,8 @@ import { texts } from '../../texts.ts';
 import type { Recall, Replay } from '../../types.ts';
 
 /**
- * Asks the question of an earlier recall again, and shows which memories now stand elsewhere in the answer, are new in
- * it or are missing, each with the reason.
+ * Repeats the question of an earlier recall, and shows which memories are new in the answer, have moved or are missing,
+ * each with the reason.
  * @param path path of the recall in the API
  */
 export function Today({ path, recall }: { path: string; recall: Recall }) {

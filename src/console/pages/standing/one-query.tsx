@@ -12,17 +12,17 @@ import { texts } from '../../texts.ts';
 import type { MemoryItem, StandingAnswerItem, StandingItem } from '../../types.ts';
 import { QUERIES } from './queries.tsx';
 
-/** Latest answers that are listed. */
+/** Number of latest answers that are listed. */
 const LISTED = 50;
-/** Time between two looks for new answers (ms). */
+/** Time between two reloads (ms). */
 const LOOK_MS = 3_000;
 
 interface Answer extends StandingAnswerItem {
-  /** undefined for a memory that was erased since. */
+  /** The memory; undefined if it was erased. */
   readonly memory: MemoryItem | undefined;
 }
 
-/** Shows one question that stands, and the memories that answered it. */
+/** Shows the page of one standing query with its latest 50 answers, reloaded every 3 seconds. */
 export function OneQuery({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const { data, error, reload } = useLoad(id, (signal) => loadQuery(id, signal));

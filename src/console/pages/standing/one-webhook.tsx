@@ -13,9 +13,9 @@ import { texts } from '../../texts.ts';
 import type { DeliveryItem, WebhookItem } from '../../types.ts';
 import { toldOf, WEBHOOKS } from './webhooks.tsx';
 
-/** Latest deliveries that are listed. */
+/** Number of latest deliveries that are listed. */
 const LISTED = 100;
-/** Time between two looks at what was delivered (ms). */
+/** Time between two reloads (ms). */
 const LOOK_MS = 3_000;
 const LOOKS: Readonly<Record<DeliveryItem['state'], string>> = {
   pending: 'chip-warn',
@@ -23,7 +23,7 @@ const LOOKS: Readonly<Record<DeliveryItem['state'], string>> = {
   dead: 'chip-bad',
 };
 
-/** Shows one address that is told of events, and what became of its latest deliveries. */
+/** Shows the page of one webhook with its latest 100 deliveries, optionally of one state, reloaded every 3 seconds. */
 export function OneWebhook({ id }: { id: string }) {
   const [isRemoving, setRemoving] = useState(false);
   const state = address.value.params.get('state') ?? undefined;

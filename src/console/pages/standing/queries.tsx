@@ -34,7 +34,10 @@ export const QUERIES: Kind<StandingItem> = {
   ),
 };
 
-/** Shows the questions that stand, with a new one and the end of one. */
+/**
+ * Shows up to 1,000 standing queries, of one user if the address has `user_id`. Callers who may write can add and
+ * remove queries.
+ */
 export function Queries() {
   return <KeptList kind={QUERIES} query={{ l: 1000, user_id: address.value.params.get('user_id') ?? undefined }} />;
 }

@@ -8,7 +8,8 @@ import { Queries } from './queries.tsx';
 import { Webhooks } from './webhooks.tsx';
 
 /**
- * Shows questions whose later answers are told of, and the addresses that are told; or the one that the address names.
+ * Shows the page of standing queries and webhooks, or the one that the address names. Keys that are bound to tags see a
+ * notice instead.
  */
 export function Standing() {
   const { rest, params } = address.value;

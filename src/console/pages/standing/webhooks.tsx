@@ -10,7 +10,7 @@ import { texts } from '../../texts.ts';
 import type { CreatedWebhookItem, NewWebhookInput, WebhookItem } from '../../types.ts';
 
 type EventKind = NonNullable<NewWebhookInput['events']>[number];
-/** What most receivers want to be told of; other kinds are for the API. */
+/** Kinds of events that the dialog offers. Webhooks for other kinds can be made by the API only. */
 const KINDS: readonly EventKind[] = [
   'standing.answered',
   'memory.ready',
@@ -45,12 +45,12 @@ export const WEBHOOKS: Kind<WebhookItem> = {
   ),
 };
 
-/** Shows the addresses that are told of events, with a new one and the end of one. */
+/** Shows up to 1,000 webhooks. Callers who may write can add and remove webhooks. */
 export function Webhooks() {
   return <KeptList kind={WEBHOOKS} query={{ l: 1000 }} />;
 }
 
-/** Says which events an address is told of. */
+/** Describes which events are sent to a webhook. */
 export function toldOf({ events, user_id: user, standing_id: standing }: WebhookItem): string {
   const kinds = standing === null ? events.join(', ') || texts.standing.allKinds : texts.standing.answersOf;
   return user === null ? kinds : `${kinds} ${texts.standing.ofUser(user)}`;

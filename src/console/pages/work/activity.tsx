@@ -7,7 +7,7 @@ import { useInterval, useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { Activity as ActivityReply } from '../../types.ts';
 
-/** Time between two looks (ms): a figure stands for a minute. */
+/** Time between two reloads (ms). The service sums up the figures for each minute. */
 const LOOK_MS = 15_000;
 const MINUTE_MS = 60_000;
 const KINDS = ['add', 'query', 'documents', 'read', 'write'] as const;
@@ -15,7 +15,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
 
 type Minute = ActivityReply['minutes'][number];
 
-/** Shows throughput and latency of the last hour, and the state of the providers, for operators. */
+/** Shows requests and latency for each minute of the last hour, and the state of the providers. For operators only. */
 export function Activity() {
   const { data, error, reload } = useLoad('activity', (signal) =>
     send<ActivityReply>('GET', '/admin/activity', { signal }),
@@ -39,7 +39,7 @@ export function Activity() {
 function Plots({ minutes }: { minutes: readonly Minute[] }) {
   const points = (value: (minute: Minute) => number | null) =>
     minutes.map((minute) => [minute.at, value(minute)] as const);
-  // The latest minute is not over yet: what it has is counted up to a whole one.
+  // The latest minute is not over yet, so its numbers are scaled up to a whole minute.
   const aMinute = (value: (minute: Minute) => number) =>
     points((minute) => (value(minute) * MINUTE_MS) / Math.max(minute.ms, MINUTE_MS / 4));
   const writeX = (at: number) => CLOCK.format(at);

@@ -5,11 +5,11 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { ProviderCallItem, ProviderCalls, ProviderUsage } from '../../types.ts';
 
-/** Days that are summed up. */
+/** Number of days that the totals cover. */
 const DAYS = 30;
 const COST = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 
-/** Shows what providers of embeddings and language models were asked for, and what that cost. */
+/** Shows the totals of the calls to providers in the last 30 days, with tokens and cost, and the latest 20 calls. */
 export function Calls() {
   const { data, error, reload } = useLoad('calls', async (signal) => {
     const [usage, calls] = await Promise.all([

@@ -8,13 +8,16 @@ import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { JobItem, JobPage } from '../../types.ts';
 
-const STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'];
+const STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;
 const KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection', 'consolidation'];
 const PAGE = 25;
-/** Time between two looks at the list (ms). */
+/** Time between two reloads (ms). */
 const LOOK_MS = 3_000;
 
-/** Shows jobs of the ledger, with the steps of each and what can be done about those that gave up. */
+/**
+ * Shows jobs with their steps, 25 at a time, optionally of one state or kind. Administrators can retry, cancel and
+ * discard jobs.
+ */
 export function Jobs() {
   const { params } = address.value;
   const query = {
@@ -35,7 +38,7 @@ export function Jobs() {
           label={texts.work.state}
           value={params.get('state') ?? ''}
           onChange={(state) => changeParams({ state, u: '' })}
-          options={[['', texts.work.all], ...STATES]}
+          options={[['', texts.work.all], ...STATES.map((state) => [state, texts.work.states[state]] as const)]}
         />
         <Choice
           label={texts.work.kind}
@@ -82,11 +85,11 @@ function Table({ jobs, onChange }: { jobs: readonly JobItem[]; onChange: () => v
         <tbody>
           {jobs.map((job) => (
             <tr key={job.id}>
-              <td>
+              <td class="nowrap">
                 {job.kind} <Subject job={job} />
               </td>
               <td>
-                <span class={`chip ${TONES[job.state] ?? ''}`}>{job.state}</span>
+                <span class={`chip ${TONES[job.state] ?? ''}`}>{texts.work.states[job.state]}</span>
                 {job.error !== null && <div>{job.error.message}</div>}
               </td>
               <td class="right number">{job.attempts + job.crashes}</td>
@@ -119,7 +122,7 @@ function Subject({ job: { memory_id: memory, document_id: document } }: { job: J
   return document === null ? null : <a href={hrefOf(['document', document])}>{texts.documents.name}</a>;
 }
 
-/** The steps of a job, each with the time since the one before. */
+/** Shows the events of a job, each with the time since the previous event. */
 function Steps({ job: { timeline } }: { job: JobItem }) {
   return (
     <span class="row number">

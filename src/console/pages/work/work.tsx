@@ -9,12 +9,23 @@ import { Activity } from './activity.tsx';
 import { Calls } from './calls.tsx';
 import { Jobs } from './jobs.tsx';
 
-/** Time between two looks at the ledger (ms). */
+/** Time between two reloads (ms). */
 const LOOK_MS = 3_000;
+/** Number of newest jobs that are requested. */
+const NEWEST = 100;
 
-/** Shows what waits, what failed, and what providers were asked for. */
+/**
+ * Shows the page of work and cost: the queue, its jobs, and the calls to providers. Keys that are bound to a user or to
+ * tags see a notice instead.
+ */
 export function Work() {
-  if (isBound()) return <p class="notice">{texts.work.bound}</p>;
+  if (isBound())
+    return (
+      <div class="page">
+        <PageHead title={texts.work.title} />
+        <p class="notice">{texts.work.bound}</p>
+      </div>
+    );
   return (
     <div class="page">
       <PageHead title={texts.work.title} about={texts.work.about} />
@@ -29,7 +40,7 @@ export function Work() {
 function Overview() {
   const { data, error, reload } = useLoad('overview', async (signal) => {
     const [jobs, stats] = await Promise.all([
-      send<JobPage>('GET', '/jobs', { query: { l: 100 }, signal }),
+      send<JobPage>('GET', '/jobs', { query: { l: NEWEST }, signal }),
       send<Stats>('GET', '/stats', { signal }),
     ]);
     return { jobs, stats };
@@ -47,7 +58,7 @@ function Overview() {
         <Tile name={texts.work.failed} value={count(counts.failed)} />
         <Tile name={texts.work.dead} value={count(counts.dead)} />
         <Tile name={texts.work.oldest} value={oldest === 0 ? '–' : duration(oldest)} />
-        <Tile name={texts.work.rate} value={count(finishedLately(data.jobs))} />
+        <Tile name={texts.work.rate} value={finishedLately(data.jobs)} />
         <Tile name={texts.work.memories} value={count(data.stats.memories)} />
         <Tile name={texts.work.vectors} value={count(data.stats.vectors)} />
         <Tile name={texts.work.database} value={bytes(data.stats.database_bytes)} />
@@ -57,10 +68,11 @@ function Overview() {
   );
 }
 
-/** Jobs of the page that ended within the last minute; the page holds the newest hundred. */
-function finishedLately({ items }: JobPage): number {
+/** Returns how many of the newest 100 jobs ended within the last minute, followed by `+` if all of them did. */
+function finishedLately({ items }: JobPage): string {
   const since = Date.now() - 60_000;
-  return items.filter(({ finished_at: at }) => at !== null && at > since).length;
+  const finished = items.filter(({ finished_at: at }) => at !== null && at > since).length;
+  return `${count(finished)}${finished === NEWEST ? '+' : ''}`;
 }
 
 function Tile({ name, value }: { name: string; value: string }) {

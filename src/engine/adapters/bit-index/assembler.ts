@@ -6,19 +6,19 @@
 
 import { MAX_PAGES } from './kernels.ts';
 
-/** Encoded instructions, one byte an entry. */
+/** Encoded instructions, as a list of bytes. */
 export type Code = readonly number[];
 
-/** A function to assemble. */
+/** A WebAssembly function that is to be assembled. */
 export interface WasmFunction {
   readonly name: string;
-  /** Number of parameters. All are i32; they are the first locals. */
+  /** Number of parameters, all of type i32. They are the first locals. */
   readonly parameters: number;
-  /** Further locals, after the parameters. */
+  /** Types of the further locals, each with their number; they are numbered after the parameters. */
   readonly locals: readonly (readonly [count: number, type: ValueType])[];
-  /** Type of the result, if any. */
+  /** Type of the result; left out for none. */
   readonly returns?: 'i32';
-  /** Instructions of the function, without its final `end`. */
+  /** Instructions of the function, without the final `end`. */
   readonly body: readonly Code[];
 }
 
@@ -28,8 +28,8 @@ const TYPES = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 const NO_RESULT = 0x40;
 
 /**
- * Returns the binary of a module that imports `env.memory`, which threads share, and the number `env.base`, and exports
- * the functions by name.
+ * Returns the binary of a module that exports the functions by name. It imports the memory `env.memory`, which threads
+ * share, and the number `env.base`.
  */
 export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ parameters, returns }) => [
@@ -85,7 +85,7 @@ function text(value: string): Code {
   return [...unsigned(bytes.length), ...bytes];
 }
 
-/** Encodes a whole number, 0 or more, as unsigned LEB128. */
+/** Encodes a whole number of 0 or more as unsigned LEB128. */
 function unsigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -101,23 +101,26 @@ function signed(value: number): Code {
   return [...bytes, rest & 0x7f];
 }
 
-/** Instructions on a function's locals by index; parameters come first. */
+/** Instructions on a function's locals by their index; parameters come first. */
 export const local = {
   get: (index: number): Code => [0x20, ...unsigned(index)],
   set: (index: number): Code => [0x21, ...unsigned(index)],
-  /** Sets the local and keeps the value on the stack. */
+  /** Sets the local and leaves the value on the stack. */
   tee: (index: number): Code => [0x22, ...unsigned(index)],
 };
 
-/** Leaves the number that was imported as `env.base`. */
+/** Instruction that pushes the imported number `env.base`. */
 export const base: Code = [0x23, 0];
 
-/** Makes a load or store: it takes its address from the stack and adds `offset`. Alignment 0 promises no alignment. */
+/**
+ * Returns the encoder of a load or store instruction, which takes its address from the stack and adds `offset`. Its
+ * alignment 0 promises no alignment.
+ */
 const memory =
   (opcode: number) =>
   (offset = 0): Code => [opcode, 0, ...unsigned(offset)];
 
-/** Instructions on 32 bits. Comparison and right shift are unsigned. */
+/** Instructions on i32 values. Comparison and right shift are unsigned. */
 export const i32 = {
   const: (value: number): Code => [0x41, ...signed(value)],
   load: memory(0x28),
@@ -133,11 +136,11 @@ export const i32 = {
   shiftRight: [0x76],
   fromI64: [0xa7],
   store16: memory(0x3b),
-  /** Takes three values and leaves the first if the third is not 0, else the second. */
+  /** Takes three values from the stack and leaves the first if the third is not 0, else the second. */
   select: [0x1b],
 } as const;
 
-/** Instructions on 64 bits. Right shift is unsigned. `const` takes a number of 32 bits, with its sign. */
+/** Instructions on i64 values. The right shift is unsigned. `const` takes a signed 32-bit number. */
 export const i64 = {
   const: (value: number): Code => [0x42, ...signed(value)],
   load: memory(0x29),
@@ -149,13 +152,13 @@ export const i64 = {
   notEqual: [0x52],
   shiftRight: [0x88],
   popcount: [0x7b],
-  /** Counts the clear bits below the lowest set bit. */
+  /** Leaves the number of clear bits below the lowest set bit. */
   trailingZeros: [0x7a],
 } as const;
 
 const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...unsigned(opcode), ...rest];
 
-/** Instructions on 128 bits. Loads and stores promise no alignment. */
+/** Instructions on v128 values. Loads and stores promise no alignment. */
 export const v128 = {
   load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
   store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
@@ -167,9 +170,9 @@ export const v128 = {
   and: vector(0x4e),
   or: vector(0x50),
   xor: vector(0x51),
-  /** Leaves 1 if any bit is set, else 0. */
+  /** Leaves 1 if any bit of the vector is set, else 0. */
   any: vector(0x53),
-  /** Leaves the highest bits of the 16 bytes as a number of 16 bits; bit n is that of byte n. */
+  /** Leaves the highest bits of the 16 bytes as a 16-bit number; bit n is that of byte n. */
   highestOfBytes: vector(0x64),
   /** Takes a vector and a number, and shifts each of the vector's 16 bytes left by that many bits. */
   shiftBytesLeft: vector(0x6b),
@@ -177,7 +180,7 @@ export const v128 = {
 
 /** Structured control instructions. */
 export const control = {
-  /** Runs `body` once, and again while it leaves a number other than 0 on the stack. */
+  /** Runs `body` once, and again as long as it leaves a number other than 0 on the stack, which is taken. */
   repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
   /** Takes a number from the stack and runs `body` if it is not 0. */
   when: (...body: readonly Code[]): Code => [0x04, NO_RESULT, ...body.flat(), END],

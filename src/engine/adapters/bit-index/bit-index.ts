@@ -10,7 +10,7 @@ import type { KernelChoice } from './create-kernels.ts';
 import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
 import { createSharedVectors, type SharedVectors } from './shared-vectors.ts';
 
-/** Reads the codes of vectors that the file holds (`store/vector-codes.ts`). */
+/** Source that reads the codes (sign bits) of the vectors in the file (`store/vector-codes.ts`). */
 const CODES: VectorSource<VectorCode> = {
   atOnce: 1_000,
   last: lastCode,
@@ -21,24 +21,24 @@ const CODES: VectorSource<VectorCode> = {
 };
 
 export interface BitIndexOptions {
-  /** Bound on the memory of all indexes of a thread; none by default. */
+  /** Account of the memory of all indexes of a thread, with its bound; unbounded by default. */
   readonly indexMemory?: IndexMemory | undefined;
-  /** Which kernels scan the codes; 'auto' by default. */
+  /** Which kernels scan the codes; `auto` by default. */
   readonly kernels?: KernelChoice | undefined;
-  /** Vectors that threads share, and the thread; by default the index has vectors of its own. */
+  /** Vectors in memory that several threads share; by default the index has vectors of its own. */
   readonly shared?: SharedIndexOptions | undefined;
 }
 
-/** The share of one thread in vectors that threads search together. */
+/** Shared vectors, and the thread's place among the threads that share them. */
 export interface SharedIndexOptions {
-  /** The memory, which decides about the kernels and is counted by whoever made it. */
+  /** The shared memory. Its creator chose the kernels and accounts for its bytes. */
   readonly vectors: SharedVectors;
   readonly reader: SharedReader;
 }
 
 /**
- * Opens an approximate index that scans sign bits in memory. Its first search or load throws EngineError `invalid` if
- * the chosen kernels do not run on this machine.
+ * Opens an approximate vector index that scans sign bits in memory. Its first search or load throws EngineError
+ * `invalid` if the chosen kernels do not run on this machine.
  * @throws EngineError `internal` for shared vectors of another space
  */
 export function openBitIndex(store: Store, space: VectorSpace, options: BitIndexOptions = {}): VectorIndex {

@@ -39,15 +39,15 @@ import { openUsers } from './users.ts';
 /**
  * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 224
  * bytes: its bits twice, by row and by dimension, and 32 more for user, memory, number and padding. A search has two
- * passes: the bits of the dimensions that matter most to the question, in all rows, then the question with its
- * components, not as bits, against the nearest of those rows. Where a question may find few rows only, their whole
- * codes are compared instead. Neither way depends on chance or time, so the same rows give the same answer. Of equally
- * near vectors the older one comes first.
+ * passes: first the bits of the dimensions that matter most to the question, in all rows; then, for the nearest of
+ * these rows, the whole components of the question against all bits. Where a question may find only few rows, the first
+ * pass compares their whole codes instead. Neither way depends on chance or time, so the same rows give the same
+ * answer. Of equally near vectors the older one comes first.
  *
- * Threads that share a matrix read it at any time. One of them at a time adds rows behind the others, which no reader
- * notices, or marks rows as removed. A reader looks afterwards whether any removals began that its snapshot does not
- * have, and then its answer does not count; a reader that accepts later removals loses its answer only if the matrix
- * was cleared.
+ * Threads that share a matrix read it at any time. One of them at a time adds rows after the others, which does not
+ * affect readers, or marks rows as removed. After a search, a reader checks whether removals have begun that its
+ * snapshot does not have; if so, it searches again. A reader that accepts later removals searches again only if the
+ * matrix was cleared.
  */
 export type CodeMatrix = FollowedVectors<VectorCode>;
 
@@ -58,21 +58,23 @@ interface Opened extends RowTable {
   readonly lock: ChangeLock;
 }
 
-/** A matrix at one snapshot, and the number of its rows that exist as columns. */
+/** A matrix at one snapshot, with the number of its rows that also exist as columns. */
 interface View extends Matrix {
   readonly turned: number;
 }
 
 /**
- * Rows from which on columns are made as rows are added. A smaller index makes them for the first search that scans it.
+ * Number of rows from which columns are made as rows are added. A smaller matrix makes them at the first search that
+ * scans it.
  */
 const MIN_TURNED = 8_192;
-/** Rows that the first pass measures in the time that it takes to find one row of a user and measure it. */
+/** Number of rows that the first pass scans in the time that one listed row of a user takes. */
 const TURNS_A_LISTED_ROW = 32;
 
 /**
  * Opens a matrix in memory for one thread.
- * @param reader the thread, if others have the matrix too: it is then cleared in place where it is to be read again
+ * @param reader number and mode of the thread among those that share the matrix; left out where no other thread has it.
+ *    Only then is there no `clear`, which forgets all rows in place; such a matrix is opened anew instead
  */
 export function openCodeMatrix(shared: SharedVectors, reader?: SharedReader): CodeMatrix {
   const { space, maxReaders } = shared;
@@ -110,7 +112,7 @@ export function openCodeMatrix(shared: SharedVectors, reader?: SharedReader): Co
   };
 }
 
-/** Takes over what was committed. Call it alone. */
+/** Applies committed changes: marks removed rows and adds new ones. The thread must hold the lock. */
 function changeRows(opened: Opened, { removed, removalNo, added, vectorNo }: Change<VectorCode>): void {
   const { shared, states, codes, lock } = opened;
   const { dimensions } = shared.space;
@@ -158,7 +160,7 @@ function remove(opened: Opened, state: State, vectorNo: number): void {
   if (isCounted(vectorNo)) discount(opened, state, row);
 }
 
-/** Takes a row out of the counts of signs. */
+/** Subtracts a removed row from the counts of signs. */
 function discount({ codes }: RowTable, state: State, row: number): void {
   const at = codeAddress(codes.layout, row);
   countSides(state.above, codes.views().bytes.subarray(at, at + state.above.length / 8), -1);
@@ -170,7 +172,7 @@ function turnAll({ codes }: Opened, state: State): void {
   state.turned = state.size;
 }
 
-/** Forgets all rows; the memory stays for the rows that follow. Call it alone. */
+/** Forgets all rows. Their memory stays reserved for later rows. The thread must hold the lock. */
 function clear({ shared, states, users, lock }: Opened, removalNo: number): void {
   const known = states.read();
   lock.change(() => {
@@ -182,8 +184,8 @@ function clear({ shared, states, users, lock }: Opened, removalNo: number): void
 }
 
 /**
- * Does `work` with the rows at a position, and returns nothing if they changed meanwhile in a way that counts: another
- * thread has gone on, so ask it where it is.
+ * Calls `work` with the rows at a position. Returns undefined if they are not that far yet, or if another thread
+ * changed them meanwhile in a way that could change the answer; the caller then compares positions again.
  */
 function answer<R>(
   opened: Opened,
@@ -214,7 +216,10 @@ function answer<R>(
   return undefined;
 }
 
-/** Returns a function that makes the view of a state at a position, and makes it anew only if either changed. */
+/**
+ * Returns a function that makes the view of a state at a position. It returns the last view again if neither has
+ * changed.
+ */
 function rememberView(opened: Opened): (state: State, at: Position) => View {
   let last: { readonly state: State; readonly vectorNo: number; readonly view: View } | undefined;
   return (state, { vectorNo }) => {
@@ -225,8 +230,8 @@ function rememberView(opened: Opened): (state: State, at: Position) => View {
 }
 
 /**
- * Shows the rows of vectors up to a number as if no others had been added. Rows behind them are of later commits, or
- * were removed again; what they added to the state is taken back.
+ * Makes a view of the rows of vectors up to a number, as if no others had been added. Rows after them belong to later
+ * commits, or were removed again; their effect on the state's counts is undone.
  */
 function makeView({ codes, users }: Opened, state: State, vectorNo: number): View {
   showRows(codes, state.size);
@@ -276,7 +281,7 @@ function nearest(opened: Opened, view: View, questions: readonly Question[]): nu
   return questions.map((question) => answers.get(question)!);
 }
 
-/** Makes the columns of all rows; other threads find them made. */
+/** Makes the columns of all rows, unless another thread has made them. */
 function makeColumns(opened: Opened): void {
   const { states, codes, lock } = opened;
   lock.alone(() => {
@@ -292,8 +297,9 @@ function makeColumns(opened: Opened): void {
 }
 
 /**
- * True if the rows that a question may find are listed and measured one by one, not scanned: if a scan would exclude
- * few of them or take longer, or if rows of newer memories than the question's `upTo` must be left out.
+ * Tells whether the rows that a question may find are listed and measured one by one rather than scanned. That is so if
+ * a scan would exclude few of them or take longer, or if rows of memories newer than the question's `upTo` must be left
+ * out.
  */
 function isListed({ rows }: Matrix, question: Question): boolean {
   const count = countRows(rows, question.userNo);
@@ -302,8 +308,8 @@ function isListed({ rows }: Matrix, question: Question): boolean {
 }
 
 /**
- * Returns a function that lists the rows that a question may find, ascending; questions about the same rows share a
- * list. It is valid until rows are added or removed.
+ * Returns a function that lists the rows that a question may find, ascending; questions about equal rows share a list.
+ * The function is valid until rows are added or removed.
  */
 function rememberLists({ rows }: Matrix): (question: Question) => Uint32Array {
   const lists = new Map<string, Uint32Array>();

@@ -6,25 +6,31 @@ export interface Codes {
   readonly layout: Layout;
   readonly kernels: Kernels;
   readonly memory: KernelMemory;
-  /** Returns views of the whole memory. They are valid until it grows. */
+  /** Returns views of the whole memory, valid until it grows. */
   views(): Views;
-  /** Notes that a question used the thread's working area up to the address `end`: pages never used take no memory. */
+  /**
+   * Records that a question used the thread's working area up to the address `end`, since pages never used take no
+   * memory.
+   */
   noteUse(end: number): void;
 }
 
-/** The memory as bytes, as whole numbers of 32 bits and as floats of 64 bits, indexed by address / 1, 4 and 8. */
+/** One memory as bytes, as unsigned 32-bit numbers and as 64-bit floats, indexed by address / 1, / 4 and / 8. */
 interface Views {
   readonly bytes: Uint8Array;
   readonly words: Uint32Array;
   readonly doubles: Float64Array;
 }
 
-/** Fields that a segment has for each row, 32 bits each. */
+/** Fields of a row that have 32 bits each. */
 type WordField = 'labels' | 'previous' | 'ordinals';
-/** Fields that a segment has for each row, 64 bits each. */
+/** Fields of a row that have 64 bits each. */
 type NumberField = 'vectorNos' | 'memories';
 
-/** Opens memory of a layout for the thread whose working area the layout names. */
+/**
+ * Opens the memory of a layout for the thread whose working area the layout names.
+ * @param noteUse called with the end of the used part of the working area
+ */
 export function openCodes(layout: Layout, shared: SharedMemory, noteUse: (end: number) => void): Codes {
   const { memory, kernels } = createKernels(layout, shared);
   let views: Views | undefined;
@@ -48,7 +54,7 @@ export function openCodes(layout: Layout, shared: SharedMemory, noteUse: (end: n
   };
 }
 
-/** Returns the address of the segment that a row is in. */
+/** Returns the address of the segment that holds a row. */
 export function segmentOf({ firstSegment, segmentBytes }: Layout, row: number): number {
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes;
 }
@@ -58,36 +64,36 @@ export function codeAddress(layout: Layout, row: number): number {
   return segmentOf(layout, row) + (row % SEGMENT_ROWS) * layout.codeBytes;
 }
 
-/** Returns where a row has a field, as an index into `words`. */
+/** Returns the index into `words` of a field of a row. */
 export function wordAt(layout: Layout, field: WordField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 4 + (row % SEGMENT_ROWS);
 }
 
-/** Returns where a row has a field, as an index into `doubles`. */
+/** Returns the index into `doubles` of a field of a row. */
 function numberAt(layout: Layout, field: NumberField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 8 + (row % SEGMENT_ROWS);
 }
 
-/** Returns a function that reads a field of a row. It is valid until the memory grows. */
+/** Returns a function that reads a 32-bit field of a row. It is valid until the memory grows. */
 export function wordReader(codes: Codes, field: WordField): (row: number) => number {
   const { layout } = codes;
   const { words } = codes.views();
   return (row) => words[wordAt(layout, field, row)]!;
 }
 
-/** Returns a function that reads a field of a row. It is valid until the memory grows. */
+/** Returns a function that reads a 64-bit field of a row. It is valid until the memory grows. */
 export function numberReader(codes: Codes, field: NumberField): (row: number) => number {
   const { layout } = codes;
   const { doubles } = codes.views();
   return (row) => doubles[numberAt(layout, field, row)]!;
 }
 
-/** Makes rows visible that another thread has added: the memory may have grown there. */
+/** Extends this thread's view of the memory to rows that another thread has added, for which it may have grown. */
 export function showRows(codes: Codes, rows: number): void {
   if (codes.memory.buffer.byteLength < bytesUpTo(codes.layout, rows)) codes.memory.grow(0);
 }
 
-/** Grows the memory until it has room for `rows` rows in all. Only one thread at a time may do that. */
+/** Grows the memory until it has room for `rows` rows in total. Only one thread at a time may call it. */
 export function reserveRows(codes: Codes, rows: number): void {
   showRows(codes, rows);
   const missing = bytesUpTo(codes.layout, rows) - codes.memory.buffer.byteLength;
@@ -98,16 +104,16 @@ function bytesUpTo({ firstSegment, segmentBytes }: Layout, rows: number): number
   return firstSegment + Math.ceil(rows / SEGMENT_ROWS) * segmentBytes;
 }
 
-/** Prepares the segment whose first row is to be added. */
+/** Prepares the segment that begins with `row`, before that row is added. */
 export function beginSegment(codes: Codes, row: number): void {
   const ones = segmentOf(codes.layout, row) + codes.layout.ones;
   codes.views().bytes.fill(0xff, ones, ones + SEGMENT_ROWS / 8);
 }
 
 /**
- * Makes the columns of the rows from `turned` up to, but not including, `rows`. Columns are made for `TURNED_ROWS` rows
- * at a time, so those of the last such group are made again if it was not full; other threads may read them meanwhile,
- * since what is written there is what was there.
+ * Makes the columns of the rows from `turned` up to, but not including, `rows`. Columns are made for 16 (`TURNED_ROWS`)
+ * rows at a time, so those of a group that was not full are made again. Other threads may read them meanwhile, since
+ * equal bytes are written.
  */
 export function turnColumns({ layout, kernels }: Codes, turned: number, rows: number): void {
   for (let row = turned - (turned % TURNED_ROWS); row < rows; row += TURNED_ROWS) {

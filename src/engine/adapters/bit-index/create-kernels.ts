@@ -4,16 +4,17 @@ import type { KernelMemory, Kernels, Layout } from './kernels.ts';
 import { createWasmKernels, createWasmMemory, hasWasmKernels } from './wasm-kernels.ts';
 
 /**
- * Which kernels scan the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain JavaScript, which gives the same
- * answers; `auto`, WebAssembly if this machine runs it, else JavaScript.
+ * Which kernels scan the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain JavaScript with equal answers;
+ * `auto`, WebAssembly if this machine runs it, else JavaScript.
  */
 export type KernelChoice = 'auto' | 'wasm' | 'js';
 
-/** What the kernels of one choice work on, in a form that can be sent to other threads of the process. */
+/** Memory on which the kernels of one kind work. It can be sent to other threads of the process. */
 export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
 
 /**
- * Creates memory for codes of one layout, with room for no segment yet. Pages that are never used take no memory.
+ * Creates memory for codes of one layout, with working areas but no segment yet. Pages that are never used take no
+ * memory.
  * @throws EngineError `invalid` for `wasm` on a machine that does not run it
  */
 export function createMemory(layout: Layout, choice: KernelChoice): SharedMemory {
@@ -21,7 +22,7 @@ export function createMemory(layout: Layout, choice: KernelChoice): SharedMemory
   return choice !== 'js' && hasWasmKernels() ? createWasmMemory(layout) : createJsMemory(layout);
 }
 
-/** Creates the kernels that work on this kind of memory. */
+/** Creates the kernels for a memory: in JavaScript for a SharedArrayBuffer, else in WebAssembly. */
 export function createKernels(
   layout: Layout,
   memory: SharedMemory,
@@ -31,7 +32,10 @@ export function createKernels(
     : { memory, kernels: createWasmKernels(layout, memory) };
 }
 
-/** Throws EngineError `invalid` if this machine does not run the chosen kernels. */
+/**
+ * Checks that this machine runs the chosen kernels.
+ * @throws EngineError `invalid` if it does not
+ */
 export function requireKernels(choice: KernelChoice): void {
   if (choice !== 'wasm' || hasWasmKernels()) return;
   throw new EngineError(

@@ -1,21 +1,24 @@
-/** Which dimensions of a question distinguish vectors, and the question's components as whole numbers. */
+/**
+ * Finds the dimensions that distinguish vectors best for a question, and rounds the question's components to whole
+ * numbers.
+ */
 
-/** Number of buckets of a counting sort, which is used where a comparison sort would take too long. */
+/** Number of buckets of the counting sorts, which are used where a comparison sort would take too long. */
 export const BUCKETS = 1_024;
 
-/** One in this many vectors is counted; a hash of its number decides. */
+/** One of this many vectors has its signs counted. */
 const COUNTED_EACH = 8;
 
 /**
- * True for the eighth of vectors whose signs are counted. The number is hashed: the vectors of a text have consecutive
- * numbers, and every eighth would be of one kind.
+ * Tells whether a vector is in the eighth of vectors whose signs are counted. A hash of its number decides: the vectors
+ * of a text have consecutive numbers, and every eighth would be of one kind.
  */
 export function isCounted(vectorNo: number): boolean {
   return Math.imul(vectorNo, 0x9e3779b1) >>> 0 < 2 ** 32 / COUNTED_EACH;
 }
 
 /**
- * Adds a vector to, or takes it from, the counts of how many vectors are above zero in each dimension.
+ * Adds a vector to, or subtracts it from, the number of vectors above zero in each dimension.
  * @param above the counts by dimension, which change
  * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
  * @param by 1 for a vector that was added, -1 for one that was removed
@@ -25,8 +28,8 @@ export function countSides(above: Float64Array, code: Uint8Array, by: 1 | -1): v
 }
 
 /**
- * Returns how evenly vectors are on both sides of zero, by dimension: from almost 0, if all are on one side, to 1, if
- * half are on each or none were counted. Models add a constant part to all their vectors. Where it is large, all
+ * Returns how evenly vectors are distributed on both sides of zero, by dimension: almost 0 if all are on one side, 1 if
+ * half are on each side or none were counted. Models add a constant part to all their vectors. Where it is large, all
  * vectors have the same sign, and even a large component of a question distinguishes none of them. The counts depend
  * only on the vectors present, so that all threads with these vectors have the same counts, in whatever order vectors
  * were added and removed.
@@ -41,8 +44,8 @@ export function spreadsOf(above: Float64Array, counted: number): Float32Array {
 }
 
 /**
- * Scales the components of a question so that the largest becomes `max` in size, and rounds them to whole numbers. A
- * vector of zeros gives zeros.
+ * Scales the components of a question so that the largest absolute value becomes `max`, and rounds them to whole
+ * numbers. A vector of zeros gives zeros.
  * @param max at most 127
  */
 export function wholeComponents(embedding: Float32Array, max: number): Int8Array {
@@ -55,10 +58,10 @@ export function wholeComponents(embedding: Float32Array, max: number): Int8Array
 }
 
 /**
- * Returns the dimensions in order of how well they distinguish vectors for a question, the best first: by the size of
- * the component times the spread. Of dimensions with about the same weight the lower one comes first; those of weight 0
+ * Returns the dimensions that distinguish vectors for a question, the best first: by the absolute value of the
+ * component times the spread. Of dimensions with about equal weight the lower one comes first. Dimensions of weight 0
  * are left out.
- * @param spreads what `spreadsOf` returns
+ * @param spreads result of `spreadsOf`
  */
 export function rankDimensions(embedding: Float32Array, spreads: Float32Array): Uint16Array {
   const weights = new Float32Array(embedding.length);

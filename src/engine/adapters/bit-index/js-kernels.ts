@@ -1,7 +1,7 @@
 /**
- * The inner loops over sign bits in plain JavaScript, for machines without WebAssembly or without its SIMD. Columns are
- * added for 32 rows at a time where WebAssembly has 128. A table counts the bits of each byte here, where WebAssembly
- * has one instruction for 64 bits.
+ * The inner loops over sign bits in plain JavaScript, for machines without WebAssembly or its SIMD. Columns are added
+ * for 32 rows at a time, where WebAssembly adds 128. A table counts the bits of each byte, where WebAssembly has one
+ * instruction for 64 bits.
  */
 
 import {
@@ -20,22 +20,22 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/** Bits of a word of the columns. */
+/** Number of bits in a word of the columns. */
 const WORD_BITS = 32;
 
-/** Number of set bits by value of a byte. */
+/** Number of set bits of each byte, by its value. */
 const BITS_OF_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   let bits = 0;
   for (let rest = byte; rest !== 0; rest &= rest - 1) bits += 1;
   return bits;
 });
 
-/** Creates memory with room for no segment yet. */
+/** Creates memory with working areas but no segment yet. */
 export function createJsMemory({ firstSegment }: Layout): SharedArrayBuffer {
   return new SharedArrayBuffer(firstSegment, { maxByteLength: MAX_PAGES * PAGE });
 }
 
-/** Creates the kernels for codes of one layout in a memory. */
+/** Creates the kernels for codes of one layout in a memory, with the interface to grow that memory. */
 export function createJsKernels(
   layout: Layout,
   buffer: SharedArrayBuffer,
@@ -65,13 +65,16 @@ export function createJsKernels(
   };
 }
 
-/** One block of memory as bytes and as words of 32 bits. Addresses count bytes; divided by four they index words. */
+/** One memory as bytes and as 32-bit words. Addresses count bytes; divided by four they index words. */
 interface Views {
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
 }
 
-/** Returns a function that views the whole memory. Views of a fixed length are quicker than those that follow it. */
+/**
+ * Returns a function that views the whole memory. It creates views of a fixed length anew as the memory grows, since
+ * these are faster than views that track the length.
+ */
 function viewsOf(buffer: SharedArrayBuffer): () => Views {
   let views: Views | undefined;
   return () => {
@@ -82,7 +85,9 @@ function viewsOf(buffer: SharedArrayBuffer): () => Views {
   };
 }
 
-/** Transposes blocks of 64 bits: one byte of eight rows becomes one byte of eight columns ("Hacker's Delight", 7-3). */
+/**
+ * Transposes blocks of 8 by 8 bits: one byte of eight rows becomes one byte of eight columns ("Hacker's Delight", 7-3).
+ */
 function turn({ bytes }: Views, { codeBytes }: Layout, codes: number, columns: number): void {
   for (let rows = 0; rows < TURNED_ROWS; rows += 8) {
     for (let byte = 0; byte < codeBytes; byte += 1) {
@@ -120,19 +125,20 @@ interface ColumnSum {
   readonly segment: number;
   readonly from: number;
   readonly end: number;
-  /** True if sums begin at the start value of the choice, and false if the present sums go on. */
+  /** Whether sums begin at the start value of the choice; false if the present sums are continued. */
   readonly isFirst: boolean;
-  /** True if clear bits are counted, and false for set ones. */
+  /** Whether clear bits are counted; false if set bits are. */
   readonly countsClear: boolean;
 }
 
 const COLUMN_WORDS = COLUMN_BYTES / 4;
 const START_WORDS = START_BYTES / PLANES / 4;
-/** Addresses of a batch's columns, in words. One array serves all calls, which saves the time to allocate it. */
+/** Addresses of a batch's columns, in words. All calls share the array, which saves the time to allocate it. */
 const columns = new Int32Array(BATCH_COLUMNS);
 
 /**
- * Adds four columns at a time: they give a bit of ones, a bit of twos and a carry of fours, which higher planes take.
+ * Adds the columns of a batch to the sums, four columns at a time: they give a bit of ones, a bit of twos and a carry
+ * of fours, which the higher planes take.
  */
 function addColumns({ words }: Views, { layout, choice, segment, from, end, isFirst, countsClear }: ColumnSum): void {
   for (let place = 0; place < BATCH_COLUMNS; place += 1)
@@ -260,7 +266,10 @@ interface Estimation {
   readonly components: number;
 }
 
-/** Looks up the sum of each byte of a code in a table, which is computed for the question. */
+/**
+ * Computes the estimates of candidates with a table for the question: it holds the sum of the components for each byte
+ * of a code and each value of that byte.
+ */
 function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, components }: Estimation): number {
   const { codeBytes } = layout;
   const sums = new Int16Array(256 * codeBytes);
@@ -284,7 +293,7 @@ function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, co
 }
 
 /**
- * Reads a component of the question, in two's complement: its bits are `codeBytes` bytes apart, the sign last.
+ * Reads a component of the question in two's complement. Its bits are `codeBytes` bytes apart, the sign last.
  * @param address address of the byte that holds the component's lowest bit
  * @param bit position of the component's bits in their bytes, 0..7
  */

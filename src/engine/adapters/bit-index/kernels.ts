@@ -9,77 +9,84 @@
  * many rows (Harley and Seal's carry-save adders, in Warren, "Hacker's Delight").
  */
 
-/** Number of rows in a segment. Segments have a fixed size: memory grows by whole segments, and no data is moved. */
+/** Number of rows in a segment. Segments have a fixed size: memory grows by whole segments, and data is never moved. */
 export const SEGMENT_ROWS = 16_384;
-/** Most questions that are searched for together, on each part of a segment while it is in the processor's cache. */
+/**
+ * Greatest number of questions that are searched for together, on each part of a segment while it is in the processor's
+ * cache.
+ */
 export const QUESTIONS_AT_ONCE = 16;
-/** Most candidates of all questions that are searched for together. */
+/** Greatest number of candidates, for which memory is reserved, of all questions that are searched for together. */
 export const MAX_CANDIDATES = 400_000;
-/** Bytes of a candidate: its row and its measured distance or estimate, 32 bits each. */
+/** Number of bytes of a candidate: its row and its measured distance or estimate, 32 bits each. */
 export const CANDIDATE_BYTES = 8;
-/** Bits of each component of a question in the last pass, with its sign. */
+/** Number of bits of each component of a question in the second pass, its sign included. */
 export const COMPONENT_BITS = 6;
-/** Most dimensions of a code. */
+/** Greatest number of dimensions of a code. */
 export const MAX_DIMENSIONS = 8_192;
 
-/** Columns of a batch, which are added to the sums at once. */
+/** Number of columns in a batch, which are added to the sums together. */
 export const BATCH_COLUMNS = 16;
 /**
- * Most batches that are added for one question: 96 dimensions find enough, as `BATCHES_OF` says, and the sums of a byte
- * have room for 112 dimensions. An even number, since a link takes half of them.
+ * Greatest number of batches that are added for one question: its 96 dimensions find enough (`BATCHES_OF`), and the
+ * sums have room for 112. The number is even, since a link takes half of them.
  */
 export const MAX_BATCHES = 6;
-/** Rows in each step of the loop over a batch: one line of the processor's cache in each column. */
+/** Number of rows in each step of the loop over a batch: one cache line of the processor in each column. */
 export const STEP_ROWS = 512;
-/** Rows that are transposed into columns at once. */
+/** Number of rows that are transposed into columns at a time. */
 export const TURNED_ROWS = 16;
 
 /**
- * Bits of a sum. A sum starts at 2^(PLANES - 1) - bound, so that its highest bit is set once `bound` bits were counted.
+ * Number of bits of a sum. A sum starts at 2^(PLANES - 1) - bound, so that its highest bit is set once `bound` bits
+ * were counted.
  */
 export const PLANES = 8;
-/** Lowest plane to which a batch adds nothing but its last carry. */
+/** Lowest plane to which a batch adds only its last carry. */
 export const CARRY_PLANE = Math.log2(BATCH_COLUMNS);
-/** Value of the highest bit of a sum, which is set if the count reached its bound. */
+/** Value of the highest bit of a sum. It is set once the count has reached its bound. */
 export const OVERFLOW = 2 ** (PLANES - 1);
 
-/** Unit in which memory grows (bytes), as WebAssembly defines it. */
+/** Unit in which memory grows (bytes), given by WebAssembly. */
 export const PAGE = 65_536;
-/** Bytes of each plane of the start value of sums: a vector register, filled with copies of one bit. */
+/** Size of each plane of the start value of sums (bytes): a vector register, filled with copies of one bit. */
 export const LANE_BYTES = 16;
-/** Bytes of a column: one bit for each row of a segment. */
+/** Size of a column (bytes): one bit for each row of a segment. */
 export const COLUMN_BYTES = SEGMENT_ROWS / 8;
-/** Bytes of the start value of a question's sums. */
+/** Size of the start value of a question's sums (bytes). */
 export const START_BYTES = PLANES * LANE_BYTES;
-/** Bytes of a batch's list of columns. */
+/** Size of a batch's list of columns (bytes). */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
 /**
- * Sizes of the parts of a memory and their addresses, all in bytes. A memory begins with a working area for each thread
- * that searches it, and goes on with the segments, which all threads share.
+ * Sizes of the parts of a memory and their addresses, all in bytes. A memory begins with one working area for each
+ * thread that searches it. The segments, which all threads share, follow.
  */
 export interface Layout {
   /** Size of a code, a multiple of 8. */
   readonly codeBytes: number;
-  /** Address of the question's sign bits, which whole codes are compared with. */
+  /** Address of the question's sign bits, with which whole codes are compared. */
   readonly query: number;
   /**
    * Address of the question's components as whole numbers, bit by bit: one code for their lowest bits, one for the
-   * next, the signs last.
+   * next, and so on, with the signs last.
    */
   readonly components: number;
-  /** Address of the counts of all questions: for each question, its candidates at each distance, 32 bits each. */
+  /**
+   * Address of the counts of all questions. For each question, they hold the number of its candidates at each distance,
+   * 32 bits each.
+   */
   readonly counts: number;
   /** Size of the counts of one question. */
   readonly countsBytes: number;
   /**
-   * Address of the choices of all questions. A choice is the start value of the sums, a lane for each plane, and the
-   * columns to add, as offsets within a segment, 32 bits each.
+   * Address of the choices of all questions. A choice is the start value of the sums (16 bytes for each plane), then
+   * the columns to add, as offsets within a segment, 32 bits each.
    */
   readonly choices: number;
   /** Size of the choice of one question. */
   readonly choiceBytes: number;
-  /** Address of the sums of a segment, a column for each plane. */
+  /** Address of the sums of the rows of a segment: a column for each plane. */
   readonly sums: number;
   /** Address of the candidates of all questions. */
   readonly candidates: number;
@@ -87,32 +94,40 @@ export interface Layout {
   readonly firstSegment: number;
   /** Size of a segment, in whole pages. */
   readonly segmentBytes: number;
-  /** Offset in a segment of the labels of its rows, 32 bits each, behind its codes. */
+  /** Offset in a segment of the labels of its rows, 32 bits each, after its codes. */
   readonly labels: number;
-  /** Offset of the last earlier row of the same user, for each row, 32 bits each; -1 for the user's first row. */
+  /**
+   * Offset in a segment of the number of the last earlier row of the same user, for each row, 32 bits each; -1 for the
+   * user's first row.
+   */
   readonly previous: number;
-  /** Offset of the number of rows that the row's user had with this one, removed ones included, 32 bits each. */
+  /**
+   * Offset in a segment of each row's position among the rows of its user, from 1, removed ones included, 32 bits each.
+   */
   readonly ordinals: number;
-  /** Offset of the number of each row's vector, a float of 64 bits each. */
+  /** Offset in a segment of the number of each row's vector, a 64-bit float each. */
   readonly vectorNos: number;
-  /** Offset of the number of each row's memory, a float of 64 bits each. */
+  /** Offset in a segment of the `memoryNo` of each row, a 64-bit float each. */
   readonly memories: number;
   /** Offset in a segment of the column of dimension 0. */
   readonly columns: number;
-  /** Offset in a segment of a column in which no bit is set, behind the columns of all dimensions. */
+  /** Offset in a segment of a column without a set bit, after the columns of all dimensions. */
   readonly zeros: number;
-  /** Offset in a segment of a column in which every bit is set. */
+  /** Offset in a segment of a column in which all bits are set. */
   readonly ones: number;
 }
 
-/** Bytes of a row in a segment, its columns apart: its code, and what `Layout` lists from `labels` to `memories`. */
+/**
+ * Returns the size of a row in a segment without its columns (bytes): its code, and the fields from `labels` to
+ * `memories` of `Layout`.
+ */
 export function rowBytesOf({ codeBytes }: Layout): number {
   return codeBytes + 3 * 4 + 2 * 8;
 }
 
 /**
- * Returns the layout for codes with this many dimensions, as one thread sees it.
- * @param reader number of the thread, whose working area `query` to `candidates` are
+ * Returns the layout for codes with this number of dimensions, as one thread sees it.
+ * @param reader number of the thread, from 0; `query` to `candidates` are addresses in its working area
  * @param readers number of working areas
  */
 export function layoutOf(dimensions: number, reader = 0, readers = 1): Layout {
@@ -142,7 +157,7 @@ export function layoutOf(dimensions: number, reader = 0, readers = 1): Layout {
   };
 }
 
-/** Returns the parts of the working area that begins at the address `query`. */
+/** Returns the addresses of the parts of the working area that begins at the address `query`. */
 function areaOf(codeBytes: number, query: number) {
   const components = query + codeBytes;
   const counts = components + COMPONENT_BITS * codeBytes;
@@ -161,7 +176,7 @@ function pages(bytes: number): number {
 /**
  * Writes the start value of a question's sums into its choice.
  * @param choice address of the question's choice
- * @param start from 0 to `OVERFLOW`
+ * @param start the start value, 0 to `OVERFLOW` (128)
  */
 export function writeStart(memory: KernelMemory, choice: number, start: number): void {
   const bytes = new Uint8Array(memory.buffer, choice, START_BYTES);
@@ -175,54 +190,59 @@ export function columnOf({ columns }: Layout, dimension: number): number {
   return columns + dimension * COLUMN_BYTES;
 }
 
-/** Returns a view of the list of columns in the choice at address `choice`. It is valid until the memory grows. */
+/** Returns a view of the list of columns in the choice at the address `choice`. It is valid until the memory grows. */
 export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
   return new Uint32Array(memory.buffer, choice + START_BYTES, MAX_BATCHES * BATCH_COLUMNS);
 }
 
-/** Memory that grows and never moves. After it has grown, read `buffer` anew: earlier views show only a part. */
+/**
+ * Memory that grows and never moves. After it has grown, `buffer` must be read anew: earlier views cover only a part.
+ */
 export interface KernelMemory {
   readonly buffer: ArrayBufferLike;
-  /** Grows the memory by a number of pages of 64 KiB; by 0 it shows `buffer` as other threads left it. */
+  /**
+   * Grows the memory by a number of pages of 64 KiB. With 0, it only updates `buffer` to what other threads have grown.
+   */
   grow(pages: number): void;
 }
 
-/** Most pages of a memory: what 32 bits address. */
+/** Greatest number of pages of a memory: as many as 32 bits address. */
 export const MAX_PAGES = 65_536;
 
-/** The inner loops. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
+/** The inner loops of a search. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
 export interface Kernels {
   /**
-   * Writes the columns of `TURNED_ROWS` rows.
+   * Writes the columns of 16 rows (`TURNED_ROWS`).
    * @param codes address of the first row's code
    * @param columns address of the first byte to write, in the column of dimension 0
    */
   turn(codes: number, columns: number): void;
   /**
-   * Adds the columns of a question's first batch to the start value and writes the sums. It counts bits that are clear.
+   * Adds the columns of a question's first batch to the start value, and writes the sums. It counts clear bits.
    * @param choice address of the question's choice
    * @param segment address of the segment
    * @param from offset of the first byte of each column to add, a multiple of `STEP_ROWS / 8`
-   * @param end offset behind the last byte, a multiple of `STEP_ROWS / 8`
+   * @param end offset after the last byte, a multiple of `STEP_ROWS / 8`
    */
   addFirst(choice: number, segment: number, from: number, end: number): void;
   /**
-   * Like `addFirst` for a later batch, added to the sums; `choice` is higher by `BATCH_BYTES` for each earlier batch.
+   * Adds the columns of a later batch to the sums. It counts clear bits. The parameters are those of `addFirst`, but
+   * `choice` is higher by `BATCH_BYTES` for each earlier batch.
    */
   addClear(choice: number, segment: number, from: number, end: number): void;
-  /** Like `addClear`, but counts bits that are set. */
+  /** Adds the columns of a later batch to the sums as `addClear` does, but counts set bits. */
   addSet(choice: number, segment: number, from: number, end: number): void;
   /**
-   * Writes the rows whose sums stayed below their bound to `candidates` with their distances, which are the bits
-   * counted, and counts the rows by distance. Only rows are taken whose label equals `label` in the bits of `mask`.
+   * Writes the rows whose sums stayed below their bound to `candidates`, with their distances (the bits counted), and
+   * counts them by distance. Rows are skipped unless their label equals `label` in the bits of `mask`.
    * @param from offset of the first byte of each plane to read
    * @param row number of the segment's first row
-   * @param endRow number of the row to end before
+   * @param endRow number after the last row to read
    * @param labels address of the segment's labels
    * @param start start value of the sums
    * @param counts address of the question's counts
    * @param candidates address of the first candidate to write
-   * @returns the address behind the last candidate
+   * @returns the address after the last candidate
    */
   collect(
     from: number,
@@ -236,8 +256,9 @@ export interface Kernels {
     candidates: number,
   ): number;
   /**
-   * Keeps candidates whose distance is below `limit`, and the first `ties` candidates at that distance, in their order.
-   * @returns the address behind the last candidate that is kept
+   * Keeps candidates whose distance is below `limit`, and the first `ties` candidates with that distance, in their
+   * order.
+   * @returns the address after the last candidate that is kept
    */
   keep(candidates: number, end: number, limit: number, ties: number): number;
   /**
@@ -248,7 +269,7 @@ export interface Kernels {
    */
   measure(candidates: number, end: number, query: number, counts: number): void;
   /**
-   * Writes to each candidate the sum of the question's components where the candidate's code has a bit.
+   * Writes to each candidate the sum of the question's components at the bits that are set in the candidate's code.
    * @param components address of the components, bit by bit
    * @returns no meaningful value
    */

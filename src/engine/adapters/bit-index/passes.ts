@@ -1,6 +1,6 @@
 /**
- * The two passes of a search: the first over all rows, or over a list of them; the second over the candidates that the
- * first leaves.
+ * The two passes of a search: the first over all rows or a list of rows, the second over the candidates that the first
+ * finds.
  */
 
 import type { Question } from '../following-index/followed-vectors.ts';
@@ -19,17 +19,17 @@ import {
 } from './searches.ts';
 
 /**
- * Rows of the first step of the first pass. After each step the pass may lower its bound; steps double in length, up to
- * the end of a segment.
+ * Number of rows in the first step of the first pass. After each step the pass may lower its bound. Steps double in
+ * length up to the size of a segment.
  */
 const FIRST_ROWS = 1_024;
 
 /**
  * Runs the first pass over all rows: finds for each question the rows that differ least in the chosen dimensions, and
- * leaves at most `wanted` of them as candidates. It collects twice as many, drops the farther ones, and from then on
- * passes over rows that are no nearer than the farthest one kept.
+ * keeps at most `wanted` of them as candidates. Whenever it has twice as many, it drops the farther half, and from then
+ * on skips rows that are no nearer than the farthest one kept.
  * @param matrix columns of all its rows must have been made
- * @param searches all that one call of `beginSearches` returned
+ * @param searches all searches that one call of `beginSearches` returned
  */
 export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
   const { codes, rows } = matrix;
@@ -40,7 +40,9 @@ export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
   for (const search of searches) dropFarthest(codes, search);
 }
 
-/** Runs the first pass of one question over the rows from `row` up to, but not including, `endRow`, in one segment. */
+/**
+ * Runs the first pass of one question over the rows from `row` up to, but not including, `endRow`, all in one segment.
+ */
 function scanRows({ codes }: Matrix, search: Search, { row, endRow }: { row: number; endRow: number }): void {
   const { kernels, layout, memory } = codes;
   const segment = segmentOf(layout, row);
@@ -63,8 +65,9 @@ function scanRows({ codes }: Matrix, search: Search, { row, endRow }: { row: num
 }
 
 /**
- * Returns the numbers of the `k` vectors in a list of rows that are nearest to a question, nearest first. The first
- * pass compares whole codes here: to read the columns of a few rows takes longer. It ends other searches under way.
+ * Returns the numbers of the `k` vectors in a list of rows that are nearest to a question, nearest first; fewer if the
+ * list has fewer. The first pass compares whole codes, since reading the columns of few rows takes longer. Searches
+ * that began earlier are no longer valid.
  * @param list rows in ascending order, none of them removed; may be empty
  */
 export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Question): number[] {
@@ -86,8 +89,8 @@ export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Questi
 }
 
 /**
- * Runs the second pass over the candidates of a search, which overwrites their distances. Returns the numbers of the
- * `k` nearest vectors, nearest first; fewer if there are fewer candidates.
+ * Runs the second pass over the candidates of a search, whose distances it overwrites. Returns the numbers of the `k`
+ * nearest vectors, nearest first; fewer if there are fewer candidates.
  */
 export function nearestOf({ codes }: Matrix, search: Search): number[] {
   const { question, components, start } = search;
@@ -115,9 +118,9 @@ export function nearestOf({ codes }: Matrix, search: Search): number[] {
 }
 
 /**
- * Returns an estimate that the `k` highest candidates reach, and few others; all reach it if there are fewer than `k`.
- * To sort all candidates would take as long as to estimate them.
- * @param candidates pairs of a row and its estimate, at least one
+ * Returns an estimate that the `k` highest candidates reach and few others do; with fewer than `k` candidates, all
+ * reach it. Sorting all candidates would take as long as estimating them.
+ * @param candidates pairs of a row and its estimate, at least one pair
  */
 function leastOfBest(candidates: Int32Array, k: number): number {
   let [lowest, highest] = [Infinity, -Infinity];

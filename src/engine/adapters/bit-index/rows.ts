@@ -1,6 +1,4 @@
-/**
- * The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row.
- */
+/** The table of rows: the vector, user and memory of each row of a matrix, and the searches that exclude the row. */
 
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
@@ -9,19 +7,19 @@ import { type Codes, numberReader, segmentOf, wordAt, wordReader } from './codes
 import { SEGMENT_ROWS } from './kernels.ts';
 import type { Users } from './users.ts';
 
-/** The part of a question that says which rows it may find. */
+/** The part of a question that determines which rows it may find. */
 export type Scope = Pick<Question, 'userNo' | 'purpose' | 'upTo'>;
 
 /**
- * Flags of a row, each a bit that excludes the row from searches for ranking (`rank`) or for links (`link`); a removed
- * row has both. They are the lowest bits of the row's label; the higher bits are the number of its user.
+ * Flags of a row: each is a bit that excludes the row from searches for ranking (`rank`) or for links (`link`); a
+ * removed row has both. They are the lowest bits of the row's label; the higher bits hold the number of its user.
  */
 const FLAGS = { rank: 1, link: 2, removed: 3 } as const;
 const FLAGS_OF = { whole: 0, window: FLAGS.link, mean: FLAGS.rank } as const satisfies Record<VectorRole, number>;
-/** Unit of user numbers in labels, which leaves the lower bits to the flags. */
+/** Factor on user numbers in labels, which leaves the lower bits to the flags. */
 const OWNER_UNIT = 4;
 
-/** Rows are numbered from 0 in the order of their vectors' numbers. Their fields are with the codes, by segment. */
+/** The fields of all rows. Rows are numbered from 0 in the order of their vectors' numbers. */
 export interface RowTable {
   readonly codes: Codes;
   readonly users: Users;
@@ -29,16 +27,16 @@ export interface RowTable {
 
 /** The rows of a table at one snapshot. */
 export interface Rows extends RowTable {
-  /** Number of rows, the removed ones included. */
+  /** Number of rows, removed ones included. */
   readonly size: number;
   /** Number of rows that were removed. */
   readonly removed: number;
-  /** Returns the highest number of a memory that a row belongs to, removed rows included; 0 without rows. */
+  /** Returns the highest `memoryNo` of any row, removed rows included; 0 without rows. */
   highestMemory(): number;
 }
 
 /**
- * Writes a row behind all others. Threads that read the rows in front of it do not notice.
+ * Writes a row after all others, which does not affect threads that read earlier rows.
  * @param row number of the row; memory for it must be reserved
  */
 export function writeRow({ codes, users }: RowTable, row: number, vector: VectorCode): void {
@@ -59,7 +57,7 @@ export function writeRow({ codes, users }: RowTable, row: number, vector: Vector
 
 /**
  * Marks a row as removed.
- * @returns false if it was marked before
+ * @returns false if it was already marked
  */
 export function markRemoved({ codes, users }: RowTable, row: number): boolean {
   const { words } = codes.views();
@@ -75,7 +73,10 @@ export function isRemoved(label: number): boolean {
   return (label & FLAGS.removed) === FLAGS.removed;
 }
 
-/** Finds the first of `size` rows whose vector's number is at least `vectorNo`, by binary search; `size` if none is. */
+/**
+ * Finds, by binary search, the first of `size` rows whose vector number is at least `vectorNo`; returns `size` if there
+ * is none.
+ */
 export function firstRowFrom(codes: Codes, size: number, vectorNo: number): number {
   const vectorNoOf = numberReader(codes, 'vectorNos');
   let [low, high] = [0, size];
@@ -88,14 +89,17 @@ export function firstRowFrom(codes: Codes, size: number, vectorNo: number): numb
 }
 
 /**
- * Counts the rows of a user, or of all users if `userNo` is undefined. Removed rows do not count, so that they have no
- * effect on any answer.
+ * Counts the rows of a user, or of all users if `userNo` is undefined. Removed rows are not counted, so that they do
+ * not affect any answer.
  */
 export function countRows(rows: Rows, userNo: number | undefined): number {
   return userNo === undefined ? rows.size - rows.removed : rowsOfUser(rows, userNo).count;
 }
 
-/** Returns a user's last row, removed or not, -1 without any; and how many of the user's rows were not removed. */
+/**
+ * Returns a user's last row, removed or not (-1 if there is none), and the number of the user's rows that are not
+ * removed.
+ */
 function rowsOfUser({ codes, users, size }: Rows, userNo: number): { readonly last: number; readonly count: number } {
   const previousOf = wordReader(codes, 'previous');
   const labelOf = wordReader(codes, 'labels');
@@ -108,21 +112,21 @@ function rowsOfUser({ codes, users, size }: Rows, userNo: number): { readonly la
   return { last, count: Math.max(0, count) };
 }
 
-/** True if there may be rows of memories that are too new for a question: above its `upTo`. */
+/** Tells whether there may be rows of memories that are too new for a question: with a `memoryNo` above its `upTo`. */
 export function isCutOff({ highestMemory }: Rows, { upTo }: Scope): boolean {
   return upTo !== Infinity && upTo < highestMemory();
 }
 
 /**
- * Returns what the labels of the rows in a scope have in common: in the bits of `mask` each equals `label`. It does not
- * regard `upTo`.
+ * Returns a mask and a label for the rows in a scope: the labels of these rows equal `label` in the bits of `mask`.
+ * `upTo` is ignored.
  */
 export function labelOfScope({ userNo, purpose }: Scope): { readonly mask: number; readonly label: number } {
   if (userNo === undefined) return { mask: FLAGS[purpose], label: 0 };
   return { mask: -OWNER_UNIT | FLAGS[purpose], label: OWNER_UNIT * userNo };
 }
 
-/** Lists the rows in a scope that were not removed, in ascending order; none for an unknown user. */
+/** Lists the rows in a scope that are not removed, in ascending order; none for an unknown user. */
 export function listRows(rows: Rows, scope: Scope): Uint32Array {
   const { codes, size } = rows;
   const { userNo, upTo, purpose } = scope;

@@ -1,5 +1,5 @@
 /**
- * Searches under way, and what each question needs in memory: the dimensions to compare, its components and its
+ * Searches that are running, and what each question needs in memory: the dimensions to compare, its components and its
  * candidates.
  */
 
@@ -20,69 +20,70 @@ import {
 } from './kernels.ts';
 import { countRows, type Rows } from './rows.ts';
 
-/** The data that a search works on, at one snapshot. */
+/** The data that a search reads, at one snapshot. */
 export interface Matrix {
   readonly codes: Codes;
   readonly rows: Rows;
-  /** How evenly the vectors are on both sides of zero, by dimension, as `spreadsOf` returns it. */
+  /** Evenness of the vectors on both sides of zero, by dimension, 0..1: the result of `spreadsOf`. */
   readonly spreads: Float32Array;
 }
 
 /**
- * A search for one question. Its candidates lie in the shared buffer of the index (`Codes.memory`), in ascending order
- * of row; a table beside them says how many there are at each distance. Addresses are byte offsets in that buffer.
+ * A search for one question. Its candidates are in the memory of the index (`Codes.memory`), in ascending order of row;
+ * a table beside them holds their number at each distance. Addresses are byte offsets in that memory.
  */
 export interface Search {
   readonly question: Question;
-  /** The question's components as whole numbers from -`MAX_COMPONENT` to `MAX_COMPONENT`. */
+  /** The question's components as whole numbers from -31 to 31 (`MAX_COMPONENT`). */
   readonly components: Int8Array;
-  /** Most candidates that the first pass leaves for the second. */
+  /** Greatest number of candidates that the first pass passes on to the second. */
   readonly wanted: number;
   /** Address of the question's choice of columns. */
   readonly choice: number;
   /** Number of batches of columns to add. */
   readonly batches: number;
-  /** Number of batches whose clear bits count; they come before the batches whose set bits count. */
+  /** Number of batches whose clear bits are counted; they come before the batches whose set bits are counted. */
   readonly clearBatches: number;
   /** Address of the counts of candidates by distance. */
   readonly counts: number;
   /** Address of the first candidate. */
   readonly start: number;
-  /** Address behind the last candidate. */
+  /** Address after the last candidate. */
   end: number;
-  /** Least distance at which a row is no candidate any more. */
+  /** Least distance from which a row is not a candidate. */
   bound: number;
 }
 
 /**
- * Number of batches of dimensions that the first pass compares. They are the dimensions that distinguish most: where
+ * Number of batches of 16 dimensions that the first pass compares. They are the dimensions that distinguish best: where
  * the question's component is large and vectors are on both sides of zero. An eighth of all dimensions has half of what
  * distinguishes vectors. Of 150,000 texts embedded offline, all but 0.5 % of the ten nearest to a question were among
- * the 4,096 that differ least in 96 dimensions; with a third of all dimensions in no order, 16,384 were left. Links
- * lead to near vectors and need fewer dimensions: of 188 links, two were missed with 48 dimensions, as with 96.
+ * the 4,096 that differ least in 96 dimensions; with a third of all dimensions in no order, 16,384 were needed. Links
+ * lead to near vectors and need fewer dimensions: of 188 links, two were missed with 48 dimensions, and two with 96.
  */
 const BATCHES_OF = { rank: MAX_BATCHES, link: MAX_BATCHES / 2 } as const;
 /**
- * Least candidates that the first pass leaves for the second, and their share of all rows, which counts if it is more.
+ * Least number of candidates that the first pass passes on to the second, and their share of all rows, which applies if
+ * it is more.
  */
 const CANDIDATES = { rank: { least: 4_096, share: 1 / 96 }, link: { least: 256, share: 1 / 1024 } } as const;
-/** Least candidates for each vector that the search is to return. */
+/** Least number of candidates for each vector that the search must return. */
 const CANDIDATES_EACH = 8;
-/** Most candidates of the second pass. */
+/** Greatest number of candidates of the second pass, whatever the other bounds say. */
 const MAX_SECOND_PASS = 32_768;
 
-/** Largest component of a question as a whole number. */
+/** Greatest component of a question as a whole number. */
 const MAX_COMPONENT = 2 ** (COMPONENT_BITS - 1) - 1;
 
-/** Returns how many candidates the first pass leaves for the second, if it finds as many. */
+/** Returns the number of candidates that the first pass passes on to the second; it may find fewer. */
 export function candidatesWanted(rows: Rows, { purpose, k }: Question): number {
   const { least, share } = CANDIDATES[purpose];
   return Math.min(MAX_SECOND_PASS, Math.max(least, CANDIDATES_EACH * k, Math.ceil(share * countRows(rows, undefined))));
 }
 
 /**
- * Begins searches for the first of `questions`: for as many as there is room for together, in order and at least one.
- * Searches that began earlier are no longer valid, as the new ones take their place in memory.
+ * Begins searches for the first of `questions`: for as many as fit in memory together, at least one and at most 16, in
+ * order. Searches that began earlier are no longer valid, as the new ones overwrite them in memory.
  */
 export function beginSearches({ codes, rows, spreads }: Matrix, questions: readonly Question[]): Search[] {
   const { layout } = codes;
@@ -123,7 +124,8 @@ export function beginSearches({ codes, rows, spreads }: Matrix, questions: reado
  * too few dimensions, columns that count nothing fill its batches.
  * @param ranked the dimensions, the best first
  * @param place index of the question among those that are searched for together
- * @returns the address of the choice, the number of batches whose clear bits count, and the number of dimensions chosen
+ * @returns the address of the choice, the number of batches whose clear bits are counted, and the number of dimensions
+ *    chosen
  */
 function putChoice(
   { layout, memory }: Codes,
@@ -171,7 +173,7 @@ export function countCandidates({ start, end }: Search): number {
 
 /**
  * Drops all candidates but the nearest `wanted`; of equally near ones the oldest stay. Lowers `bound` accordingly. Does
- * nothing if there are no more than `wanted`.
+ * nothing if there are at most `wanted`.
  */
 export function dropFarthest({ layout, memory, kernels }: Codes, search: Search): void {
   const { wanted } = search;

@@ -1,6 +1,6 @@
 /**
- * The memory of one space's vectors, in a form that can be sent to other threads of the process: all of them search the
- * same copy. A thread that shares it with nobody has the same memory for itself.
+ * The memory of one space's vectors, in a form that can be sent to other threads of the process, which all search one
+ * copy. A thread that shares it with no other uses the same form.
  */
 
 import { assert } from '../../errors.ts';
@@ -13,25 +13,25 @@ import { createUserMemory } from './users.ts';
 /** Memory of one space's vectors. `postMessage` and `workerData` carry it to other threads without copying it. */
 export interface SharedVectors {
   readonly space: VectorSpace;
-  /** Number of working areas: threads that can search it. */
+  /** Number of working areas, and so of threads that can search the memory. */
   readonly maxReaders: number;
-  /** Working areas of threads, and rows in segments, as `Layout` says. */
+  /** Working areas of the threads, and rows in segments, as `Layout` describes. */
   readonly memory: SharedMemory;
-  /** The rows of each user, as `users.ts` says. */
+  /** The rows of each user, as `users.ts` describes. */
   readonly users: SharedArrayBuffer;
-  /** The lock, and two copies of the state, of which one counts. */
+  /** The lock, and two copies of the state, one of which is valid. */
   readonly control: SharedArrayBuffer;
 }
 
-/** Most threads that share vectors. */
+/** Greatest number of threads that share vectors. */
 const MAX_READERS = 256;
 
 /**
- * Creates memory for vectors of a space. It is filled by the threads that search it.
- * @param options.maxReaders threads that may search it: 1 by default, 256 at most. A thread's working area takes 3 MB
- *   of addresses, and some 200 KB of memory once it searches
- * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to `MAX_DIMENSIONS`; `invalid` for
- *   kernels that do not run on this machine
+ * Creates memory for the vectors of a space. The threads that search it fill it.
+ * @param options.maxReaders number of threads that may search it: 1 by default, at most 256. A thread's working area
+ *    takes 3 MB of addresses, and some 200 KB of memory once it searches
+ * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to 8,192 (`MAX_DIMENSIONS`); `invalid`
+ *    for kernels that do not run on this machine
  */
 export function createSharedVectors({
   space,
@@ -58,16 +58,16 @@ export function createSharedVectors({
   };
 }
 
-/** Word of `control` with the number of states that were published. The last one is in the copy with its lowest bit. */
+/** Index of the word with the number of published states. Its lowest bit names the valid copy of the state. */
 const VERSION = LOCK_WORDS;
-/** Word that rises before rows are marked as removed, or all are forgotten. */
+/** Index of the word that is increased before rows are marked as removed or all rows are forgotten. */
 const REMOVALS = LOCK_WORDS + 1;
-/** Word that rises before all rows are forgotten. */
+/** Index of the word that is increased before all rows are forgotten. */
 const CLEARS = LOCK_WORDS + 2;
-/** First of the words with the bytes that each thread used of its working area. */
+/** Index of the first of the words with the number of bytes that each thread has used of its working area. */
 const USED = LOCK_WORDS + 16;
 
-/** Returns where the copies of the state are in `control`, and how many floats each takes. */
+/** Returns the offset of the copies of the state in `control` (bytes), and the number of floats of each copy. */
 function stateAt(dimensions: number, maxReaders: number): { readonly begin: number; readonly length: number } {
   return { begin: 8 * Math.ceil((USED + maxReaders) / 2), length: FIELDS.length + dimensions };
 }
@@ -84,55 +84,55 @@ const FIELDS = [
   'clears',
 ] as const;
 
-/** What the rows in memory are, and how far the file was read. */
+/** State of the shared vectors: counts of the rows in memory, and the position up to which the file was read. */
 export interface State extends Record<(typeof FIELDS)[number], number> {
-  /** Number of rows, the removed ones included. */
+  /** Number of rows, removed ones included. */
   size: number;
   /**
-   * Rows below this number also exist as columns. A small index needs no columns, and they take as much memory as the
-   * codes.
+   * Number of rows, the first ones, that also exist as columns. A small index needs no columns, and they take as much
+   * memory as the codes.
    */
   turned: number;
   /** Number of rows that were removed. */
   removed: number;
-  /** Number of the last vector that was read, of whatever model; 0 before the first. */
+  /** Number of the last vector that was read, of any model; 0 before the first. */
   vectorNo: number;
-  /** Number of the last entry of the log of removals that was read. */
+  /** Number of the last entry that was read from the log of removals. */
   removalNo: number;
-  /** Highest number of a memory that a row belongs to, removed rows included; 0 without rows. */
+  /** Highest `memoryNo` of any row, removed rows included; 0 without rows. */
   highestMemory: number;
-  /** Number of rows whose signs are counted, the removed ones excluded. */
+  /** Number of rows whose signs are counted, without removed ones. */
   counted: number;
-  /** Value of the word `REMOVALS` that fits this state. */
+  /** Value of the word `REMOVALS` that belongs to this state. */
   removals: number;
-  /** Value of the word `CLEARS` that fits this state. */
+  /** Value of the word `CLEARS` that belongs to this state. */
   clears: number;
-  /** For each dimension, how many of the counted rows are above zero. */
+  /** Number of the counted rows that are above zero, by dimension. */
   readonly above: Float64Array;
 }
 
 /** The state of shared vectors, as one thread reads and publishes it. */
 export interface States {
   /**
-   * Returns the published state, undefined before the first. Do not change it. Calls return one object until it
-   * changes.
+   * Returns the published state; undefined before the first. The caller must not change it. Calls return one object
+   * until the state changes.
    */
   read(): State | undefined;
-  /** Publishes a state whole. Call it in `change` of the lock. */
+  /** Publishes a state as a whole. It must be called in `change` of the lock. */
   publish(state: State): void;
-  /** Says that rows will be marked as removed from now on. Call it in `change` of the lock, in front of the marks. */
+  /** Announces that rows will be marked as removed. It must be called in `change` of the lock, before the marks. */
   beginRemovals(): void;
-  /** Says that all rows will be forgotten. Call it in `change` of the lock. */
+  /** Announces that all rows will be forgotten. It must be called in `change` of the lock. */
   beginClear(): void;
-  /** Returns how many rows' removals, or clears, have begun that are not part of a state. */
+  /** Tells whether removals of rows, or clears, have begun that the given state does not include. */
   hasBegun(kind: 'removals' | 'clears', state: State): boolean;
-  /** Notes how many bytes of its working area a thread used. */
+  /** Records the number of bytes that a thread has used of its working area. */
   noteUse(reader: number, bytes: number): void;
 }
 
 /**
- * Opens the state of shared vectors. The state has two copies, and the one that does not count is overwritten, so a
- * thread that dies while it publishes leaves the other copy whole, and nobody waits to read.
+ * Opens the state of shared vectors. It has two copies, and only the invalid one is overwritten. So a thread that dies
+ * while it publishes leaves the valid copy intact, and no reader waits.
  */
 export function openStates({ space: { dimensions }, maxReaders, control }: SharedVectors): States {
   const words = new Int32Array(control, 0, USED + maxReaders);
@@ -177,7 +177,10 @@ function stateOf(copy: Float64Array): State {
   return { ...fields, above: copy.subarray(FIELDS.length) };
 }
 
-/** Returns the state of memory in which there is nothing yet. */
+/**
+ * Returns the state of a memory without rows.
+ * @param since values of the words `REMOVALS` and `CLEARS` that belong to it
+ */
 export function emptyState(dimensions: number, since: { readonly removals: number; readonly clears: number }): State {
   return {
     size: 0,
@@ -193,7 +196,10 @@ export function emptyState(dimensions: number, since: { readonly removals: numbe
   };
 }
 
-/** Returns the bytes that shared vectors take: their rows, columns and users, and what threads used of their areas. */
+/**
+ * Returns the memory that shared vectors take (bytes): their rows, columns and users, and what threads used of their
+ * working areas.
+ */
 export function bytesOfShared(shared: SharedVectors): number {
   const { space, maxReaders, users, control } = shared;
   const state = openStates(shared).read();

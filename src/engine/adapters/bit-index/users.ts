@@ -1,24 +1,24 @@
 /**
- * The rows of each user, by the user's number: 8 bytes for each number up to the highest. Numbers are small, since the
- * file counts its users.
+ * The table of users' rows, by `userNo`: 8 bytes for each number up to the highest. Numbers are small, since the file
+ * counts its users.
  */
 
 import { assert } from '../../errors.ts';
 
-/** Words of 32 bits for a user: the last row plus 1, and the number of rows that were removed. */
+/** Number of 32-bit words for each user: the last row plus 1, and the number of removed rows. */
 const USER_WORDS = 2;
-/** Users that there is room for at first. */
+/** Number of users for which there is room at first. */
 const FIRST_USERS = 1_024;
-/** Most users, for which addresses are reserved. */
+/** Greatest number of users; addresses are reserved for them. */
 const MAX_USERS = 2 ** 27;
 
-/** Table of users. One thread at a time changes it, and others read it meanwhile. */
+/** The table of users. One thread at a time changes it, while others read it. */
 export interface Users {
   /** Returns the last row that was written for a user, removed or not; -1 if there is none. */
   lastRow(userNo: number): number;
-  /** Sets a user's last row, after the row was written. */
+  /** Sets a user's last row. It must be called after the row was written. */
   setLastRow(userNo: number, row: number): void;
-  /** Returns how many rows of a user were removed. */
+  /** Returns the number of a user's rows that were removed; 0 for an unknown user. */
   removedRows(userNo: number): number;
   countRemoval(userNo: number): void;
   /** Forgets all users. */
@@ -30,7 +30,9 @@ export function createUserMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(4 * USER_WORDS * FIRST_USERS, { maxByteLength: 4 * USER_WORDS * MAX_USERS });
 }
 
-/** Opens a table for one thread. */
+/**
+ * Opens a table for one thread. It grows as users are added; a number beyond `MAX_USERS` throws EngineError `internal`.
+ */
 export function openUsers(memory: SharedArrayBuffer): Users {
   let words = new Int32Array(memory, 0, memory.byteLength / 4);
   const show = () => {

@@ -24,17 +24,17 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/** Candidates whose codes are fetched from memory at the same time. */
+/** Number of candidates whose codes are fetched from memory together. */
 const TOUCHED = 16;
-/** Rows that one vector instruction works on. */
+/** Number of rows that one vector instruction processes. */
 const LANE_ROWS = 8 * LANE_BYTES;
 
-/** True if this machine runs the kernels: it has WebAssembly with 128-bit SIMD. */
+/** Tells whether this machine runs the kernels: whether it has WebAssembly with 128-bit SIMD. */
 export function hasWasmKernels(): boolean {
   return typeof WebAssembly !== 'undefined' && WebAssembly.validate(bytesOf(layoutOf(64)));
 }
 
-/** Creates memory with room for no segment yet. Call it only if `hasWasmKernels()` is true. */
+/** Creates memory with working areas but no segment yet. It may be called only if `hasWasmKernels()` is true. */
 export function createWasmMemory({ firstSegment }: Layout): WebAssembly.Memory {
   return new WebAssembly.Memory({ initial: firstSegment / PAGE, maximum: MAX_PAGES, shared: true });
 }
@@ -46,10 +46,10 @@ export function createWasmKernels(layout: Layout, memory: WebAssembly.Memory): K
   return exports as unknown as Kernels;
 }
 
-/** Compiled modules by bytes of a code and address of the first segment. */
+/** Compiled modules, by the size of a code and the address of the first segment. */
 const modules = new Map<string, WebAssembly.Module>();
 
-/** Returns the module for the layout; all memories with codes of one width and as many working areas share it. */
+/** Returns the module for the layout. Memories with equally long codes and equally many working areas share it. */
 function moduleOf(layout: Layout): WebAssembly.Module {
   const key = `${layout.codeBytes} ${layout.firstSegment}`;
   let compiled = modules.get(key);
@@ -66,7 +66,7 @@ function bytesOf(layout: Layout): Uint8Array<ArrayBuffer> {
 
 const { get, set, tee } = local;
 
-/** Turns one byte of each of 16 codes into 16 bits of each of eight columns. */
+/** Assembles `Kernels.turn`: it turns one byte of each of 16 codes into 16 bits of each of eight columns. */
 function turn({ codeBytes }: Layout): WasmFunction {
   const [codes, columns, end, bytes] = [0, 1, 2, 3];
   const gathered = range(TURNED_ROWS).flatMap((row) => [
@@ -95,11 +95,11 @@ function turn({ codeBytes }: Layout): WasmFunction {
 }
 
 /**
- * Adds sixteen columns to the sums of 128 rows by fifteen adders of five instructions each. An adder of complements
- * gives the complement, so to count clear bits the lower planes are inverted before and after, rather than every
- * column. A batch reads sixteen streams of memory, which the processor prefetches; with all columns in one loop it does
- * not. The sums are at `base`, which differs by thread: `at` and `end` are raised by it and the columns' addresses
- * lowered, so that the loop needs no further addition.
+ * Assembles the kernels that add a batch: sixteen columns are added to the sums of 128 rows by fifteen adders of five
+ * instructions each. An adder of complements gives the complement, so to count clear bits the lower planes are inverted
+ * before and after, rather than every column. A batch reads sixteen streams of memory, which the processor prefetches;
+ * with all columns in one loop it does not. The sums are at `base`, which differs by thread: `at` and `end` are raised
+ * by it and the columns' addresses lowered, so that the loop needs no further addition.
  */
 function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];
@@ -171,7 +171,7 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   };
 }
 
-/** Reads labels and distances only for rows that stayed below the bound, which are few. */
+/** The kernel `Kernels.collect`. It reads labels and distances only of the few rows that stayed below the bound. */
 const collect: WasmFunction = (() => {
   const [at, row, endRow, labels, mask, label, start, counts, candidates] = range(9) as Parameters9;
   const [lane, found, distance, rest] = [9, 10, 11, 12];
@@ -235,8 +235,8 @@ const collect: WasmFunction = (() => {
 type Parameters9 = [number, number, number, number, number, number, number, number, number];
 
 /**
- * Writes every candidate, and then advances the target only if it is kept. A branch would be slower: it cannot be
- * predicted, and each wrong prediction costs as much as ten candidates.
+ * The kernel `Kernels.keep`. It writes every candidate, and advances the target only if the candidate is kept. A branch
+ * would be slower: it cannot be predicted, and each wrong prediction costs as much as ten candidates.
  */
 const keep: WasmFunction = (() => {
   const [candidates, end, limit, ties, kept, measured, isTie] = [0, 1, 2, 3, 4, 5, 6];
@@ -286,9 +286,10 @@ function measure(layout: Layout): WasmFunction {
 }
 
 /**
- * Sums components bit by bit from the signs down: at each bit it doubles the sum and adds the number of components that
- * have this bit where the code has one. The codes of candidates are far apart in memory. Those of `TOUCHED` candidates
- * are therefore read before they are measured, so that the processor fetches them at the same time.
+ * Assembles `Kernels.estimate`. It sums components bit by bit from the signs down: at each bit it doubles the sum and
+ * adds the number of components that have this bit where the code has one. The codes of candidates are far apart in
+ * memory. Those of 16 (`TOUCHED`) candidates are therefore read before they are measured, so that the processor fetches
+ * them together.
  */
 function estimate(layout: Layout): WasmFunction {
   const { codeBytes } = layout;
@@ -338,7 +339,10 @@ function estimate(layout: Layout): WasmFunction {
   };
 }
 
-/** Leaves the address of the code of a row, whose number is in memory at the address in local `row`. */
+/**
+ * Returns instructions that leave the address of a row's code. The row's number is in memory at the address in local
+ * `row`.
+ */
 function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): Code {
   const number = [...get(row), ...i32.load()];
   return [
@@ -349,7 +353,10 @@ function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: numbe
   ];
 }
 
-/** Leaves the number of bits that differ between `count` words at the address in local `at` and those in locals. */
+/**
+ * Returns instructions that leave the number of bits that differ between `count` 64-bit words in memory, at the address
+ * in local `at`, and those in the locals from `words`.
+ */
 function differences(at: number, words: number, count: number): Code {
   return range(count).flatMap((word) => [
     ...[...get(at), ...i64.load(8 * word), ...get(words + word), ...i64.xor, ...i64.popcount],
@@ -357,7 +364,10 @@ function differences(at: number, words: number, count: number): Code {
   ]);
 }
 
-/** Increments the count of the distance in local `distance`, among the counts at the address in local `counts`. */
+/**
+ * Returns instructions that increment the count of the distance in local `distance`. The counts are in memory at the
+ * address in local `counts`.
+ */
 function countOne(counts: number, distance: number): Code {
   const at = [...get(counts), ...get(distance), ...i32.const(2), ...i32.shiftLeft, ...i32.add];
   return [...at, ...at, ...i32.load(), ...i32.const(1), ...i32.add, ...i32.store()];

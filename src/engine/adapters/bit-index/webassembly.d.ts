@@ -2,12 +2,12 @@
  * The part of the WebAssembly interface that the kernels use. TypeScript declares it only in its library for browsers.
  */
 declare namespace WebAssembly {
-  /** True if the engine accepts a module. */
+  /** Tells whether the engine accepts a module. */
   function validate(bytes: Uint8Array<ArrayBuffer>): boolean;
   class Memory {
     constructor(descriptor: { readonly initial: number; readonly maximum: number; readonly shared: true });
     readonly buffer: SharedArrayBuffer;
-    /** Grows the memory by pages of 64 KiB. `buffer` is then another object over the same bytes. */
+    /** Grows the memory by a number of pages of 64 KiB. `buffer` is afterwards another object over the same bytes. */
     grow(pages: number): number;
   }
   class Global {

@@ -1,31 +1,37 @@
-/** What an index that follows a tenant's file asks of the vectors in memory, in whatever form they are searched. */
+/**
+ * The interface between an index that follows a tenant's file and the vectors that it holds in memory, whatever form
+ * they have there.
+ */
 
 /** A checked search with its defaults filled in. */
 export interface Question {
   readonly embedding: Float32Array;
-  /** Number of the user whose vectors are searched; undefined for all users. */
+  /** Number of the user whose vectors are searched (`userNo`); undefined for all users. */
   readonly userNo: number | undefined;
-  /** Vectors that may be found: `rank`, those of role `whole` or `window`; `link`, those of role `whole` or `mean`. */
+  /**
+   * Which vectors may be found: with `rank`, those of role `whole` or `window`; with `link`, those of role `whole` or
+   * `mean`.
+   */
   readonly purpose: 'rank' | 'link';
-  /** Highest number of a memory whose vectors may be found, inclusive; `Infinity` for all. */
+  /** Highest `memoryNo` whose vectors may be found, inclusive; `Infinity` for all. */
   readonly upTo: number;
-  /** Most vectors to return, 1..4096. */
+  /** Greatest number of vectors that are returned, 1..4096. */
   readonly k: number;
 }
 
-/** How far a file was read, or how far a snapshot goes. */
+/** A position in a file: up to where it was read, or where a snapshot ends. */
 export interface Position {
-  /** Number of the last vector, of whatever model; 0 before the first. */
+  /** Number of the last vector, of any model; 0 before the first. */
   readonly vectorNo: number;
   /** Number of the last entry of the log of removals. */
   readonly removalNo: number;
 }
 
-/** What was committed from one position to another. */
+/** Changes that were committed between two positions. */
 export interface Change<T> extends Position {
-  /** Numbers of vectors that were removed; unknown ones are passed over. */
+  /** Numbers of vectors that were removed; unknown ones are ignored. */
   readonly removed: readonly number[];
-  /** Vectors that were added, whose numbers ascend and are above those of all vectors that were added before. */
+  /** Vectors that were added. Their numbers ascend and are above those of all vectors added before. */
   readonly added: readonly T[];
 }
 
@@ -37,54 +43,58 @@ export interface Answers {
    */
   nearest(questions: readonly Question[]): number[][];
   /**
-   * Returns the numbers of a user's vectors that searches for ranking find, ascending; `[]` for an unknown user.
-   * Returns undefined if there may be more than `max`.
+   * Returns the numbers of a user's vectors that may be found with `rank`, ascending; `[]` for an unknown user. Returns
+   * undefined if the user has more than `max` vectors.
    */
   listOf(userNo: number, max: number): number[] | undefined;
 }
 
-/** The vectors of one model in memory, of one thread or of several, and how far the file was read. */
+/**
+ * The vectors of one model in memory, for one thread or shared by several, with the position up to which the file was
+ * read.
+ */
 export interface FollowedVectors<T> {
-  /** Number of vectors that were not removed. */
+  /** Number of vectors in memory, without removed ones. */
   readonly count: number;
-  /** Number of vectors that were removed and whose memory is not free yet. */
+  /** Number of removed vectors whose memory is not free yet. */
   readonly removed: number;
   /** Memory in use, in bytes. */
   readonly bytes: number;
-  /** How far the file was read; undefined before the first change. */
+  /** Position up to which the file was read; undefined before the first change. */
   readonly position: Position | undefined;
-  /** Runs `work` while no other thread changes the vectors. */
+  /** Runs `work` while no other thread changes the vectors, and returns its result. */
   alone<R>(work: () => R): R;
-  /** Takes over what was committed since `position`. Call it in `alone`. */
+  /** Applies what was committed since `position`. It must be called in `alone`. */
   change(change: Change<T>): void;
   /**
-   * Forgets all vectors, so that they are read again at a snapshot with this last removal. Call it in `alone`. It is
-   * there if threads share the vectors; otherwise the vectors are closed and opened again, which frees their memory.
+   * Forgets all vectors, so that they are read again at a snapshot whose last removal is `removalNo`. It must be called
+   * in `alone`. It exists only if threads share the vectors; other vectors are closed and opened again, which frees
+   * their memory.
    */
   clear?(removalNo: number): void;
   /**
-   * Does `work` with the vectors that a snapshot has: those that later commits added are not found. Returns undefined
-   * if the vectors changed meanwhile so that the answer is worth nothing; compare `position` again then.
-   * @param at the snapshot, not above `position`
+   * Calls `work` with the vectors of a snapshot: those that later commits added are not found. Returns undefined if the
+   * vectors were changed meanwhile in a way that makes the answer worthless; the caller then compares `position` again.
+   * @param at position of the snapshot, not above `position`
    */
   answer<R>(at: Position, work: (vectors: Answers) => R): { readonly value: R } | undefined;
-  /** Frees what the garbage collector does not. */
+  /** Frees memory that the garbage collector does not free. */
   close?(): void;
 }
 
-/** Vectors that one thread holds, without a note of how far the file was read. */
+/** Vectors that one thread holds, without the position up to which the file was read. */
 interface HeldVectors<T> extends Answers {
   readonly count: number;
   readonly removed: number;
   readonly bytes: number;
-  /** Adds vectors, as `Change` has them. */
+  /** Adds vectors, in the order that `Change.added` describes. */
   append(vectors: readonly T[]): void;
-  /** Removes a vector; does nothing for an unknown number. */
+  /** Removes a vector; an unknown number is ignored. */
   remove(vectorNo: number): void;
   close(): void;
 }
 
-/** Follows a file with vectors that no other thread has. */
+/** Adds the position in a file to vectors that no other thread has. */
 export function followAlone<T>(held: HeldVectors<T>): FollowedVectors<T> {
   let position: Position | undefined;
   return {

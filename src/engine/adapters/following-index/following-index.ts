@@ -1,9 +1,9 @@
 /**
  * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since: new
- * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is
- * asked on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What the file holds does
- * not depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads what was
- * committed, and the others find it there.
+ * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot on which the
+ * search runs, nothing needs to be built or repaired, and a killed process leaves nothing behind. The content of the
+ * file does not depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads
+ * what was committed, and the others find it there.
  */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
@@ -18,15 +18,15 @@ import type { VectorSpace } from '../../store/vectors.ts';
 import type { Answers, FollowedVectors, Position, Question } from './followed-vectors.ts';
 import type { IndexMemory } from './index-memory.ts';
 
-/** Reads the vectors of a space from the file, in the form in which they are held. */
+/** Reads the vectors of a space from the file, in the form in which memory holds them. */
 export interface VectorSource<T> {
-  /** Most rows that are read in one turn of the event loop, which takes a few milliseconds. */
+  /** Greatest number of rows that are read in one turn of the event loop, which takes some milliseconds. */
   readonly atOnce: number;
-  /** Returns a number that no vector of the space in the file is above; 0 if there is none. */
+  /** Returns the highest number of any vector of the space in the file, or a number above it; 0 if there is none. */
   last(store: Store, space: VectorSpace): number;
   /**
-   * Reads at most `limit` vectors of the space with numbers above `after`, ascending. All vectors up to the number
-   * `upTo` have then been read; it is `Infinity` if none are left.
+   * Reads at most `limit` vectors of the space with numbers above `after`, ascending. `upTo` is the number up to which
+   * all vectors have then been read; it is `Infinity` if none are left.
    */
   read(
     store: Store,
@@ -35,30 +35,32 @@ export interface VectorSource<T> {
   ): { readonly vectors: readonly T[]; readonly upTo: number };
 }
 
-/** Most vectors that a search may ask for. */
+/** Greatest number of vectors that a search may ask for (`k`). */
 const MAX_K = 4_096;
 /**
- * Removed vectors, as a share of those not removed, above which `load` reads all vectors again to free memory;
+ * Number of removed vectors, as a share of the others, above which `load` reads all vectors again to free memory.
  * `MIN_REMOVED` more are allowed.
  */
 const REMOVED_SHARE = 1 / 4;
-/** Removed vectors that are allowed in addition to `REMOVED_SHARE`, so that a small index is not read again. */
+/**
+ * Number of removed vectors that are allowed in addition to `REMOVED_SHARE`, so that a small index is not read again.
+ */
 const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Opens the vectors in memory. They are empty, or as other threads left them. */
+  /** Opens the vectors in memory. They are empty, or in the state in which other threads left them. */
   readonly hold: () => FollowedVectors<T>;
-  /** Bound on the memory of all indexes of a thread. */
+  /** Account of the memory of all indexes of a thread, with its bound. */
   readonly indexMemory: IndexMemory;
-  /** The thread, if it shares the vectors with others. */
+  /** Number and mode of the thread, if it shares the vectors with others. */
   readonly reader?: SharedReader | undefined;
 }
 
 /**
- * Opens the index of one space over a connection. It reads nothing until it is loaded or searched. Searches throw an
- * `internal` EngineError inside a write, and for vectors of other dimensions than the space's. Where threads share the
- * vectors they also throw SnapshotIsBehind and SharedMemoryLost.
+ * Opens the index of one space over a connection. It reads nothing until it is loaded or searched. A search throws
+ * EngineError `internal` inside a write, and for a vector with another number of dimensions. If threads share the
+ * vectors, it may also throw `SnapshotIsBehind` and `SharedMemoryLost`.
  */
 export function openFollowingIndex<T>(
   store: Store,
@@ -101,16 +103,20 @@ export function openFollowingIndex<T>(
     return store.read(() => {
       const at = follower.snapshot();
       for (;;) {
-        const standing = follower.takeOver(at);
-        if (standing === 'more') continue;
-        if (standing === 'behind') requireAccepted(follower.held(), at);
+        const comparison = follower.takeOver(at);
+        if (comparison === 'more') continue;
+        if (comparison === 'behind') requireAccepted(follower.held(), at);
         const answer = follower.held().answer(at, work);
         if (answer !== undefined) return answer.value;
       }
     });
   }
 
-  /** Throws unless the thread accepts that what later commits removed is missing, and nothing else is. */
+  /**
+   * Checks that the vectors in memory can answer for a snapshot, if they lack vectors that later commits removed: the
+   * thread must accept that.
+   * @throws SnapshotIsBehind if they cannot
+   */
   function requireAccepted({ position }: FollowedVectors<T>, at: Position): void {
     if (options.reader?.acceptsLaterRemovals !== true || position!.vectorNo < at.vectorNo) throw new SnapshotIsBehind();
   }
@@ -134,14 +140,15 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
   const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
 
-  /** Takes over a slice, or begins anew if that cannot be: call it alone. */
-  function advance(vectors: FollowedVectors<T>, at: Position): Standing {
+  /** Applies a slice of committed changes, or forgets all vectors to begin anew. Call it in `alone` of the vectors. */
+  function advance(vectors: FollowedVectors<T>, at: Position): Comparison {
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
-    const standing = compare(vectors.position, at);
-    if (standing !== 'more') return standing;
+    const comparison = compare(vectors.position, at);
+    if (comparison !== 'more') return comparison;
     const { changed } = vectorRemovals.readAfter(store, known.removalNo);
     if (changed === 'all') {
-      // The last removal of this snapshot is not in its own log: to begin anew would find the same, for ever.
+      // If the last removal of this snapshot is not in its own log, to begin anew would fail in the same way again and
+      // again.
       if (known.removalNo === at.removalNo) throw damaged(store.path);
       if (vectors.clear === undefined) drop();
       else vectors.clear(at.removalNo);
@@ -151,7 +158,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       at.vectorNo > known.vectorNo
         ? source.read(store, space, { after: known.vectorNo, limit: source.atOnce })
         : { vectors: [], upTo: 0 };
-    // Every slice must bring the reader on.
+    // Each slice must bring the vectors further, or this would never end.
     if (at.vectorNo > known.vectorNo && upTo <= known.vectorNo) throw damaged(store.path);
     const vectorNo = Math.max(known.vectorNo, Math.min(at.vectorNo, upTo));
     vectors.change({ removed: changed, removalNo: at.removalNo, added, vectorNo });
@@ -165,9 +172,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     /** Returns the vectors as `takeOver` left them. Call it only after `takeOver`. */
     held: () => held!,
 
-    /**
-     * Forgets all vectors if too many of them were removed; the next `takeOver` begins anew. Call it in a `store.read`.
-     */
+    /** Forgets all vectors if too many were removed; the next `takeOver` begins anew. Call it in a `store.read`. */
     dropIfSparse(): void {
       const vectors = held;
       if (vectors === undefined || !isSparse(vectors)) return;
@@ -178,24 +183,24 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       });
     },
 
-    /** Takes over a slice of what was committed up to a snapshot. Call it in the `store.read` of the snapshot. */
-    takeOver(at: Position): Standing {
+    /** Applies a slice of what was committed up to a snapshot. Call it in the `store.read` of the snapshot. */
+    takeOver(at: Position): Comparison {
       const vectors = (held ??= hold());
-      let standing = compare(vectors.position, at);
-      if (standing === 'more') standing = vectors.alone(() => advance(vectors, at));
+      let comparison = compare(vectors.position, at);
+      if (comparison === 'more') comparison = vectors.alone(() => advance(vectors, at));
       if (held !== undefined) indexMemory.use(holder, held.bytes);
-      return standing;
+      return comparison;
     },
   };
 }
 
 /**
- * Where a snapshot is, seen from the vectors in memory: `more` if something is left to be taken over; `behind` if they
- * lack what was removed after the snapshot, which only other threads bring about; `done` otherwise.
+ * Where a snapshot stands in relation to the vectors in memory: `more` if changes are left to be applied; `behind` if
+ * the vectors lack some that were removed after the snapshot, which only other threads bring about; else `done`.
  */
-type Standing = 'more' | 'done' | 'behind';
+type Comparison = 'more' | 'done' | 'behind';
 
-function compare(known: Position | undefined, at: Position): Standing {
+function compare(known: Position | undefined, at: Position): Comparison {
   if (known === undefined || known.removalNo < at.removalNo) return 'more';
   if (known.removalNo > at.removalNo) return 'behind';
   return known.vectorNo < at.vectorNo ? 'more' : 'done';

@@ -1,28 +1,29 @@
 /**
- * The memory of all vector indexes of one thread. Above the bound, the indexes that were used longest ago are dropped.
+ * Accounts for the memory of all vector indexes of one thread. Above its bound, the indexes that were used longest ago
+ * are dropped.
  */
 export interface IndexMemory {
   /**
-   * Notes that an index is in use and holds `bytes` in all, and drops other indexes if needed. This index is kept, even
-   * if it alone is above the bound.
+   * Records that an index is in use and holds `bytes` in total, and drops other indexes if needed. This index is kept,
+   * even if it exceeds the bound alone.
    */
   use(holder: MemoryHolder, bytes: number): void;
-  /** Notes that an index holds nothing any more; does not call `drop`. */
+  /** Records that an index holds no memory any more. It does not call `drop`. */
   release(holder: MemoryHolder): void;
 }
 
-/** An index whose memory is counted. */
+/** An index whose memory is accounted for. */
 interface MemoryHolder {
-  /** Gives the memory of the index back. Called after the index was released. */
+  /** Frees the memory of the index. It is called after the index was released. */
   drop(): void;
 }
 
 /**
  * Creates the account of one thread's indexes.
- * @param maxBytes bound for all indexes together; none by default
+ * @param maxBytes bound on the bytes of all indexes together; none by default
  */
 export function createIndexMemory(maxBytes = Infinity): IndexMemory {
-  /** Bytes by index, in the order of their last use. */
+  /** Bytes by index, in the order of their last use, the oldest first. */
   const held = new Map<MemoryHolder, number>();
   let total = 0;
 

@@ -11,15 +11,15 @@ export type VectorIndexChoice = KernelChoice | 'vec0';
 
 export interface OpenVectorIndexOptions {
   readonly choice: VectorIndexChoice;
-  /** Bound on the memory of all indexes of a thread. */
+  /** Account of the memory of all indexes of a thread, with its bound. */
   readonly indexMemory: IndexMemory;
-  /** Vectors that threads share, and the thread; `vec0` shares nothing and passes over it. */
+  /** Vectors in memory that several threads share; none by default. `vec0` ignores it. */
   readonly shared?: SharedIndexOptions | undefined;
 }
 
 /**
- * Opens the chosen index of one space. The choice changes how a thread searches, and does not change the file. A choice
- * that this machine does not run fails at the first search or load; check it with `requireVectorIndex` before.
+ * Opens the chosen index of one space. The choice changes how a thread searches, not the file. A choice that this
+ * machine does not run fails at the first search or load; `requireVectorIndex` checks it beforehand.
  */
 export function openVectorIndex(
   store: Store,
@@ -31,7 +31,10 @@ export function openVectorIndex(
     : openBitIndex(store, space, { kernels: choice, indexMemory, shared });
 }
 
-/** Throws EngineError `invalid` if this machine does not run the chosen index. */
+/**
+ * Checks that this machine runs the chosen index.
+ * @throws EngineError `invalid` if it does not
+ */
 export function requireVectorIndex(choice: VectorIndexChoice): void {
   if (choice !== 'vec0') requireKernels(choice);
 }

@@ -2,7 +2,7 @@ import { DocumentError } from '../document-error.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 import type { ParsedDocument } from '../../ports.ts';
 
-/** Returns a document with a text and the given data; all other data is empty ('', [] or null). */
+/** Makes a parsed document of a text and the given data. All other fields are empty ('', [] or null). */
 export function bareDocument(text: string, data: Partial<Omit<ParsedDocument, 'text'>> = {}): ParsedDocument {
   return {
     text,
@@ -17,13 +17,19 @@ export function bareDocument(text: string, data: Partial<Omit<ParsedDocument, 't
   };
 }
 
-/** Returns the Unix ms of a date in any form that `Date.parse` reads; null if it is none. */
+/**
+ * Parses a date in any form that `Date.parse` reads, and returns it in Unix ms; null if it is missing or cannot be
+ * parsed.
+ */
 export function instantOf(date: string | undefined): number | null {
   const instant = date === undefined ? NaN : Date.parse(date);
   return Number.isNaN(instant) ? null : instant;
 }
 
-/** Returns the error for a text over the limit, in formats whose text can be many times the size of the file. */
+/**
+ * Creates the error `document_too_large` for a text over the limit, for formats whose text can be many times as long as
+ * the file.
+ */
 export function tooMuchText(): DocumentError {
   return new DocumentError(
     'document_too_large',

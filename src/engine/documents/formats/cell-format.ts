@@ -2,14 +2,14 @@ import { DAY_MS } from '../../dynamics.ts';
 import { childNamed, childrenNamed, type XmlElement } from '../xml.ts';
 
 /**
- * Ways of showing a cell's number that change its meaning: as it is (`general`), times 100 with a percent sign, as a
- * date, a time of day or both (`date`), or as hours, minutes and seconds (`duration`).
+ * How Excel displays a cell's number, where that changes its meaning: as it is (`general`), times 100 with a percent
+ * sign (`percent`), as a date, a time of day or both (`date`), or as hours, minutes and seconds (`duration`).
  */
 export type CellFormat = 'general' | 'percent' | 'date' | 'duration';
 
 /**
- * Returns the format of each cell style, by the index that cells name.
- * @param styles root of the workbook's part of styles; undefined for none, which gives an empty list
+ * Returns the format of each cell style; cells refer to a style by its index in this list.
+ * @param styles root element of the workbook's styles; undefined for none, which gives an empty list
  */
 export function cellFormats(styles: XmlElement | undefined): CellFormat[] {
   const own = childNamed(styles, 'numFmts');
@@ -34,7 +34,7 @@ function builtInFormat(id: number): CellFormat {
   return isDate ? 'date' : 'general';
 }
 
-/** Longest format code, which is Excel's own limit. A longer one is no format. */
+/** Greatest length of a format code, in characters: Excel's own limit. A longer code counts as `general`. */
 const CODE_CHARACTERS = 255;
 
 function formatOfCode(code: string): CellFormat {
@@ -48,19 +48,20 @@ function formatOfCode(code: string): CellFormat {
 }
 
 /**
- * Unix ms of day 0 in the usual calendar. Excel takes 1900 for a leap year, so days before March 1900 are off by one.
+ * Time of day 0 in the usual calendar, Unix ms. Excel takes 1900 for a leap year, so days before March 1900 are off by
+ * one.
  */
 const EPOCH_1900 = Date.UTC(1899, 11, 30);
-/** Unix ms of day 0 in workbooks that count from 1904. */
+/** Time of day 0 in workbooks that count days from 1904, Unix ms. */
 const EPOCH_1904 = Date.UTC(1904, 0, 1);
-/** First day number that is no date any more: the day before is 9999-12-31. */
+/** First day number that is not a date any more; the day before it is 9999-12-31. */
 const MAX_DAYS = 2_958_466;
 
 /**
- * Formats the value of a number cell: dates as YYYY-MM-DD, HH:MM or both, with :SS if not full minutes; durations as
- * H:MM:SS; other numbers with the 15 digits that Excel keeps. Whole numbers and values that are no number are returned
- * unchanged. A date outside of Excel's range of dates is a plain number.
- * @param is1904 true if the workbook counts days from 1904
+ * Formats the value of a number cell: dates as YYYY-MM-DD, HH:MM or both, with :SS unless the seconds are 0; durations
+ * as H:MM:SS; other numbers with the 15 digits that Excel keeps. Whole numbers and values that are not numbers are
+ * returned unchanged. A date outside of Excel's range is formatted as a plain number.
+ * @param is1904 whether the workbook counts days from 1904
  */
 export function formatNumber(value: string, format: CellFormat, is1904: boolean): string {
   const number = Number(value);

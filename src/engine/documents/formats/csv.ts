@@ -5,13 +5,14 @@ import type { FormatParser } from '../parsed-document.ts';
 import { bareDocument } from './bare-document.ts';
 import { renderTable, splitHeader } from './markdown-table.ts';
 
-/** Most rows of a file, header included; a larger file is refused. */
+/** Greatest number of rows of a file, header included; a larger file is refused. */
 const MAX_ROWS = 200_000;
 
 /**
- * Reads a file of rows and separated cells as Markdown tables under their header. The separator is a comma, semicolon,
- * tab or bar, as the first lines show; a tab if the extension is tsv. Empty rows are left out.
- * @throws DocumentError `document_too_large` for more than 200,000 rows, `corrupt_document` or `unsupported_encoding`
+ * Reads a file of rows and separated cells as Markdown tables, which repeat their header. The separator is a comma,
+ * semicolon, tab or bar, as the first lines show; it is a tab if the extension is tsv. Empty rows are left out.
+ * @throws DocumentError `document_too_large` for more than 200,000 rows; `corrupt_document` if the rows cannot be told
+ *    apart; `unsupported_encoding`
  */
 export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
   const { text, ...told } = await decodeText(bytes, charset);
@@ -50,15 +51,15 @@ const UNCLOSED = new Set<CsvError['code']>([
   'INVALID_OPENING_QUOTE',
 ]);
 
-/** Number of characters at a file's start that are enough to tell its separator. */
+/** Number of characters at the start of a file from which its separator is determined. */
 const JUDGED_CHARACTERS = 20_000;
-/** Number of lines at a file's start that are enough to tell its separator. */
+/** Number of lines at the start of a file from which its separator is determined. */
 const JUDGED_LINES = 20;
 const DELIMITERS = [',', ';', '\t', '|'] as const;
 
 /**
- * Returns the separator that cuts most lines into the same number of cells as the first line; of several, the one that
- * gives most cells. A comma if none cuts the first line.
+ * Returns the separator that cuts the greatest number of lines into as many cells as the first line; of several, the
+ * one that gives more cells. Returns a comma if none cuts the first line.
  */
 function delimiterOf(text: string): string {
   const start = text.slice(0, JUDGED_CHARACTERS).replace(/"[^"]*"/g, '');

@@ -12,7 +12,7 @@ import { readCoreProperties } from './office-properties.ts';
 /**
  * Reads a Word document: its body with headings, lists, tables, text boxes, footnotes and endnotes, with all changes
  * accepted. Comments, page headers, footers and text that is marked as hidden are left out. Nothing outside the archive
- * is ever read. Without a title of its own the document has its first heading of level 1 or 2 as title.
+ * is ever read. A document without a title of its own gets its first heading of level 1 or 2 as title.
  */
 export const readDocx: FormatParser = async (bytes) => {
   const zip = await openOfficeArchive(bytes);
@@ -33,15 +33,15 @@ export const readDocx: FormatParser = async (bytes) => {
 // ── Styles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Styles {
-  /** Heading levels of paragraph styles, from 1 to 9, by style id; styles of body text are missing. */
+  /** Heading levels of paragraph styles, 1..9, by style id; a style of body text has no entry. */
   readonly headings: ReadonlyMap<string, number>;
-  /** Default language of the text, by BCP 47; null for none. */
+  /** Default language of the text as a BCP 47 tag; null for none. */
   readonly language: string | null;
 }
 
 /**
- * Reads the styles of a document, which stand beside its main part. A heading's style has an outline level, its own or
- * inherited, whatever a template or a language calls it.
+ * Reads the styles of a document, which are in a file beside its main part. The style of a heading is recognised by its
+ * outline level, its own or inherited, whatever a template or a language calls it.
  */
 async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
   const root = await readPart(zip, mainPart.replace(/[^/]*$/, 'styles.xml'));
@@ -56,9 +56,9 @@ async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
   return { headings, language: languageOf(attributeOf(childNamed(defaults, 'lang'), 'val')) };
 }
 
-/** Outline level of body text; headings have levels from 0 to 8. */
+/** Outline level of body text; headings have the levels 0 to 8. */
 const BODY_LEVEL = 9;
-/** Longest chain of styles that inherit, which is Word's own limit: a longer chain goes in a circle. */
+/** Greatest length of a chain of styles that inherit: Word's own limit, so that a longer chain must be a cycle. */
 const MAX_INHERITED = 11;
 
 function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): number | null {
@@ -71,7 +71,7 @@ function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): numb
   return null;
 }
 
-/** Returns the value of an attribute under whatever prefix the file gives Word's namespace; '' for none. */
+/** Returns the value of an attribute under whatever prefix the file gives Word's namespace; '' if it is missing. */
 function attributeOf(element: XmlElement | undefined, name: string): string {
   for (const [key, value] of element?.attributes ?? []) if (key === name || key.endsWith(`:${name}`)) return value;
   return '';
@@ -117,7 +117,7 @@ async function convert(
   }
 }
 
-/** The fields that are used of an element that mammoth hands to a transformation. */
+/** The fields used of an element that mammoth passes to a transformation. */
 interface WordElement {
   readonly type: string;
   readonly children?: readonly WordElement[];
@@ -132,7 +132,7 @@ function transformAll(element: WordElement, transform: (element: WordElement) =>
   return transform(children ? { ...element, children } : element);
 }
 
-/** Matches the arrow behind each note that leads back into the text. */
+/** Matches the arrow after a note that leads back into the text. */
 const NOTE_RETURN = /<a href="#(?:foot|end)note-ref-[^"]*">↑<\/a>/g;
 
 function archiveForMammoth(zip: ZipArchive) {
@@ -150,7 +150,9 @@ function archiveForMammoth(zip: ZipArchive) {
   };
 }
 
-/** Most elements in a part: mammoth takes more than 512 MB of memory for half a million elements. */
+/**
+ * Greatest number of elements in a part of the document: mammoth takes more than 512 MB of memory for half a million.
+ */
 const MAX_ELEMENTS = 400_000;
 
 function refuseHuge(xml: string): void {
@@ -163,10 +165,13 @@ function refuseHuge(xml: string): void {
   );
 }
 
-/** Most cells in a row of a table; Word itself makes at most 63. */
+/** Greatest number of cells in a row of a table; Word itself makes at most 63. */
 const MAX_CELLS = 1_000;
 
-/** Refuses tables so wide that aligning their rows takes minutes: 30,000 columns in a file of 8 kB, for example. */
+/**
+ * Refuses tables that are so wide that aligning their rows takes minutes, such as 30,000 columns in a file of 8 kB.
+ * @throws DocumentError `document_too_complex`
+ */
 function refuseWideTables(xml: string): void {
   // Cells of the rows that are open, the innermost last: a cell may hold a table.
   const cells: number[] = [];
@@ -182,7 +187,7 @@ function refuseWideTables(xml: string): void {
   }
 }
 
-/** Colour of a highlight that marks hidden text for mammoth, which knows highlights but no hidden text. */
+/** Colour of a highlight that marks hidden text for mammoth, which reads highlights but does not know hidden text. */
 const HIDDEN = 'hidden';
 
 function markHidden(xml: string): string {
@@ -212,7 +217,10 @@ async function outsideWarnings(zip: ZipArchive): Promise<DocumentWarning[]> {
   return warnings;
 }
 
-/** Tells whether a part refers to something outside of the archive. Links do not count, since readers follow them. */
+/**
+ * Tells whether any part refers to something outside of the archive. Hyperlinks do not count, since readers follow
+ * them.
+ */
 async function hasOutsideReference(zip: ZipArchive): Promise<boolean> {
   for (const name of zip.names) {
     if (!name.endsWith('.rels')) continue;

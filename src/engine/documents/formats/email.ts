@@ -5,14 +5,16 @@ import { type FormatParser, PARSE_LIMITS } from '../parsed-document.ts';
 import { bareDocument, instantOf } from './bare-document.ts';
 
 /**
- * Reads an e-mail as Markdown: its subject as a heading, sender, recipients and date, then its text, quoted replies
- * included, or its HTML if it has no text. Attachments are counted, not read.
+ * Reads an e-mail as Markdown: its subject as a heading, sender, recipients and date, then its text with quoted
+ * replies. Its HTML is read if it has no text. Attachments are not read, but a warning has their number. An e-mail
+ * without a text is its head; one whose fields are empty too gives ''.
+ * @throws DocumentError `corrupt_document` for a file without any field, and for one that has neither a usual field of
+ *    an e-mail (`FIELDS`) nor a text; `document_too_complex` for too many fields or too deeply nested parts
  */
 export const readEmail: FormatParser = async (bytes) => {
   const email = await parseEmail(bytes);
   const body = await bodyOf(email);
   const head = headOf(email);
-  if (head === '' && body === '') throw corrupt();
   const sender = email.from === undefined ? '' : nameOf(email.from);
   return bareDocument([head, body].filter((part) => part !== '').join('\n\n'), {
     title: email.subject?.trim() ?? '',
@@ -26,13 +28,27 @@ async function parseEmail(bytes: Uint8Array): Promise<Email> {
   const { default: PostalMime } = await import('postal-mime');
   let email: Email;
   try {
-    email = await PostalMime.parse(bytes, { maxNestingDepth: PARSE_LIMITS.depth, forceRfc822Attachments: false });
+    email = await PostalMime.parse(withoutBlankStart(bytes), {
+      maxNestingDepth: PARSE_LIMITS.depth,
+      forceRfc822Attachments: false,
+    });
   } catch (error) {
     if (!(error instanceof Error) || !/^Maximum /.test(error.message)) throw error;
     throw new DocumentError('document_too_complex', 'The e-mail has too many headers or parts within parts.');
   }
-  if (email.headers.length === 0) throw corrupt();
+  const isEmail = email.headers.some(({ key }) => FIELDS.has(key));
+  const hasText = Boolean(email.text?.trim() || email.html?.trim());
+  if (email.headers.length === 0 || (!isEmail && !hasText)) throw corrupt();
   return email;
+}
+
+/** Fields that show that a file without a text is an e-mail, in lower case. */
+const FIELDS: ReadonlySet<string> = new Set(['from', 'to', 'cc', 'subject', 'date', 'received', 'message-id']);
+
+/** Leaves out empty lines before the head. Editors leave them there, and the head would end at them, without fields. */
+function withoutBlankStart(bytes: Uint8Array): Uint8Array {
+  const start = bytes.findIndex((byte) => byte !== 0x0a && byte !== 0x0d);
+  return start <= 0 ? bytes : bytes.subarray(start);
 }
 
 async function bodyOf({ text, html }: Email): Promise<string> {
@@ -74,7 +90,7 @@ function nameOf(address: Address): string {
   return address.name.trim() || (address.address ?? '');
 }
 
-/** Warns of attachments. Images that the HTML shows are part of its look and do not count. */
+/** Returns a warning with the number of attachments, or none. Images that the HTML shows are not counted. */
 function warningsOf({ attachments }: Email): DocumentWarning[] {
   const count = attachments.filter(({ related }) => related !== true).length;
   if (count === 0) return [];

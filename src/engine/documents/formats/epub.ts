@@ -13,8 +13,8 @@ import { openZip, type ZipArchive } from '../zip.ts';
 import { readPart } from './office-archive.ts';
 
 /**
- * Reads a book: its chapters in the order of reading, each a page. Its table of contents is left out, since it
- * repeats the headings. A chapter that cannot be read is left out with a warning.
+ * Reads a book: its chapters in reading order, each as a page. Its table of contents is left out, since it repeats the
+ * headings. A chapter that cannot be read is left out with a warning.
  */
 export const readEpub: FormatParser = async (bytes, { onPage }) => {
   const zip = await openZip(bytes);
@@ -65,7 +65,7 @@ const FONT_OBFUSCATION: ReadonlySet<string> = new Set([
 
 interface Package {
   readonly metadata: DocumentMetadata;
-  /** Paths of the chapters' files in the archive, each once, in the order of reading. */
+  /** Paths of the chapters' files in the archive, each once, in reading order. */
   readonly chapters: readonly string[];
 }
 
@@ -130,7 +130,7 @@ interface Chapter {
 
 /**
  * Reads the chapter at a path in the archive; null if it is missing or damaged.
- * @throws DocumentError `document_too_large` or `document_too_complex`, reasons to refuse the whole book
+ * @throws DocumentError `document_too_large` or `document_too_complex`, for which the whole book is refused
  */
 async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | null> {
   try {
@@ -147,8 +147,8 @@ async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | nul
 }
 
 /**
- * Gives empty elements of XML an end tag, but for those that never have one in HTML, such as `<br/>`. Chapters are XML,
- * in which `<title/>` is complete; to an HTML parser all that follows would be the title.
+ * Gives empty elements of XML an end tag, except those that never have one in HTML, such as `<br/>`. Chapters are XML,
+ * in which `<title/>` is complete; an HTML parser would take all that follows for the title.
  */
 function closeEmptyElements(xhtml: string): string {
   return xhtml.replace(/<([a-zA-Z][\w:-]{0,40})(\s[^<>]*)?\/>/g, (tag, name: string, attributes: string | undefined) =>

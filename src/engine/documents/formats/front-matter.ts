@@ -1,18 +1,20 @@
-/** Values of YAML front matter by their keys in lower case; a list has several values, a key without value none. */
+/**
+ * Values of YAML front matter by their keys in lower case. A list has several values, a key without a value has none.
+ */
 export type FrontMatter = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Longest front matter that is read, in characters: real ones have a few lines, and a text may begin with a rule and
- * have another one chapters later.
+ * Greatest length of front matter, in UTF-16 code units. Real ones have a few lines, while a text may begin with a rule
+ * and have another one chapters later.
  */
 const LONGEST = 20_000;
 
 /**
- * Takes the YAML block off the start of a Markdown file. It reads what people write by hand, `key: value` and lists of
- * plain values, and skips other lines. A block without any `key:` line is no front matter, but a text between two
+ * Splits the YAML block from the start of a Markdown file. It reads what people write by hand, `key: value` and lists
+ * of plain values, and skips other lines. A block without any `key:` line is not front matter, but a text between two
  * rules.
  * @returns `body` is the rest of the file without line feeds at its start, and `block` the lines between the rules; if
- *   there is no such block in the first 20,000 characters, `body` is the whole file, and the others are empty
+ *    there is no such block in the first 20,000 code units, `body` is the whole file, and the other fields are empty
  */
 export function splitFrontMatter(markdown: string): {
   readonly matter: FrontMatter;
@@ -27,7 +29,7 @@ export function splitFrontMatter(markdown: string): {
   return { matter: readLines(lines), body: markdown.slice(block[0].length).replace(/^\n+/, ''), block: block[1]! };
 }
 
-/** A key, plain or in double quotes, and its value. */
+/** Matches a line with a key, plain or in double quotes, and its value. */
 const KEY = /^(?:([A-Za-z_][\w-]{0,60})|"((?:[^"\\]|\\.){1,120})")[ \t]*:(?:[ \t]+(.*))?$/;
 const DOUBLE_QUOTED = /^("(?:[^"\\]|\\.)*")(?:\s+#.*)?$/;
 
@@ -51,7 +53,10 @@ function readLines(lines: readonly string[]): FrontMatter {
   return matter;
 }
 
-/** Returns the value after a key, or the values of a list in brackets; [] if there is none or it goes on below. */
+/**
+ * Returns the value after a key, or the values of a list in brackets; [] if there is none or it continues on the next
+ * lines.
+ */
 function valuesOf(text: string): string[] {
   const trimmed = text.trim();
   const list = /^\[(.*)\]$/.exec(trimmed)?.[1];
@@ -65,7 +70,9 @@ function unquote(value: string): string {
   return /^'([^']*)'(?:\s+#.*)?$/.exec(value)?.[1] ?? value.replace(/\s#.*$/, '').trimEnd();
 }
 
-/** Reads a text in double quotes. YAML has all escapes of JSON; one with others stays as it is written. */
+/**
+ * Decodes a text in double quotes by the rules of JSON. A text with YAML's other escapes is returned as it is written.
+ */
 function unescaped(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;

@@ -6,7 +6,10 @@ import { pageTooLarge, parseHtml } from '../html-tree.ts';
 import { dropUnseen } from '../html-visible.ts';
 import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
 
-/** Reads a web page: its article as Markdown under its title, without navigation and hidden text. */
+/**
+ * Reads a web page: its article as Markdown below its title, without navigation and hidden text.
+ * @throws DocumentError `document_too_large`, `document_too_complex` or `unsupported_encoding`
+ */
 export const readHtml: FormatParser = async (bytes, options) => {
   if (bytes.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
   const { text: html, ...decoded } = await decodeHtml(bytes, options.charset);
@@ -24,7 +27,7 @@ export const readHtml: FormatParser = async (bytes, options) => {
   };
 };
 
-/** Puts the title as a heading above the text, unless that is empty or has a heading of level 1 anywhere. */
+/** Adds the title as a heading above the text, unless that is empty or has a heading of level 1 anywhere. */
 function underTitle(title: string, markdown: string): string {
   if (title === '' || markdown === '' || /^# /m.test(markdown)) return markdown;
   return `# ${title}\n\n${markdown}`;

@@ -6,9 +6,9 @@ import { renderJson } from './render-json.ts';
 
 /**
  * Reads a JSON file as lines `path: value`, since a value says little without the names above it, and each line can be
- * found on its own. A file that is no JSON, but whose first line is, is read as NDJSON.
- * @throws DocumentError `corrupt_document` if neither holds, `document_too_complex` for deep nesting, and
- *   `document_too_large` for too much text
+ * found by itself. A file that is not JSON, but whose first line is, is read as NDJSON.
+ * @throws DocumentError `corrupt_document` if the file is neither, `document_too_complex` for deep nesting,
+ *    `document_too_large` for too much text
  */
 export const readJson: FormatParser = async (bytes, options) => {
   const { text, warnings } = await decodeText(bytes, options.charset);
@@ -21,9 +21,10 @@ export const readJson: FormatParser = async (bytes, options) => {
 };
 
 /**
- * Reads one JSON record a line, each as a block of lines `path: value`. Lines that are no JSON are left out with a
- * warning.
- * @throws DocumentError `corrupt_document` if no line is JSON; `document_too_complex` and `document_too_large`
+ * Reads a file with a JSON record on each line, each record as a block of lines `path: value`. Lines that are not JSON
+ * are left out with a warning.
+ * @throws DocumentError `corrupt_document` if no line is JSON, `document_too_complex` for deep nesting,
+ *    `document_too_large` for too much text
  */
 export const readNdjson: FormatParser = async (bytes, { charset }) => {
   const { text, warnings } = await decodeText(bytes, charset);
@@ -47,8 +48,8 @@ export const readNdjson: FormatParser = async (bytes, { charset }) => {
 };
 
 /**
- * Parses JSON; undefined if it is none. If it may hold numbers that a double would round, all its numbers become
- * strings of their own digits.
+ * Parses JSON; returns undefined if the text is not JSON. If it may have numbers that a double would round, all its
+ * numbers become strings of their own digits.
  * @throws DocumentError `document_too_complex` if it nests too deep
  */
 function parseValue(json: string): unknown {
@@ -68,8 +69,8 @@ function keepDigits(_key: string, value: unknown, context?: { readonly source?: 
 }
 
 /**
- * Refuses JSON that nests deeper than `PARSE_LIMITS.depth`. Brackets outside of strings are counted in one pass, before
- * the parser descends into them.
+ * Refuses JSON that nests deeper than `PARSE_LIMITS.depth` (256). Brackets outside of strings are counted in one pass,
+ * before the parser descends into them.
  * @throws DocumentError `document_too_complex`
  */
 function checkDepth(json: string): void {

@@ -1,16 +1,17 @@
-/** Number of rows after which the header is repeated, so that the columns have names in any chunk. */
+/** Number of rows after which the header is repeated, so that the columns have names in every chunk. */
 const ROWS_PER_HEADER = 50;
-/** Number of characters of rows after which the header is repeated, so that the columns have names in any chunk. */
+/** Number of characters of rows after which the header is repeated, so that the columns have names in every chunk. */
 const CHARACTERS_PER_HEADER = 4_000;
 /**
- * Least length of the rows between two headers, in lengths of the header: the text stays linear if the header itself
- * is long.
+ * Least length of the rows between two headers, as a multiple of the header's length. It keeps the text linear if the
+ * header itself is long.
  */
 const HEADERS_SHARE = 4;
 
 /**
- * Renders rows as Markdown tables, each under the repeated header, with a blank line between them. A table has about 50
- * rows or 4,000 characters. Without rows it is the header alone; rows are not padded to its length.
+ * Renders rows as Markdown tables, each with the header, and a blank line between them. A table has about 50 rows or
+ * 4,000 characters, and more if the header is long. Without rows, only the header is rendered. Rows are not padded to
+ * the header's length.
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = `${renderRow(header)}\n${renderRow(header.map(() => '---'))}`;
@@ -32,9 +33,9 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
 }
 
 /**
- * Parts rows into a header and the rows below it. The first row is the header if more rows follow and it looks like
- * one: no cell of it is empty, a number or a date. Otherwise the header numbers the columns from 1, since Markdown
- * knows no table without one, and all rows stay.
+ * Separates the header from the rows below it. The first row is the header if more rows follow and none of its cells is
+ * empty, a number or a date. Otherwise the header numbers the columns from 1, since Markdown tables need one, and all
+ * rows are returned as rows.
  */
 export function splitHeader(rows: readonly (readonly string[])[]): {
   readonly header: readonly string[];
@@ -48,7 +49,7 @@ export function splitHeader(rows: readonly (readonly string[])[]): {
   return { header: Array.from({ length: columns }, (_, index) => String(index + 1)), rows };
 }
 
-/** Longest cell that may be a number. */
+/** Greatest length of a cell that may be a number, in characters. */
 const NUMBER_CHARACTERS = 64;
 
 function isNumeric(cell: string): boolean {
@@ -61,7 +62,7 @@ function renderRow(cells: readonly string[]): string {
   return `| ${cells.map(escapeCell).join(' | ')} |`;
 }
 
-/** Makes a cell one line with single blanks and escapes its bars; other marks of Markdown stay. */
+/** Makes a cell one line with single blanks, and escapes its bars; other marks of Markdown are kept. */
 function escapeCell(cell: string): string {
   return /[|\s]/.test(cell) ? cell.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|') : cell;
 }

@@ -4,10 +4,10 @@ import { childrenNamed, parseXml, type XmlElement } from '../xml.ts';
 import { openZip, type ZipArchive } from '../zip.ts';
 
 /**
- * Opens a file of Office as its archive.
- * @throws DocumentError `encrypted_document` for a file with a password, which is no zip archive but an OLE container
- *   that holds one; `unsupported_document` for the binary formats of older versions; `corrupt_document`,
- *   `document_too_large` and `document_too_complex` as `openZip` does
+ * Opens an Office file as a zip archive.
+ * @throws DocumentError `encrypted_document` for a file with a password, which is not a zip archive but an OLE
+ *    container; `unsupported_document` for the binary formats of older versions; `corrupt_document`,
+ *    `document_too_large` and `document_too_complex` as `openZip` does
  */
 export async function openOfficeArchive(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -25,26 +25,27 @@ const OLE = Buffer.from('d0cf11e0a1b11ae1', 'hex');
 
 /**
  * Reads the XML part at a path in an archive and returns its root element; undefined if there is no such part.
- * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `parseXml` does
+ * @throws DocumentError `corrupt_document` if it is not well-formed, `document_too_complex` beyond the limits, or
+ *    `unsupported_encoding`
  */
 export async function readPart(zip: ZipArchive, name: string): Promise<XmlElement | undefined> {
   const bytes = await zip.read(name);
   return bytes && parseXml(bytes);
 }
 
-/** A reference of a part to another part of its archive. */
+/** A reference from a part to another part of the archive. */
 export interface Relationship {
-  /** Id by which the referring part's elements name the relationship; '' for none. */
+  /** Id by which elements of the referring part name the relationship; '' for none. */
   readonly id: string;
-  /** Last word of the type, such as `slide` or `notesSlide`. */
+  /** Last word of the relationship's type, such as `slide` or `notesSlide`. */
   readonly type: string;
-  /** Path of the other part in the archive, which need not exist. */
+  /** Path of the other part in the archive; there need not be such a part. */
   readonly target: string;
 }
 
 /**
  * Reads the relationships of the part at a path ('' for the archive itself), except those that lead out of the archive.
- * A part without relationships gives an empty list.
+ * The list is empty for a part without relationships.
  */
 export async function readRelationships(zip: ZipArchive, part: string): Promise<Relationship[]> {
   const folder = posix.dirname(part);
@@ -62,15 +63,15 @@ export async function readRelationships(zip: ZipArchive, part: string): Promise<
 }
 
 /**
- * Returns the relationship id among an element's attributes: the value of the one whose name ends in `:id`, whatever
- * the prefix; '' for none. The element's own number is plain `id`.
+ * Returns the relationship id among an element's attributes: the value of the attribute whose name ends with `:id`,
+ * whatever its prefix; '' for none. The attribute `id` without a prefix is the element's own number.
  */
 export function relationshipId(attributes: ReadonlyMap<string, string>): string {
   return [...attributes].find(([name]) => name.endsWith(':id'))?.[1] ?? '';
 }
 
 /**
- * Returns the path of the part that holds the document, wherever its producer put it in the archive.
+ * Returns the path of the main part, which holds the document, wherever its producer put it in the archive.
  * @throws DocumentError `corrupt_document` if there is none
  */
 export async function findMainPart(zip: ZipArchive): Promise<string> {
@@ -79,7 +80,7 @@ export async function findMainPart(zip: ZipArchive): Promise<string> {
   return main.target;
 }
 
-/** Returns the error for a document of which parts are missing or damaged. */
+/** Creates the error `corrupt_document` for a document with missing or damaged parts. */
 export function damaged(): DocumentError {
   return new DocumentError(
     'corrupt_document',

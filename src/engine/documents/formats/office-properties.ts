@@ -8,8 +8,8 @@ import { readPart } from './office-archive.ts';
 const NONE: DocumentMetadata = { title: '', authors: [], language: null, publishedAt: null, modifiedAt: null };
 
 /**
- * Reads the properties of an Office file in `docProps/core.xml`. If that part is missing or broken, all are empty: the
- * document is in other parts. Titles that a program made up count as none.
+ * Reads the properties of an Office file from `docProps/core.xml`. If that part is missing or broken, all of them are
+ * empty ('', [] or null), since the document is in other parts. A title that a program made up counts as none.
  */
 export async function readCoreProperties(zip: ZipArchive): Promise<DocumentMetadata> {
   let root;

@@ -1,13 +1,13 @@
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 
-/** The data of one annotation or form field that is used, in the form of pdf.js. */
+/** The data that is used of one annotation or form field, in the form of pdf.js. */
 export interface PdfAnnotation {
   readonly id: string;
-  /** Index of the page from 0. */
+  /** Index of the page, from 0. */
   readonly pageIndex: number;
-  /** Kind of annotation by its PDF name: `Widget` is a form field. */
+  /** Kind of annotation by its PDF name; `Widget` is a form field. */
   readonly subtype?: string;
-  /** Flags, whose bits count from 1: bit 2 means hidden, bit 6 not shown on a screen. */
+  /** Flags, whose bits are counted from 1: bit 2 means hidden, bit 6 not displayed on a screen. */
   readonly annotationFlags?: number;
   readonly contentsObj?: { readonly str?: string };
   readonly textContent?: readonly string[];
@@ -24,18 +24,18 @@ export interface PdfAnnotation {
 
 /** The annotations and form fields of one page. */
 export interface PageAnnotations {
-  /** Texts of the annotations, none empty: the name and value of a field that is filled in, or a note. */
+  /** Texts of the annotations, none of them empty: the name and value of a field that is filled in, or a note. */
   readonly texts: string[];
-  /** Ids of push buttons that are shown: their captions stand only in the operators that draw them. */
+  /** Ids of visible push buttons. Their captions are only in the operators that draw them. */
   readonly buttons: ReadonlySet<string>;
-  /** True if a file is attached to the page, even by a hidden annotation. */
+  /** Whether a file is attached to the page, even by a hidden annotation. */
   readonly hasAttachments: boolean;
 }
 
-/** Mask of the flags of annotations that are never shown on a screen: bits 2 and 6, counted from 1. */
+/** Mask of the flags of annotations that are never visible on a screen: bits 2 and 6, counted from 1. */
 const NEVER_SEEN = 0b100010;
 
-/** Reads the annotations of one page; hidden ones give neither texts nor buttons, and passwords no text. */
+/** Reads the annotations of one page. Hidden ones give no texts and no buttons, and password fields give no text. */
 export function readAnnotations(annotations: readonly PdfAnnotation[]): PageAnnotations {
   const shown = annotations.filter((annotation) => ((annotation.annotationFlags ?? 0) & NEVER_SEEN) === 0);
   return {
@@ -68,8 +68,8 @@ function isChosen(value: unknown, own: unknown): boolean {
 }
 
 /**
- * Returns a field's description, else the last part of its name, on one line; '' for none. People read the description,
- * but programs name the fields.
+ * Returns a field's description, else the last part of its name, on one line; '' for none. The description is written
+ * for people, the name for programs.
  */
 function labelOf(field: PdfAnnotation): string {
   const name = field.fieldName
@@ -80,9 +80,9 @@ function labelOf(field: PdfAnnotation): string {
 }
 
 /**
- * Returns the captions of a page's buttons in the order of drawing, without empty ones.
- * @param list    operators that draw the page with its annotations
- * @param codes   numbers of the operators in `list`
+ * Returns the captions of a page's buttons in drawing order, without empty ones.
+ * @param list operators that draw the page with its annotations
+ * @param codes numbers of the operators in `list`
  * @param buttons ids of the annotations that are buttons
  */
 export function readCaptions(

@@ -2,20 +2,20 @@ import { joinsWithoutSpace, type Line } from './pdf-lines.ts';
 import { quantileOf } from './pdf-segments.ts';
 import { roundSize, type DocumentStyle } from './pdf-style.ts';
 
-/** Lines of one page that belong together. */
+/** A block of a page: lines that belong together. */
 export interface Block {
   /**
-   * `text` is a paragraph or a heading; `item` one list item or numbered heading; `rows` lines of several cells, as in
-   * a table or a table of contents; `code` lines in a monospaced font.
+   * Kind of the block: `text` is a paragraph or a heading; `item` is one list item or numbered heading; `rows` are
+   * lines of several cells, as in a table or a table of contents; `code` are lines in a monospaced font.
    */
   readonly kind: 'text' | 'item' | 'rows' | 'code';
   /** Lines of the block in order; at least one. */
   readonly lines: Line[];
-  /** True if the block does not run in the direction of its page, as a note along the margin. */
+  /** Whether the block runs in another direction than the first line of its page, such as a note along the margin. */
   readonly isAside: boolean;
 }
 
-/** Joins the lines of each page to blocks, in order. The result has one list for each page. */
+/** Joins the lines of each page into blocks, in order. The result has one list for each page. */
 export function blocksOfPages(pages: readonly (readonly Line[])[], style: DocumentStyle): Block[][] {
   const leadingOf = leadings(pages);
   return pages.map((lines) => blocksOf(lines, style, leadingOf));
@@ -34,9 +34,9 @@ function blocksOf(lines: readonly Line[], style: DocumentStyle, leadingOf: (line
 }
 
 /**
- * Returns a function that gives the distance from line to line, in points, in paragraphs of a line's font size. It is a
- * low quantile of the measured steps, since those around paragraphs and headings are wider; 1.25 font sizes where fewer
- * than three were measured.
+ * Returns a function that gives the usual distance between the baselines of two lines of a paragraph, in points, by the
+ * font size of a line. It is a low quantile of the measured distances, since those around paragraphs and headings are
+ * wider; 1.25 font sizes where fewer than three were measured.
  */
 function leadings(pages: readonly (readonly Line[])[]): (line: Line) => number {
   const steps = Map.groupBy(stepsBetweenLines(pages), ({ size }) => size);
@@ -55,8 +55,8 @@ function leadings(pages: readonly (readonly Line[])[]): (line: Line) => number {
 }
 
 /**
- * Yields the step to each line from the line above it in its region, in points, if both have one font size and are
- * near each other.
+ * Yields the distance between the baselines of each line and the line above it in its region, in points, with their
+ * font size. Lines of different sizes, and lines less than 0.8 or more than 3 sizes apart, are skipped.
  */
 function* stepsBetweenLines(pages: readonly (readonly Line[])[]): Generator<{ size: number; step: number }> {
   for (const lines of pages) {
@@ -74,9 +74,11 @@ function* stepsBetweenLines(pages: readonly (readonly Line[])[]): Generator<{ si
 export const BULLET = /^[•◦▪‣●○■□▸►∙·*–—-](?=\s|$)/u;
 /** Matches the number or letter at the start of a list item. */
 const NUMBER = /^(?:\d{1,3}[.)]|\(?\p{Ll}\)|\([ivx]+\)|\[\d{1,3}\])(?=\s)/u;
-/** Matches dots that lead to a page's number, as in a table of contents. */
+/** Matches leader dots before a page's number, as in a table of contents. */
 export const LEADER = /\s*(?:[.·…]\s?){4,200}\s*(?=\w{1,6}$)/;
-/** Matches a first cell that numbers the text after it on the line, as before a heading or in a list. */
+/**
+ * Matches a first cell that is the bullet or number of the text after it on the line, as before a heading or in a list.
+ */
 const LABEL = /^(?:[•◦▪‣●○■□▸►∙·*–—-]|\(?(?:\d{1,3}(?:\.\d{1,3})*|\p{L}|[ivxIVX]+)[.):]?|\[\w{1,6}\])$/u;
 
 function kindOf(line: Line, style: DocumentStyle): Block['kind'] {
@@ -87,7 +89,7 @@ function kindOf(line: Line, style: DocumentStyle): Block['kind'] {
   return BULLET.test(line.text) || NUMBER.test(line.text) ? 'item' : 'text';
 }
 
-/** Tells whether a line continues a cell of the row above: a wrapped cell goes on under its beginning. */
+/** Tells whether a line continues a cell of the row above it: a wrapped cell continues below its beginning. */
 function continuesCell(block: Block, line: Line, kind: Block['kind'], leading: number): boolean {
   const previous = block.lines.at(-1)!;
   const step = previous.baseline - line.baseline;
@@ -96,14 +98,14 @@ function continuesCell(block: Block, line: Line, kind: Block['kind'], leading: n
 }
 
 /**
- * Longest text of a cell, in characters. A longer one is no cell, and a cell without end would be copied for each of
- * its lines.
+ * Greatest length of a cell that is continued, in characters. A longer text is not a cell, and would be copied for each
+ * of its lines.
  */
 const CELL_CHARACTERS = 2000;
 
 /**
- * Returns the index of the cell in a row under whose left end a line begins; -1 if there is none. The first cell never
- * counts: a line under it is as likely the text after the table.
+ * Returns the index of the cell in a row below whose left end a line begins; -1 if there is none. The first cell never
+ * counts: a line below it is as likely to be the text after the table.
  */
 function cellAbove(row: Line, line: Line): number {
   return row.cells.findIndex(
@@ -144,14 +146,16 @@ function continuesBlock(block: Block, line: Line, kind: Block['kind'], leading: 
 
 const ENDS_SENTENCE = /[.!?:;。！？：；][\p{Pe}\p{Pf}"']*$/u;
 
-/** Tells whether a sentence goes on in the next column: `previous` does not end one, `line` begins in lower case. */
+/**
+ * Tells whether a sentence continues in the next column: `previous` does not end one, and `line` begins in lower case.
+ */
 function isCutOff(previous: Line, line: Line): boolean {
   return !ENDS_SENTENCE.test(previous.text) && /^\p{Ll}/u.test(line.text);
 }
 
 /**
- * Tells whether a line that looks like a list item continues the sentence of the line before: it happens to begin with
- * a dash, or with a number and a full stop.
+ * Tells whether a line that looks like a list item continues the sentence of the line before: it only happens to begin
+ * with a dash, or with a number and a full stop.
  */
 function isDashInText(block: Block, previous: Line, line: Line): boolean {
   if (block.kind === 'item' || isShort(previous, line) || ENDS_SENTENCE.test(previous.text)) return false;
@@ -180,7 +184,9 @@ function continuesParagraph(block: Block, previous: Line, line: Line): boolean {
   return true;
 }
 
-/** Tells whether `previous` was broken on purpose: the first word of the next line would have fitted at its end. */
+/**
+ * Tells whether the break after `previous` was intended: the first word of the next line would have fitted at its end.
+ */
 export function isShort(previous: Line, next: Line): boolean {
   const room = previous.isRtl ? previous.left - previous.region.left : previous.region.right - previous.right;
   const word = next.text.search(/\s/);
@@ -188,7 +194,10 @@ export function isShort(previous: Line, next: Line): boolean {
   return room > Math.min(width, 30) * 0.5 * next.size + 1.5 * next.size;
 }
 
-/** Returns where a line begins, in points that grow in its reading direction: more means further indented. */
+/**
+ * Returns the position at which a line begins, in points that grow in its reading direction: a greater value means
+ * further indented.
+ */
 function startOf(line: Line): number {
   return line.isRtl ? -line.right : line.left;
 }

@@ -1,19 +1,19 @@
-/** Finds the columns of a page, and the bands across them, by the white between segments. */
+/** Finds the columns of a page, and the bands across them, by the white space between segments. */
 
 import { byBaseline, medianOf, type Segment } from './pdf-segments.ts';
 
-/** Depth to which columns are looked for within columns and bands. */
+/** Greatest number of times that a region is split into columns and bands. */
 const MAX_DEPTH = 6;
-/** Least number of segments of a column. */
+/** Least number of segments in a column. */
 const MIN_COLUMN_LINES = 3;
-/** Least width of a segment that counts when gutters are looked for, in font sizes. */
+/** Least width of a segment that counts in the search for gutters, in font sizes. */
 const MIN_LINE_WIDTH = 4;
-/** Most gutters that are tried for a region, the best ones first. */
+/** Greatest number of gutters that are tried for a region, the best ones first. */
 const TRIED_GUTTERS = 4;
 
 /**
  * Splits segments of one direction into regions in reading order: columns, bands across columns, and tables as a whole.
- * @param depth number of splits that led to these segments: 0 for those of a whole page
+ * @param depth number of splits that led to these segments; 0 for those of a whole page
  */
 export function splitRegions(segments: readonly Segment[], depth: number): (readonly Segment[])[] {
   if (segments.length === 0) return [];
@@ -29,17 +29,20 @@ export function splitRegions(segments: readonly Segment[], depth: number): (read
   });
 }
 
-/** The white between two columns, from left to right in points. */
+/** The white space between two columns: its left and right end, in points. */
 interface Gutter {
   readonly from: number;
   readonly to: number;
-  /** Segments on the side that has fewer, less those that cross the gutter; the best gutter has most. */
+  /**
+   * Number of segments on the side that has fewer, minus those that cross the gutter; the gutter with the highest score
+   * is the best.
+   */
   readonly score: number;
 }
 
 /**
- * Finds the white from top to bottom that separates most lines and is crossed by fewest, and has columns of text at its
- * sides; undefined if there is none.
+ * Finds the white space from top to bottom that separates the greatest number of lines and is crossed by the fewest,
+ * and that has columns of text at its sides. Returns undefined if there is none.
  */
 function findGutter(segments: readonly Segment[]): Gutter | undefined {
   // A page number may stand in the middle of the white, so short segments do not count.
@@ -81,8 +84,8 @@ function sidesOf(segments: readonly Segment[], gutter: Gutter): [Segment[], Segm
 }
 
 /**
- * Tells whether segments (at least one) are lines of a column, which nearly fill it. Cells of a table differ in width
- * and are short.
+ * Tells whether segments (at least one) are lines of a column of prose, which nearly fill it. Cells of a table differ
+ * in width and are short.
  */
 function isProse(segments: readonly Segment[]): boolean {
   const widths = segments.map((segment) => segment.right - segment.left).sort((a, b) => a - b);
@@ -98,8 +101,8 @@ function isTable(left: readonly Segment[], right: readonly Segment[]): boolean {
 }
 
 /**
- * Returns the share of segments, on the side that has fewer, with a segment of the other side on the same line: 1 in a
- * table, 0 if a side is empty.
+ * Returns the share of the segments, on the side that has fewer, that have a segment of the other side on the same
+ * line: 1 in a table; 0 if a side is empty.
  */
 function alignedShare(left: readonly Segment[], right: readonly Segment[]): number {
   const [fewer, more] = left.length <= right.length ? [left, right] : [right, left];
@@ -119,13 +122,16 @@ function alignedShare(left: readonly Segment[], right: readonly Segment[]): numb
   return fewer.length === 0 ? 0 : aligned.count / fewer.length;
 }
 
-/** Segments next to each other from top to bottom; `isAcross` tells whether they cross the gutter. */
+/** Segments that follow each other from top to bottom. `isAcross` tells whether they cross the gutter. */
 interface Band {
   readonly isAcross: boolean;
   readonly segments: Segment[];
 }
 
-/** Splits segments into bands from top to bottom: those that cross the gutter, such as a title, and those beside it. */
+/**
+ * Splits segments into bands from top to bottom: those that cross the gutter, such as a title, and those beside the
+ * gutter.
+ */
 function splitBands(segments: readonly Segment[], gutter: Gutter): Band[] {
   const bands: Band[] = [];
   for (const segment of byBaseline(segments)) {

@@ -1,30 +1,30 @@
 /**
- * Reads the visible text of a page from its drawing operators, which tell the text rendering mode; see
- * pdf-hidden-text.ts. PDF 1.7 (ISO 32000-1) sections 8 and 9 define the operators and their state.
+ * Reads the visible text of a page from its drawing operators, which also set the text rendering mode (see
+ * pdf-hidden-text.ts). PDF 1.7 (ISO 32000-1), sections 8 and 9, defines the operators and their state.
  */
 
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 import { piecesOfGlyphs, type GlyphPiece } from './pdf-glyphs.ts';
 import { MIN_READABLE_SIZE, placeRun, type PageRuns, type Run } from './pdf-runs.ts';
 
-/** The visible text of a page, as its drawing operators show it. */
+/** The visible text of a page, as its drawing operators draw it. */
 export interface DrawnPage extends PageRuns {
   /**
-   * True if text is hidden and counts as the result of text recognition: either no text on the page is visible, or an
-   * image covers at least half of the page.
+   * Whether hidden text is the result of text recognition, so that it counts as the page's text: there is hidden text,
+   * and either no text on the page is visible, or an image covers at least half of the page.
    */
   readonly isRecognised: boolean;
 }
 
-/** Numbers that stand for the operators that matter here in pdf.js's lists, by their names (`OPS` of pdf.js). */
+/** Numbers of the operators that are interpreted, in the lists of pdf.js, by the operators' names (`OPS` of pdf.js). */
 export type OperatorCodes = Readonly<Record<keyof typeof OPERATORS, number>>;
 
 /**
- * Reads the visible text of a page from its operators. Text drawn invisibly, smaller than 1 point or beside the page
- * counts as hidden.
- * @param list  operators that draw the page without its annotations
+ * Reads the visible text of a page from its drawing operators. Text that is drawn invisibly, smaller than 1 point or
+ * beside the page is hidden.
+ * @param list operators that draw the page without its annotations
  * @param codes numbers of the operators in `list`
- * @param view  the page's box in points: left, bottom, right, top
+ * @param view the page's box in points: left, bottom, right, top
  */
 export function drawnText(list: PDFOperatorList, codes: OperatorCodes, view: readonly number[]): DrawnPage {
   const drawing: Drawing = {
@@ -55,18 +55,18 @@ export function drawnText(list: PDFOperatorList, codes: OperatorCodes, view: rea
   };
 }
 
-/** Coordinates change by (x, y) → (ax + cy + e, bx + dy + f), for a matrix [a, b, c, d, e, f]. */
+/** A matrix [a, b, c, d, e, f], which maps coordinates (x, y) to (ax + cy + e, bx + dy + f). */
 type Matrix = readonly [number, number, number, number, number, number];
 
 const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
 
-/** State that `save` keeps and `restore` brings back. Lengths are in text space. */
+/** The state that `save` stores and `restore` brings back. Lengths are in text space. */
 interface TextState {
   /** Current transformation matrix: from the coordinates of drawing to those of the page. */
   readonly ctm: Matrix;
   readonly font: string;
   readonly size: number;
-  /** Text rendering mode: 3 and 7 are invisible. */
+  /** Text rendering mode; 3 and 7 are invisible. */
   readonly mode: number;
   readonly charSpacing: number;
   readonly wordSpacing: number;
@@ -88,7 +88,7 @@ const INITIAL_STATE: TextState = {
   rise: 0,
 };
 
-/** A page as far as its operators were carried out. */
+/** A page while its operators are being carried out. */
 interface Drawing {
   /** The page's box in points: left, bottom, right, top. */
   readonly view: readonly number[];
@@ -99,15 +99,15 @@ interface Drawing {
   lineMatrix: Matrix;
   /** Number of pieces of text that nobody can see. */
   hidden: number;
-  /** True if white space was drawn since the last visible piece. */
+  /** Whether white space was drawn since the last visible piece of text. */
   afterSpace: boolean;
-  /** True if the operator before this one is `transform`. */
+  /** Whether the operator before this one is `transform`. */
   isAfterTransform: boolean;
-  /** True if an image covers at least half of the page. */
+  /** Whether an image covers at least half of the page. */
   isOnImage: boolean;
 }
 
-/** Effects of the operators on a drawing; their names are those of pdf.js. */
+/** The effect of each operator on a drawing. The names of the operators are those of pdf.js. */
 const OPERATORS = {
   save(drawing) {
     drawing.stack.push(drawing.state);
@@ -192,7 +192,10 @@ function runOfPiece(piece: GlyphPiece, state: TextState, textMatrix: Matrix, aft
   });
 }
 
-/** Tells whether a run touches the page. Turned text always does; coordinates that are not finite never do. */
+/**
+ * Tells whether a run touches the page. Turned text always counts as touching it; coordinates that are not finite never
+ * do.
+ */
 function isOnPage(run: Run, view: readonly number[]): boolean {
   if (!Number.isFinite(run.left + run.right + run.baseline + run.size)) return false;
   const [left = 0, bottom = 0, right = 0, top = 0] = view;
@@ -201,7 +204,10 @@ function isOnPage(run: Run, view: readonly number[]): boolean {
   );
 }
 
-/** Tells whether an image drawn with a matrix, whose unit square it fills, has at least half of the page's area. */
+/**
+ * Tells whether an image covers at least half of the page's area. An image fills the unit square, which the matrix maps
+ * to the page.
+ */
 function coversPage(ctm: Matrix, view: readonly number[]): boolean {
   const [left = 0, bottom = 0, right = 0, top = 0] = view;
   return Math.abs(ctm[0] * ctm[3] - ctm[1] * ctm[2]) >= 0.5 * (right - left) * (top - bottom);

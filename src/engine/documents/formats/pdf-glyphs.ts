@@ -1,11 +1,11 @@
-/** Strings of glyphs as pdf.js draws them, and the text that they show. */
+/** Turns strings of glyphs, as pdf.js draws them, into text. */
 
-/** A part of a drawn string without gaps wider than its font's size. */
+/** A part of a drawn string, without gaps wider than its font's size. */
 export interface GlyphPiece {
   /** Text in reading order, never blank. */
   readonly text: string;
   readonly isRtl: boolean;
-  /** Start and end along the line from the string's start, in text space. */
+  /** Offset from the start of the string at which the piece begins, in text space. */
   readonly start: number;
   readonly end: number;
 }
@@ -13,12 +13,12 @@ export interface GlyphPiece {
 interface Glyph {
   /** Text of the glyph, which may be several letters. */
   readonly unicode: string;
-  /** Width in thousandths of the font's size. */
+  /** Width of the glyph, in thousandths of the font's size. */
   readonly width: number;
   readonly isSpace: boolean;
 }
 
-/** The part of the text state on which the places of glyphs depend. */
+/** The part of the text state that determines the positions of glyphs. */
 interface GlyphSetting {
   readonly size: number;
   readonly charSpacing: number;
@@ -29,15 +29,16 @@ interface GlyphSetting {
 
 interface ShownGlyphs {
   readonly pieces: readonly GlyphPiece[];
-  /** Distance by which the string moves the place of drawing, in text space. */
+  /** Distance from the start of the string to the position of the next one, in text space. */
   readonly advance: number;
-  /** True if white space follows the last visible glyph. */
+  /** Whether white space follows the last visible glyph. */
   readonly endsInSpace: boolean;
 }
 
 /**
- * Parts a drawn string at its wide gaps, since a string may hold a whole row of a table. Narrow gaps become blanks.
- * @param shown glyphs as pdf.js tells them, and numbers that move the next glyph back by thousandths of the font's size
+ * Splits a drawn string at its wide gaps, since a string may hold a whole row of a table. Narrow gaps become blanks.
+ * @param shown glyphs in the form of pdf.js, and numbers that move the next glyph back by thousandths of the font's
+ *    size
  */
 export function piecesOfGlyphs(shown: readonly unknown[], setting: GlyphSetting): ShownGlyphs {
   const { size, charSpacing, wordSpacing, hScale } = setting;
@@ -75,8 +76,8 @@ const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Sc
 const LEFT_TO_RIGHT = /[\p{L}\p{N}]/u;
 
 /**
- * Returns the text of glyphs in reading order. Right-to-left text is drawn from left to right, so it is reversed glyph
- * by glyph, since one glyph may stand for two letters; numbers and foreign words in it keep their order.
+ * Returns the text of glyphs in reading order. Right-to-left text is drawn from left to right, so its glyphs are
+ * reversed (not their letters, as one glyph may stand for two). Numbers and foreign words in it keep their order.
  * @param letters text of each glyph, blanks included, from left to right
  */
 function logicalText(letters: readonly string[]): { text: string; isRtl: boolean } {

@@ -1,17 +1,17 @@
 import { BULLET, type Block } from './pdf-blocks.ts';
 import type { DocumentStyle } from './pdf-style.ts';
 
-/** Deepest level of a heading; smaller headings have this level, too. */
+/** Deepest level of a heading; smaller headings get this level, too. */
 const HEADING_LEVELS = 3;
-/** Longest heading in large type, in characters. */
+/** Greatest length of a heading in large type, in characters. */
 const HEADING_CHARACTERS = 200;
-/** Longest heading that is only bold, in characters. */
+/** Greatest length of a heading that is only bold, in characters. */
 const BOLD_HEADING_CHARACTERS = 120;
 
 /**
  * Finds the levels of a file's headings: by size, the largest first, and below them bold text of the body's size.
  * @param blocks all blocks of the file
- * @returns a function that gives the level of one of the blocks, from 1 to 3, or 0 if it is no heading
+ * @returns a function that gives the level of one of the blocks, 1..3; 0 if it is not a heading
  */
 export function headingLevels(blocks: readonly Block[], style: DocumentStyle): (block: Block) => number {
   const sizes: number[] = [];

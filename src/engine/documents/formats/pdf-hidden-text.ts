@@ -1,23 +1,23 @@
 /**
- * Text that is drawn in PDF's text rendering modes 3 and 7 is never seen. Under the image of a scanned page it is the
- * result of text recognition, so it is the page's text. Beside visible text it is there for machines only, and is
- * left out.
+ * Text that is drawn in PDF's text rendering modes 3 and 7 is invisible. Below the image of a scanned page it is the
+ * result of text recognition, so it is the page's text. Beside visible text it is there for machines only, and is left
+ * out.
  *
- * pdf.js gives a page's text without these modes. Its list of drawing operators has them, but costs as much again. So
- * this module tells first whether a file can hold such text at all.
+ * pdf.js gives a page's text without these modes. Its list of drawing operators has them, but takes as long again. So
+ * this module first determines whether a file can have such text at all.
  */
 
 import { constants, inflateSync } from 'node:zlib';
 
-/** Most inflated bytes of a file that are searched; a file with more counts as holding hidden text. */
+/** Greatest number of inflated bytes of a file that are searched. A file with more is assumed to have hidden text. */
 const SEARCHED_BYTES = 64 * 1024 * 1024;
-/** Number of bytes before a stream in which its dictionary is looked for. */
+/** Number of bytes before a stream in which its dictionary is searched for. */
 const DICTIONARY_BYTES = 1024;
 
 /**
  * Tells whether a content stream of a PDF file may switch to an invisible mode; false only if none does. Images are
- * skipped. A stream that is encrypted, that is compressed in another way than Flate, or that does not inflate may do
- * so.
+ * skipped. It is true if the file is encrypted, or if a stream is compressed in another way than Flate or does not
+ * inflate.
  */
 export function mayHideText(file: Uint8Array): boolean {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -45,7 +45,7 @@ function startOfData(bytes: Buffer, afterKeyword: number): number {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Returns the inflated content of a stream; empty for an image, 'unknown' if it cannot be inflated to at most `budget`
+ * Returns the inflated content of a stream: empty for an image, 'unknown' if it cannot be inflated to at most `budget`
  * bytes.
  * @param dictionary bytes before the stream as latin1, which end with its dictionary
  */
@@ -65,7 +65,7 @@ function contentOf(dictionary: string, data: Buffer, budget: number): Buffer | '
 
 const BLANKS = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]);
 
-/** Tells whether `3 Tr` or `7 Tr` occurs, be it within a name or string: a false alarm only costs time. */
+/** Tells whether `3 Tr` or `7 Tr` occurs, even in a name or string; a false alarm only costs time. */
 function hasInvisibleMode(content: Buffer): boolean {
   for (let at = content.indexOf('Tr'); at !== -1; at = content.indexOf('Tr', at + 2)) {
     let before = at - 1;

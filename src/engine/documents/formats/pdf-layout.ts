@@ -4,9 +4,9 @@ import type { Run } from './pdf-runs.ts';
 import { joinSegments } from './pdf-segments.ts';
 
 /**
- * Returns a page's lines in reading order, those of the direction of most text first: runs drawn one after another on a
- * line are joined to segments, columns are found by the white between them and read one by one, and the segments on one
- * line of a column become a line. It takes n log n time in the number of runs.
+ * Returns a page's lines in reading order. The lines of the direction with the longest text come first. Runs that are
+ * drawn one after another on a line are joined into segments, columns are found by the white space between segments and
+ * read one by one, and the segments on one line of a column become a line. It takes n log n time in the number of runs.
  */
 export function orderLines(runs: readonly Run[]): Line[] {
   return groupByDirection(runs).flatMap((group) => {
@@ -15,7 +15,7 @@ export function orderLines(runs: readonly Run[]): Line[] {
   });
 }
 
-/** Groups runs by direction. The group of most text comes first; a note along the margin is read after it. */
+/** Groups runs by direction. The group with the longest text comes first, so a note along the margin is read last. */
 function groupByDirection(runs: readonly Run[]): Run[][] {
   const groups = new Map<number, { runs: Run[]; characters: number }>();
   for (const run of runs) {

@@ -2,28 +2,28 @@ import type { Run } from './pdf-runs.ts';
 import { byBaseline, quantileOf, type Segment } from './pdf-segments.ts';
 
 /**
- * A line of a page. Lengths are points, and coordinates are in a frame turned so that lines run from left to right and
- * follow each other downwards (see Run); `baseline` grows upwards.
+ * A line of a page. Lengths are in points. Coordinates are in a frame that is turned so that lines run from left to
+ * right and follow each other downwards (`Run`); `baseline` grows upwards.
  */
 export interface Line {
   /** Text of the cells in reading order, with two blanks between cells. */
   readonly text: string;
-  /** Parts of the line with wide gaps between them, as in a row of a table; one part for running text. */
+  /** Parts of the line with wide gaps between them, as in a row of a table; a single one for running text. */
   readonly cells: readonly Cell[];
   readonly left: number;
   readonly right: number;
   readonly baseline: number;
-  /** Size in which most of the line is set. */
+  /** Font size of the greatest part of the line, in points. */
   readonly size: number;
-  /** Font in which most of the line is set, by pdf.js's id. */
+  /** Font of the greatest part of the line, by pdf.js's id. */
   readonly font: string;
-  /** True if at least nine tenths of the line are set in `font`. */
+  /** Whether at least nine tenths of the line are in `font`. */
   readonly isUniform: boolean;
-  /** Direction of the text in whole degrees from 0 to 359, counterclockwise. */
+  /** Direction of the text in whole degrees, 0..359, counterclockwise. */
   readonly direction: number;
-  /** True if the line reads from right to left. */
+  /** Whether the line reads from right to left. */
   readonly isRtl: boolean;
-  /** Column or band that holds the line; lines of one region share the object. */
+  /** Column or band that contains the line; lines of one region share the object. */
   readonly region: Region;
 }
 
@@ -34,15 +34,15 @@ export interface Cell {
   readonly right: number;
 }
 
-/** Left and right end, in points, of a column or of a band across columns. */
+/** The left and right end, in points, of a column or of a band across columns. */
 interface Region {
-  /** Position at or after which most lines begin. */
+  /** Position at or after which nine tenths of the lines begin. */
   readonly left: number;
-  /** Position up to which most lines reach: one line that is too long says nothing about the others. */
+  /** Position that 85 % of the lines do not exceed, so that a single line that is too long does not count. */
   readonly right: number;
 }
 
-/** Joins the segments of one region, in any order, to lines from top to bottom. */
+/** Joins the segments of one region, in any order, into lines from top to bottom. */
 export function linesOfRegion(segments: readonly Segment[]): Line[] {
   const rows = joinRows(segments);
   const region = {
@@ -99,8 +99,8 @@ function lineOfRow(row: Segment, region: Region): Line {
 }
 
 /**
- * Removes runs that repeat the run before: bold that is made by drawing a text twice, a little apart, is one text. The
- * runs must be sorted from left to right.
+ * Removes runs that repeat the run before: text that is drawn twice, slightly shifted, to look bold is a single text.
+ * The runs must be sorted from left to right.
  */
 function withoutRepeats(runs: readonly Run[]): Run[] {
   return runs.filter((run, index) => {
@@ -125,8 +125,8 @@ function readsFromRight(runs: readonly Run[]): boolean {
 }
 
 /**
- * Puts the runs of a right-to-left line, given from left to right, into reading order. Numbers and words of another
- * script keep their own order inside the line.
+ * Returns the runs of a right-to-left line, given from left to right, in reading order. Numbers and words of another
+ * script keep their own order within the line.
  */
 function fromRightToLeft(runs: readonly Run[]): Run[] {
   const ordered: Run[] = [];
@@ -158,11 +158,11 @@ function dominantStyle(runs: readonly Run[]): { font: string; size: number; isUn
   return { font: main.run.font, size: main.run.size, isUniform: inFont >= 0.9 * characters };
 }
 
-/** Largest gap inside a word, in font sizes; a wider one becomes a blank. */
+/** Greatest gap within a word, in font sizes; a wider one becomes a blank. */
 const WORD_GAP = 0.15;
-/** Largest gap between two ideographs of one word, in font sizes. */
+/** Greatest gap between two ideographs of one word, in font sizes. */
 const IDEOGRAPH_GAP = 0.6;
-/** Largest gap inside a cell, in font sizes; a wider one stands between two cells. */
+/** Greatest gap within a cell, in font sizes; a wider one separates two cells. */
 const CELL_GAP = 1.5;
 
 function joinCells(runs: readonly Run[], row: Segment): Cell[] {
@@ -197,24 +197,24 @@ function glueBetween(previous: Run, run: Run, row: Segment): string {
   return isExponent(previous, run, row) ? '^' : '';
 }
 
-/** Matches an accent or vowel sign at a text's start: drawn on its own, it belongs to the letter before it. */
+/** Matches an accent or vowel sign at the start of a text: drawn by itself, it belongs to the letter before it. */
 const STARTS_WITH_MARK = /^\p{M}/u;
-/** Matches a text of nothing but accents or vowel signs, which are drawn before their letter. */
+/** Matches a text that consists of accents or vowel signs only, which are drawn before their letter. */
 const ENDS_IN_LONE_MARK = /^\p{M}+$/u;
 
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
 /**
  * Tells whether two runs differ in direction and so are two words. pdf.js counts a blank at the end of right-to-left
- * text to its width, so the next word seems to touch it.
+ * text as part of its width, so the next word seems to touch it.
  */
 function changesScript(previous: Run, run: Run): boolean {
   return run.isRtl !== previous.isRtl && LETTER_OR_DIGIT.test(run.text) && LETTER_OR_DIGIT.test(previous.text);
 }
 
 /**
- * Tells whether a run is a raised number after a word or number, as in 10^3 or at a footnote's mark. A `^` keeps such a
- * number apart from the word.
+ * Tells whether a run is a raised number after a word or number, as in 10^3 or a footnote's mark. A `^` separates such
+ * a number from the word.
  */
 function isExponent(previous: Run, run: Run, row: Segment): boolean {
   return (
@@ -232,8 +232,8 @@ const STARTS_IDEOGRAPHIC = new RegExp(`^[${IDEOGRAPHIC}]`, 'u');
 const SPACE_BETWEEN_IDEOGRAPHS = new RegExp(`(?<=[${IDEOGRAPHIC}]) (?=[${IDEOGRAPHIC}])`, 'gu');
 
 /**
- * Makes text well-formed on one line, with bullets of symbol fonts as bullet characters, without control characters,
- * with single blanks.
+ * Makes text well-formed, on one line with single blanks, without control characters; bullets of symbol fonts become
+ * bullet characters.
  */
 function cleanText(text: string): string {
   return text
@@ -244,7 +244,7 @@ function cleanText(text: string): string {
     .trim();
 }
 
-/** Tells whether two texts are joined without a blank: the first ends and the second begins with an ideograph. */
+/** Tells whether two texts are joined without a blank: the first ends, and the second begins, with an ideograph. */
 export function joinsWithoutSpace(before: string, after: string): boolean {
   return ENDS_IDEOGRAPHIC.test(before) && STARTS_IDEOGRAPHIC.test(after);
 }

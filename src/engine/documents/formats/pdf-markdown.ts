@@ -6,8 +6,8 @@ import { withoutRunningHeads } from './pdf-running-heads.ts';
 import type { DocumentStyle, PdfPage } from './pdf-style.ts';
 
 /**
- * Renders each page as Markdown: paragraphs, headings, lists, code and tables made of lines, then its appendix. Running
- * heads and feet are kept once; page numbers are left out.
+ * Renders each page as Markdown: paragraphs, headings, lists, code and tables, made of the page's lines, then its
+ * appendix. Running heads and feet are kept only where they first occur; page numbers are left out.
  * @returns one text for each page, '' for an empty one, and what was left out
  */
 export function renderPages(
@@ -24,7 +24,7 @@ export function renderPages(
   return { texts, omissions: runningHeads(pages, bodies) };
 }
 
-/** Tells how many lines of the pages are not in their bodies. */
+/** Counts the lines of the pages that are not in their bodies, as an omission; none if there are no such lines. */
 function runningHeads(pages: readonly PdfPage[], bodies: readonly (readonly Line[])[]): Omission[] {
   const kept = new Set(bodies.flat());
   const left = pages.flatMap(({ lines }) => lines.filter((line) => !kept.has(line)));
@@ -32,7 +32,9 @@ function runningHeads(pages: readonly PdfPage[], bodies: readonly (readonly Line
   return left.length === 0 ? [] : [{ reason: 'running_head', count: left.length, characters }];
 }
 
-/** Renders blocks as Markdown. List items follow each other line by line; other blocks have a blank line in between. */
+/**
+ * Renders blocks as Markdown. List items follow each other line by line; other blocks are separated by a blank line.
+ */
 function renderBlocks(blocks: readonly Block[], levelOf: (block: Block) => number, words: ReadonlySet<string>): string {
   const parts: string[] = [];
   let previous: Block | undefined;
@@ -70,7 +72,7 @@ function joinLines(lines: readonly Line[], words: ReadonlySet<string>, isHeading
   return parts.join('');
 }
 
-/** Puts a backslash before a text, a single line, that would begin a heading (`# `) or a fence of code. */
+/** Adds a backslash before a text, a single line, that would begin a heading (`# `) or a code fence. */
 function escapeMarkup(text: string): string {
   return text.replace(/^(?=#{1,6}\s|`{3}|~{3})/, '\\');
 }
@@ -82,10 +84,11 @@ function isHyphenated(text: string, next: string): boolean {
 }
 
 /**
- * Removes the hyphen at the end of the last of `parts`, unless it belongs to the word: one letter stands before it, or
- * the file writes the word with it, and never without, elsewhere. A soft hyphen is always removed.
- * @param words words of the file, by `wordsOfHyphenatedTexts`
- * @returns the text to append to `parts`: `after`
+ * Removes the hyphen at the end of the last of `parts`, unless it belongs to the word: it has only one letter before
+ * it, or elsewhere the file writes the word with it and never without. A soft hyphen is always removed.
+ * @param parts texts that are joined; the last one may change
+ * @param words words of the file, from `wordsOfHyphenatedTexts`
+ * @returns `after`, the text to append to `parts`
  */
 function joinHyphenated(parts: string[], before: string, after: string, words: ReadonlySet<string>): string {
   const [head] = lastWordOf(before.slice(0, -1));
@@ -104,8 +107,8 @@ function lastWordOf(text: string): [string] {
 }
 
 /**
- * Returns every word of the file in lower case, hyphens inside words included, if one of its lines ends in a hyphen;
- * otherwise an empty set, since no word is looked up.
+ * Returns all words of the file in lower case, hyphens inside words included, if one of its lines ends with a hyphen;
+ * otherwise an empty set, since no word will be looked up.
  */
 function wordsOfHyphenatedTexts(pages: readonly (readonly Line[])[]): Set<string> {
   const words = new Set<string>();
@@ -118,7 +121,7 @@ function wordsOfHyphenatedTexts(pages: readonly (readonly Line[])[]): Set<string
   return words;
 }
 
-/** Renders lines as a fenced code block. Each has the indentation that its place on the page gives it. */
+/** Renders lines as a fenced code block. Each line is indented by its position on the page, by at most 80 blanks. */
 function renderCode(lines: readonly Line[]): string {
   const left = lines.reduce((least, line) => Math.min(least, line.left), Infinity);
   const letterWidth = lines[0]!.size * 0.6;
@@ -132,11 +135,11 @@ function renderCode(lines: readonly Line[]): string {
 
 /** Least number of rows of a table. */
 const MIN_TABLE_ROWS = 3;
-/** Most columns of a table. */
+/** Greatest number of columns of a table. */
 const MAX_TABLE_COLUMNS = 16;
 
 /**
- * Renders lines as a table whose first row is the header. Returns undefined if they are no table: fewer than 3 rows,
+ * Renders lines as a table whose first row is the header. Returns undefined if they are not a table: fewer than 3 rows,
  * not 2 to 16 columns, a row without a cell in each column, or a cell that reaches into the next column.
  */
 function renderTable(lines: readonly Line[]): string | undefined {

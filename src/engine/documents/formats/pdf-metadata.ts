@@ -1,16 +1,16 @@
 import { PARSE_LIMITS, type DocumentMetadata } from '../parsed-document.ts';
 
-/** Most authors of a file. */
+/** Greatest number of authors of a file; further ones are dropped. */
 const MAX_AUTHORS = 50;
-/** Longest name of an author, in characters. */
+/** Greatest length of an author's name, in UTF-16 code units; a longer one is cut. */
 const MAX_AUTHOR_CHARACTERS = 200;
 
 /**
- * Reads a PDF's own metadata: its information dictionary, and its XMP packet for values that the dictionary lacks, or
- * for authors if it names several. The date of creation counts as that of publication.
- * @param info      the dictionary as pdf.js reads it, with the catalog's language as `Language`
- * @param xmp       returns a property of the packet by its name in lower case; undefined or null for none
- * @param parseDate parses a date in PDF's own form; null if it is none
+ * Reads a PDF's own metadata from its information dictionary, and from its XMP packet where the dictionary lacks a
+ * value or the packet names several authors. The date of creation counts as the date of publication.
+ * @param info the dictionary as pdf.js reads it, with the catalog's language as `Language`
+ * @param xmp returns a property of the packet by its name in lower case; undefined or null if it is missing
+ * @param parseDate parses a date in PDF's own form; null if the text is not a date
  */
 export function readMetadata(
   info: Readonly<Record<string, unknown>>,
@@ -47,8 +47,8 @@ const PLACEHOLDER =
   /^(?:untitled|no ?title|title|document|presentation|slide|book|mappe|dokument|powerpoint presentation|microsoft word document|\(anonymous\)|\(unspecified\)|unknown|null|none|about:blank|print|pdf)?[\s_-]*\d*$/i;
 
 /**
- * Cleans a title: a file's name loses its extension, and a program's name before it. A title that a program made up,
- * such as "Untitled", gives ''.
+ * Cleans a title: the name of a file loses its extension and the name of a program before it. A title that a program
+ * made up, such as "Untitled", becomes ''.
  */
 function cleanTitle(text: string): string {
   const title = text.replace(PRINTED_FROM, '').replace(FILE_EXTENSION, '').trim();
@@ -68,8 +68,8 @@ function authorsOf(author: unknown, creator: unknown): string[] {
 }
 
 /**
- * Splits a list of names at semicolons and commas. A comma parts names only if each part has a blank: `Lovelace, Ada`
- * is one person.
+ * Splits a list of names at semicolons and commas. A comma separates names only if each part has a blank: `Lovelace,
+ * Ada` is one person.
  */
 function splitAuthors(names: string): string[] {
   const parts = names.split(/\s*;\s*/);

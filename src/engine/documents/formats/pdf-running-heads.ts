@@ -1,18 +1,20 @@
 import type { Line } from './pdf-lines.ts';
 import type { PdfPage } from './pdf-style.ts';
 
-/** Least number of pages, of all, of the left or of the right ones, on which repeated lines are looked for. */
+/**
+ * Least number of pages for which repeated lines are searched for: of all pages, of the left ones or of the right ones.
+ */
 const MIN_PAGES = 4;
-/** Number of lines at the head, and at the foot, of a page that may be running heads or feet. */
+/** Number of lines at the top, and at the bottom, of a page that may be running heads or feet. */
 const OUTERMOST_LINES = 3;
-/** Most points by which a running head may stand higher or lower than the median of its heights on all pages. */
+/** Greatest distance of a running head from the median of its heights on all pages, in points. */
 const SAME_HEIGHT = 3;
 
 /**
  * Returns the lines of each page, in order, without running heads, running feet and page numbers. These are among the
  * three first or last lines, at one height, on more than half of all pages, of the left pages or of the right pages,
- * with words that stay or a number that counts with the pages. Their words stay where they come first, since they may
- * stand nowhere else; and no page is left empty.
+ * and their words stay equal or their number counts with the pages. A running head with words is kept where it first
+ * occurs, since its words may be nowhere else. No page is left empty.
  */
 export function withoutRunningHeads(pages: readonly PdfPage[]): (readonly Line[])[] {
   const repeated = new Set<Line>();
@@ -25,10 +27,10 @@ export function withoutRunningHeads(pages: readonly PdfPage[]): (readonly Line[]
   });
 }
 
-/** One of a page's outermost lines, under one of the keys that a line of another page may share. */
+/** One of a page's outermost lines, with a key that a line of another page may share. */
 interface Sighting {
   readonly key: string;
-  /** Index of the page from 0. */
+  /** Index of the page, from 0. */
   readonly page: number;
   readonly line: Line;
 }
@@ -46,9 +48,9 @@ function outermostLines(lines: readonly Line[]): Line[] {
 }
 
 /**
- * Returns keys such that all lines of one running head share at least one of them: the line's text; the text with its
- * first or last number as a distance from the page's number; and that distance alone if the number stands at an end, as
- * after the title of a chapter. A line longer than 200 characters has none.
+ * Returns keys of a line such that all lines of one running head share at least one of them: the line's text; the text
+ * in which the first or last number is replaced by its distance from the page's number; and that distance alone if the
+ * number is at an end of the line, as after the title of a chapter. A line of more than 200 characters has none.
  */
 function repeatKeys(line: Line, page: number): string[] {
   if (line.text.length > 200) return [];
@@ -66,8 +68,8 @@ function repeatKeys(line: Line, page: number): string[] {
 }
 
 /**
- * Returns the lines to remove among sightings that share a key: none if they stand on too few pages at one height, else
- * all at that height but the first with the same words.
+ * Returns the lines to remove among lines that share a key: none if they are on too few pages at one height; else all
+ * at that height but, for each wording with letters, the first.
  */
 function repeatedLines(sightings: readonly Sighting[], pages: number): Line[] {
   const heights = sightings.map(({ line }) => line.baseline).sort((a, b) => a - b);

@@ -1,39 +1,39 @@
 import type { TextContent, TextItem } from 'pdfjs-dist/types/src/display/api.js';
 
 /**
- * A piece of a page's text in one font, in a frame that is turned so that its text runs from left to right and lines
- * follow each other downwards. Lengths are points; `baseline` grows upwards, as in PDF.
+ * A piece of a page's text in one font. Its coordinates are in a frame that is turned so that the text runs from left
+ * to right and lines follow each other downwards. Lengths are in points; `baseline` grows upwards, as in PDF.
  */
 export interface Run {
   readonly text: string;
-  /** Direction in whole degrees from 0 to 359, counterclockwise: runs of different directions share no frame. */
+  /** Direction of the text in whole degrees, 0..359, counterclockwise. Runs of different directions share no frame. */
   readonly direction: number;
   readonly left: number;
   readonly right: number;
   readonly baseline: number;
-  /** Size of the font as it is drawn. */
+  /** Size of the font as it is drawn, in points. */
   readonly size: number;
   /** Font by pdf.js's id, which is not its name. */
   readonly font: string;
   readonly isRtl: boolean;
-  /** True if white space was drawn between the run and the one drawn before it. */
+  /** Whether white space was drawn between this run and the one drawn before it. */
   readonly afterSpace: boolean;
 }
 
-/** Least font size that is read, in points. Smaller text is there for machines, not for readers. */
+/** Least font size that is read, in points. Smaller text is there for machines, not for people. */
 export const MIN_READABLE_SIZE = 1;
 
 /** The visible text of a page. */
 export interface PageRuns {
   /** Runs in drawing order. */
   readonly runs: Run[];
-  /** True if text was left out that nobody can see. */
+  /** Whether text was left out because nobody can see it. */
   readonly isTextHidden: boolean;
 }
 
 /**
- * Returns the text that pdf.js found on a page, in drawing order. Text smaller than 1 point counts as hidden and is
- * left out, and so is text without a finite place.
+ * Returns the text that pdf.js found on a page, in drawing order. Text smaller than 1 point is left out as hidden; text
+ * without a finite position is left out, too.
  */
 export function runsOfTextContent(content: TextContent): PageRuns {
   const runs: Run[] = [];
@@ -71,7 +71,7 @@ function runOfItem(item: TextItem, isVertical: boolean, afterSpace: boolean): Ru
   });
 }
 
-/** A piece of text where it is drawn on the page, in points. */
+/** A piece of text at its position on the page, in points. */
 export interface DrawnText {
   readonly text: string;
   /** Start of the text on the page, in points. */
@@ -79,7 +79,7 @@ export interface DrawnText {
   readonly y: number;
   /** Direction in which the text advances, in degrees counterclockwise; any number. */
   readonly angle: number;
-  /** Length along that direction. */
+  /** Length of the text along that direction, in points. */
   readonly length: number;
   readonly size: number;
   readonly font: string;
@@ -87,7 +87,10 @@ export interface DrawnText {
   readonly afterSpace: boolean;
 }
 
-/** Turns a drawn text into a run in the frame of its direction, which is rounded. */
+/**
+ * Turns a drawn text into a run in the frame of its direction. The direction is rounded to whole degrees, and to a
+ * multiple of 90 within 3 degrees of it.
+ */
 export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
   const direction = snapDirection(angle);
   const [cos, sin] = cosAndSin(direction);
@@ -106,8 +109,8 @@ export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
 }
 
 /**
- * Most degrees by which a direction is rounded to a multiple of 90: a page that was scanned a little askew still has
- * one direction.
+ * Greatest difference to a multiple of 90 degrees at which a direction is rounded to it, so that a page that was
+ * scanned slightly askew still has one direction.
  */
 const SNAPPED_DEGREES = 3;
 

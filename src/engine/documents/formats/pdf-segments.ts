@@ -1,28 +1,28 @@
 import type { Run } from './pdf-runs.ts';
 
-/** Runs that were drawn one after another on one line, in points of the frame of their direction (see Run). */
+/**
+ * Runs that were drawn one after another on one line. Coordinates are in points, in the frame of their direction
+ * (`Run`).
+ */
 export interface Segment {
   readonly runs: Run[];
   left: number;
   right: number;
-  /** Baseline of the largest run: an exponent does not move its line. */
+  /** Baseline of the largest run, since smaller ones such as exponents are off the line. */
   baseline: number;
-  /** Size of the largest run. */
+  /** Font size of the largest run, in points. */
   size: number;
 }
 
-/**
- * Largest gap between two runs of a segment, in font sizes. A wider gap may be the white between two columns or two
- * cells.
- */
+/** Greatest gap between two runs of a segment, in font sizes. A wider gap may separate two columns or two cells. */
 const SEGMENT_GAP = 1;
 /**
- * Largest distance of a run from its segment's baseline, in font sizes; exponents and indices stay below it. Two runs
- * may overlap by this distance, too.
+ * Greatest distance of a run from its segment's baseline, in font sizes; that of exponents and indices is smaller. Two
+ * runs may overlap by this distance, too.
  */
 const LINE_SHIFT = 0.5;
 
-/** Joins runs of one direction, given in drawing order, that follow each other on one line. */
+/** Joins runs of one direction, given in drawing order, into segments: runs that follow each other on one line. */
 export function joinSegments(runs: readonly Run[]): Segment[] {
   const segments: Segment[] = [];
   let current: Segment | undefined;
@@ -55,17 +55,17 @@ function isNext(gap: number, size: number): boolean {
   return gap <= SEGMENT_GAP * size && gap >= -LINE_SHIFT * size;
 }
 
-/** Sorts segments from top to bottom. Segments at one height stay in drawing order. */
+/** Sorts segments from top to bottom. Segments at equal heights stay in drawing order. */
 export function byBaseline(segments: readonly Segment[]): Segment[] {
   return [...segments].sort((a, b) => b.baseline - a.baseline);
 }
 
-/** Returns the median, the upper one of two; 0 for an empty list. */
+/** Returns the median; of two middle values the upper one; 0 for an empty list. */
 export function medianOf(values: readonly number[]): number {
   return quantileOf(values, 0.5);
 }
 
-/** Returns the value below which a share of the values lies, from 0 to less than 1; 0 for an empty list. */
+/** Returns the quantile of the values at a share, from 0 to less than 1; 0 for an empty list. */
 export function quantileOf(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(share * values.length)] ?? 0;
 }

@@ -1,30 +1,35 @@
 import type { Line } from './pdf-lines.ts';
 
-/** A page as it was read. */
+/** The text that was read of a page. */
 export interface PdfPage {
   /** Lines of the page in reading order. */
   readonly lines: readonly Line[];
-  /** Texts that do not stand on the page itself, such as notes and the values of its form; they follow the lines. */
+  /**
+   * Texts that are not on the page itself, such as notes and the values of its form. They are appended to the lines.
+   */
   readonly appendix: readonly string[];
 }
 
-/** Style of a font, as its name tells it. */
+/** Style of a font, derived from its name. */
 export interface FontStyle {
   readonly isBold: boolean;
   readonly isMonospaced: boolean;
 }
 
-/** Style of the whole file, against which each line is judged. */
+/** Style of the whole file, with which each line is compared. */
 export interface DocumentStyle {
-  /** Font size of most text, in points rounded to halves; 0 for a file without text. */
+  /** Font size of the greatest part of the text, in points rounded to halves; 0 for a file without text. */
   readonly bodySize: number;
-  /** Font of most text, by pdf.js's id; '' for a file without text. */
+  /** Font of the greatest part of the text, by pdf.js's id; '' for a file without text. */
   readonly bodyFont: string;
-  /** Styles of fonts by pdf.js's id. Fonts that are missing count as neither bold nor monospaced. */
+  /** Styles of fonts by pdf.js's id. A font without an entry counts as neither bold nor monospaced. */
   readonly fonts: ReadonlyMap<string, FontStyle>;
 }
 
-/** Returns the size (rounded to half points) and the font in which most of a file's text is set; 0 and '' for none. */
+/**
+ * Returns the size (in points rounded to halves) and the font of the greatest part of a file's text; 0 and '' for a
+ * file without text.
+ */
 export function bodyStyleOf(pages: readonly PdfPage[]): { bodySize: number; bodyFont: string } {
   const sizes = new Map<number, number>();
   const fonts = new Map<string, number>();
@@ -36,8 +41,8 @@ export function bodyStyleOf(pages: readonly PdfPage[]): { bodySize: number; body
 }
 
 /**
- * Returns the fonts whose weight or pitch would tell something: whole lines are set in them, and they are not the
- * body's. They are pdf.js's ids; fonts of most lines come first.
+ * Returns the fonts whose weight or pitch matters, by pdf.js's ids: those of whole lines, except the body's font. Fonts
+ * of more lines come first.
  */
 export function tellingFonts(pages: readonly PdfPage[], bodyFont: string): string[] {
   const lines = new Map<string, number>();
@@ -50,7 +55,7 @@ function* linesOf(pages: readonly PdfPage[]): Generator<Line> {
   for (const page of pages) yield* page.lines;
 }
 
-/** Rounds a font size, in points, to half points, so that sizes that look equal are. */
+/** Rounds a font size to half points, so that sizes that look equal are equal. */
 export function roundSize(size: number): number {
   return Math.round(size * 2) / 2;
 }

@@ -24,10 +24,10 @@ import { bodyStyleOf, tellingFonts, type FontStyle, type PdfPage } from './pdf-s
 type PdfJs = typeof import('pdfjs-dist/legacy/build/pdf.mjs');
 
 /**
- * Reads a PDF by pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their
- * page. Scripts never run, images are never decoded, and nothing but pdf.js's own tables is read from disk.
+ * Reads a PDF with pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their
+ * page. Scripts never run, images are never decoded, and only pdf.js's own tables are read from disk.
  * @throws DocumentError `encrypted_document` if it needs a password, `corrupt_document` if no page can be read,
- *   `document_too_large` for too many pages or too much text
+ *    `document_too_large` for too many pages or too much text
  */
 export const readPdf: FormatParser = async (bytes, { onPage }) => {
   const pdfjs = await loadPdfJs();
@@ -54,15 +54,15 @@ export const readPdf: FormatParser = async (bytes, { onPage }) => {
 };
 
 /**
- * Ignores a rejection. When pdf.js opens a file whose pages point to nothing, it drops promises that are then
- * rejected, which would end the process. Failures that matter are rejected again where they are awaited.
+ * Ignores a rejection. When pdf.js opens a file whose pages point to nothing, it drops promises that are rejected
+ * later, which would end the process. Failures that matter are rejected again where they are awaited.
  */
 function forgetRejection(): void {}
 
 let loading: Promise<PdfJs> | undefined;
 
 /**
- * Names of the classes, missing in this process, that pdf.js looks for when it is loaded, and whose absence it reports
+ * Names of classes, missing in this process, that pdf.js looks for when it is loaded, and whose absence it would report
  * on the console. Only drawing needs them.
  */
 const DRAWING_CLASSES = ['DOMMatrix', 'Path2D'].filter((name) => !(name in globalThis));
@@ -132,14 +132,14 @@ async function warnOfIgnoredParts(pdf: PDFDocumentProxy): Promise<DocumentWarnin
   return warnings;
 }
 
-/** Returns the number of entries of an object or a map: pdf.js has used both. */
+/** Returns the number of entries of an object or a map; versions of pdf.js use both. */
 function sizeOf(collection: object): number {
   return collection instanceof Map ? collection.size : Object.keys(collection).length;
 }
 
 /**
- * Awaits a part of a file that the rest can do without; undefined if reading it fails.
- * @throws DocumentError if the part is more than is read of any file
+ * Awaits a part of a file that is not essential; returns undefined if reading it fails.
+ * @throws DocumentError if the part exceeds a limit
  */
 async function optional<Value>(part: Promise<Value>): Promise<Value | undefined> {
   try {
@@ -155,14 +155,14 @@ async function optional<Value>(part: Promise<Value>): Promise<Value | undefined>
 interface Reading {
   readonly pdfjs: PdfJs;
   readonly pdf: PDFDocumentProxy;
-  /** True if the file may hold text that is not seen. */
+  /** Whether the file may have invisible text. */
   readonly isHiding: boolean;
   readonly warnings: DocumentWarning[];
   readonly onPage: ((done: number, pages: number) => void) | undefined;
 }
 
 interface ReadPage extends PdfPage {
-  /** False if the page is damaged, and so has no lines. */
+  /** Whether the page could be read; a damaged one has no lines. */
   readonly isReadable: boolean;
   readonly appendix: string[];
 }
@@ -220,8 +220,8 @@ async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promi
 }
 
 /**
- * Reads the text of a page as `getTextContent` of pdf.js does, and gives up where it has no end: a form that is drawn
- * many times, by forms that are drawn many times, makes a file of 2 kB a page of billions of pieces.
+ * Reads the text of a page as `getTextContent` of pdf.js does, but gives up if the page has more than 50,000 text items
+ * (`PARSE_LIMITS.pieces`): forms that draw forms many times make a page of billions of items from a file of 2 kB.
  * @throws DocumentError `document_too_complex`
  */
 async function readTextContent(page: PDFPageProxy): Promise<TextContent> {
@@ -244,8 +244,8 @@ async function readTextContent(page: PDFPageProxy): Promise<TextContent> {
 const ARABIC = /\p{Script=Arabic}/u;
 
 /**
- * Adds the texts of notes and form fields to their pages' appendices. Links are skipped, since a file may have
- * thousands of them. If the rest is damaged, it is left out with a warning.
+ * Adds the texts of notes and form fields to the appendices of their pages. Links are skipped, since a file may have
+ * thousands. If they are damaged, they are left out with a warning.
  */
 async function readAnnotationsOfPages({ pdfjs, pdf, warnings }: Reading, pages: readonly ReadPage[]): Promise<void> {
   const { LINK, POPUP } = pdfjs.AnnotationType;
@@ -284,14 +284,17 @@ async function readButtons(
 
 // ── Fonts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Most pages whose drawing operators are read for the names of fonts; they cost as much as the page's text. */
+/**
+ * Greatest number of pages whose drawing operators are read for the names of fonts, which takes as long as reading the
+ * page's text.
+ */
 const ASKED_PAGES = 6;
-/** Largest share of a file's pages whose drawing operators are read for the names of fonts. */
+/** Greatest share of a file's pages whose drawing operators are read for the names of fonts. */
 const ASKED_SHARE = 1 / 16;
 
 /**
- * Returns the fonts whose names matter, by pdf.js's ids: those of most lines first, the body's last. The body's font
- * matters only if another one stands out against it; else the list is empty.
+ * Returns the fonts whose names matter, by pdf.js's ids: those of more lines first, the body's last. The body's font
+ * matters only if another one differs from it; without such a font the list is empty.
  */
 function fontsToAsk(pages: readonly PdfPage[], bodyFont: string): string[] {
   const telling = tellingFonts(pages, bodyFont);

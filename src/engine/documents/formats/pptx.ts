@@ -17,8 +17,10 @@ import { readCoreProperties } from './office-properties.ts';
 import { renderNotes, renderSlide, titleOfSlide } from './render-slide.ts';
 
 /**
- * Reads a presentation: each slide is a page under its title, in the order of the show, with its lists, tables and
+ * Reads a presentation: each slide is a page below its title, in the order of the show, with its lists, tables and
  * notes. Hidden slides, and slides that cannot be read, are left out with a warning.
+ * @throws DocumentError `corrupt_document` if no slide can be read, `document_too_large` for too many slides or too
+ *    much text; other errors of `openOfficeArchive`
  */
 export const readPptx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
@@ -63,8 +65,8 @@ async function listSlides(zip: ZipArchive): Promise<string[]> {
 }
 
 /**
- * Reads the slide at a path (`part`), whose number is `page`. Its text ends with a blank line, unless it is empty. If
- * the slide is hidden or damaged, a warning is returned instead.
+ * Reads the slide with the number `page` at the path `part`. Its text ends with a blank line, unless it is empty. For a
+ * hidden or damaged slide, a warning is returned instead.
  */
 async function readSlide(
   zip: ZipArchive,

@@ -1,6 +1,6 @@
 import { renderTable, splitHeader } from './markdown-table.ts';
 
-/** A cell of a sheet that has content, with its text as it is shown. */
+/** A cell of a sheet that has content, with its text as it is displayed. */
 export interface TextCell {
   /** Row number from 1. */
   readonly row: number;
@@ -11,16 +11,17 @@ export interface TextCell {
 }
 
 /**
- * Least share of filled cells in a large table: an emptier one would be mostly bars, and could be thousands of times
- * its content.
+ * Least share of filled cells in a large table. An emptier one would consist mainly of bars, and could be thousands of
+ * times as long as its content.
  */
 const MIN_FILLED = 0.2;
-/** Most cells, empty ones included, of a table to which MIN_FILLED does not apply. */
+/** Greatest number of cells, empty ones included, of a table to which `MIN_FILLED` does not apply. */
 const SMALL_AREA = 1_000;
 
 /**
- * Renders the cells of a sheet as Markdown: a table for each run of rows without an empty row in between. A run whose
- * rows have one cell each is lines of text, and a large, mostly empty table lines such as `AB12: text`.
+ * Renders the cells of a sheet as Markdown: each run of rows without an empty row between them becomes a table. A run
+ * whose rows have one cell each becomes lines of text, and a large table with few filled cells becomes lines such as
+ * `AB12: text`.
  * @param cells cells with content in the order of rows, and of columns within a row; '' is returned for none
  */
 export function renderCells(cells: readonly TextCell[]): string {
@@ -46,8 +47,8 @@ function regionsOf(cells: readonly TextCell[]): Row[][] {
 }
 
 /**
- * Renders a run of rows. The rows of one cell before the first row of several are lines of text, such as the title and
- * notes of the table that follows.
+ * Renders a run of rows. Rows of a single cell before the first row of several become lines of text, such as the title
+ * and notes of the table that follows.
  */
 function renderRegion(region: readonly Row[]): string {
   const head = region.findIndex((row) => row.length > 1);

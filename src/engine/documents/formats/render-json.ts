@@ -2,18 +2,18 @@ import { PARSE_LIMITS } from '../parsed-document.ts';
 import { tooMuchText } from './bare-document.ts';
 
 /**
- * Longest path before a value, in characters; its end is kept, since it says most. Without a bound a long key would
- * repeat on every line below it.
+ * Greatest length of the path before a value, in UTF-16 code units. Of a longer path the end is kept, since it says
+ * most. Without a bound, a long key would be repeated on every line below it.
  */
 const MAX_PATH = 200;
 /** Number of characters of a list's plain values after which the next line begins. */
 const MAX_LINE = 200;
 
 /**
- * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value by itself has no path. Plain values of a list
- * share lines; objects and lists in an outermost list are blocks with a blank line between them. null, empty texts,
- * lists and objects are left out, so '' is returned if nothing is left. There is no recursion.
- * @throws DocumentError `document_too_large` beyond PARSE_LIMITS.textCharacters
+ * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value at the top has no path. Plain values of a list
+ * share lines; objects and lists in an outermost list become blocks with a blank line between them. null, empty texts,
+ * lists and objects are left out; '' is returned if nothing is left. There is no recursion.
+ * @throws DocumentError `document_too_large` beyond 20,000,000 characters (`PARSE_LIMITS.textCharacters`)
  */
 export function renderJson(root: unknown): string {
   const lines: string[] = [];
@@ -37,7 +37,7 @@ export function renderJson(root: unknown): string {
 interface Node {
   readonly path: string;
   readonly value: JsonValue;
-  /** True within a list: only the records of an outermost list have blank lines around them. */
+  /** Whether the node is within a list. Only the records of an outermost list have blank lines around them. */
   readonly inList: boolean;
   readonly startsBlock?: boolean;
 }

@@ -2,8 +2,8 @@ import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } 
 import { renderTable } from './markdown-table.ts';
 
 /**
- * Renders a slide, by the root element of its part, as Markdown: its title as a heading of level 1, then its shapes in
- * their order. Footers, dates and slide numbers are left out. '' for a slide without text.
+ * Renders a slide, given by the root element of its part, as Markdown: its title as a heading of level 1, then its
+ * shapes in their order. Footers, dates and slide numbers are left out. Returns '' for a slide without text.
  */
 export function renderSlide(slide: XmlElement): string {
   const title = titleOfSlide(slide);
@@ -17,7 +17,10 @@ export function titleOfSlide(slide: XmlElement): string {
   return title === undefined ? '' : textsOf(title).join(' ').replace(/\s+/g, ' ').trim();
 }
 
-/** Renders the speaker's notes to a slide after `Notes: `, by the root element of their part; '' for none. */
+/**
+ * Renders the speaker's notes of a slide, given by the root element of their part, after `Notes: `; '' if there are
+ * none.
+ */
 export function renderNotes(notes: XmlElement): string {
   const texts = shapesOf(notes)
     .filter((shape) => roleOf(shape) === 'body')
@@ -27,10 +30,13 @@ export function renderNotes(notes: XmlElement): string {
 }
 
 const TITLES: ReadonlySet<string> = new Set(['title', 'ctrTitle']);
-/** Roles of placeholders that repeat on every slide or show it: numbers, footers, dates, headers, its image. */
+/**
+ * Roles of placeholders that are repeated on every slide or that show the slide itself: numbers, footers, dates,
+ * headers, images of slides.
+ */
 const FURNITURE: ReadonlySet<string> = new Set(['sldNum', 'ftr', 'dt', 'hdr', 'sldImg']);
 
-/** Returns shapes, tables and pictures in the order of the slide, including those in groups. */
+/** Returns the shapes, tables and pictures of a slide in their order, including those in groups. */
 function shapesOf(slide: XmlElement): XmlElement[] {
   const tree = childNamed(childNamed(slide, 'cSld'), 'spTree');
   return tree === undefined ? [] : flatten(tree);
@@ -49,8 +55,8 @@ function flatten(group: XmlElement): XmlElement[] {
 const SHAPES: ReadonlySet<string> = new Set(['sp', 'graphicFrame', 'pic']);
 
 /**
- * Returns the role of a placeholder: `title`, `body`, `sldNum` …; `obj` if it names none, '' for a shape that is no
- * placeholder.
+ * Returns the role of a placeholder, such as `title`, `body` or `sldNum`; `obj` if it names none, '' for a shape that
+ * is not a placeholder.
  */
 function roleOf(shape: XmlElement): string {
   const properties = shape.children.find((child) => typeof child !== 'string' && /^nv/.test(child.name)) as
@@ -76,7 +82,7 @@ function renderShape(shape: XmlElement): string {
 
 /** Roles of placeholders whose paragraphs have bullets by default. */
 const LISTS: ReadonlySet<string> = new Set(['body', 'obj']);
-/** Deepest level of a list in PowerPoint, counted from 0; a deeper one is read as this. */
+/** Deepest level of a list in PowerPoint, from 0; a deeper one is treated as this one. */
 const MAX_LEVEL = 8;
 
 function renderParagraph(paragraph: XmlElement, isList: boolean): string {
@@ -99,7 +105,7 @@ function renderTableOf(table: XmlElement): string {
   return renderTable(header, rows);
 }
 
-/** Returns the description of a picture; '' for none or for a file name, which says nothing. */
+/** Returns the description of a picture on one line; '' if it has none, or only a file name. */
 function alternativeText(picture: XmlElement): string {
   const description = childNamed(childNamed(picture, 'nvPicPr'), 'cNvPr')?.attributes.get('descr')?.trim() ?? '';
   return /\.\w{2,4}$/.test(description) ? '' : description.replace(/\s+/g, ' ');
@@ -116,7 +122,7 @@ function paragraphsOf(shape: XmlElement): XmlElement[] {
   return body === undefined ? [] : childrenNamed(body, 'p');
 }
 
-/** Joins the runs and fields of a paragraph; a break within it becomes a blank. */
+/** Joins the texts of a paragraph's runs and fields; a line break within it becomes a blank. */
 function textOfParagraph(paragraph: XmlElement): string {
   return paragraph.children
     .map((child) => {

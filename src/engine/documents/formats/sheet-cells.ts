@@ -1,6 +1,6 @@
 import { childrenNamed, decodeXml, parseXml, type XmlElement } from '../xml.ts';
 
-/** A cell of a sheet as the file has it. */
+/** A cell of a sheet as it is in the file. */
 export interface Cell {
   /** Row number from 1. */
   readonly row: number;
@@ -8,24 +8,28 @@ export interface Cell {
   readonly column: number;
   /**
    * Type in the file: `s` (index of a shared string), `inlineStr`, `str` (text of a formula), `b` (0 or 1), `e`
-   * (error), `d` (date as text); `n` for a number or if there is none.
+   * (error), `d` (date as text), `n` (number, also if the file states no type).
    */
   readonly type: string;
-  /** Index of the cell's style from 0, as in the result of `cellFormats`. */
+  /** Index of the cell's style, from 0, in the result of `cellFormats`. */
   readonly style: number;
-  /** The cell's element, which holds its value. */
+  /** The cell's element, which contains its value. */
   readonly element: XmlElement;
 }
 
-/** Number of characters of rows that are parsed at once: the tree of a whole sheet takes thirty times its text. */
+/**
+ * Number of characters of rows that are parsed at a time: the tree of a whole sheet takes thirty times as much memory
+ * as its text.
+ */
 const PIECE_CHARACTERS = 500_000;
-/** Largest column number that Excel allows. */
+/** Greatest column number that Excel allows. */
 const MAX_COLUMNS = 16_384;
 
 /**
- * Reads the cells of a sheet's part in the order of the file. Cells written without content, which a coloured sheet has
- * by the million, are left out and never become a tree.
- * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `parseXml` does
+ * Reads the cells of a sheet's part in the order of the file. Cells without content, which a coloured sheet has by the
+ * million, are skipped before anything is parsed.
+ * @throws DocumentError `corrupt_document` if the XML is not well-formed, `document_too_complex` beyond the limits, or
+ *    `unsupported_encoding`
  */
 export function* readCells(bytes: Uint8Array): Generator<Cell> {
   const xml = decodeXml(bytes).replace(BLANK_CELL, '');
@@ -42,7 +46,10 @@ const BLANK_CELL = /<(?:\w{1,20}:)?c(?:\s[^<>]*)?\/>/g;
 const ROW_START = /<(?:\w{1,20}:)?row[\s>/]/g;
 const ROW_END = /<\/(?:\w{1,20}:)?row\s*>|<(?:\w{1,20}:)?row(?:\s[^<>]*)?\/>/g;
 
-/** Cuts a sheet's XML into pieces of whole rows, without what stands before the first row and after the last. */
+/**
+ * Cuts a sheet's XML into pieces of whole rows of about 500,000 characters. What comes before the first row and after
+ * the last is dropped.
+ */
 function* piecesOf(xml: string): Generator<string> {
   ROW_START.lastIndex = 0;
   let start = ROW_START.exec(xml)?.index ?? xml.length;
@@ -65,7 +72,7 @@ function* cellsOfRow(element: XmlElement, row: number): Generator<Cell> {
   }
 }
 
-/** Returns the column number, from 1, of a reference such as AB12; undefined if it has no letters. */
+/** Returns the column number, from 1, of a reference such as AB12, at most 16,384; undefined if it has no letters. */
 function columnOf(reference: string): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
   if (letters === undefined) return undefined;

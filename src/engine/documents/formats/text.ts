@@ -7,8 +7,8 @@ import { bareDocument, instantOf } from './bare-document.ts';
 import { type FrontMatter, splitFrontMatter } from './front-matter.ts';
 
 /**
- * Reads plain text as it stands in the file, with line ends as \n. Its first line is the title if it looks like one; it
- * stays in the text.
+ * Reads plain text unchanged, except that line ends become \n. Its first line becomes the title if it looks like one,
+ * and is also kept in the text.
  */
 export const readText: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);
@@ -19,7 +19,7 @@ export const readText: FormatParser = async (bytes, { charset }) => {
   });
 };
 
-/** Reads Markdown as it stands in the file. YAML front matter is taken off and read as the document's metadata. */
+/** Reads Markdown. YAML front matter is removed from the text and read as the document's metadata. */
 export const readMarkdown: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);
   const { matter, body } = splitFrontMatter(text);
@@ -38,14 +38,14 @@ function frontMatterOf({ length: all }: string, { length: kept }: string): Omiss
   return all === kept ? [] : [{ reason: 'front_matter', count: 1, characters: all - kept }];
 }
 
-/** Least number of base64 letters that are worth a warning: fewer could be a word or a key. */
+/** Least number of base64 letters for a warning; fewer could be a word or a key. */
 const MIN_BASE64 = 64;
-/** Number of characters at a text's start in which base64 is looked for. */
+/** Number of characters at the start of a text that are examined for base64. */
 const BASE64_JUDGED = 4_096;
 
 /**
- * Warns of a text in base64 that decodes to text: its letters are stored if a caller does not say that it is base64.
- * Returns one warning `base64_text` or none.
+ * Warns of a base64 text that decodes to text: its letters are stored if a caller does not declare it as base64.
+ * Returns one warning `base64_text`, or none.
  */
 function warnOfBase64(text: string): DocumentWarning[] {
   const start = text.slice(0, BASE64_JUDGED).trim();
@@ -67,14 +67,14 @@ function first(matter: FrontMatter, keys: readonly string[]): string | undefined
   return keys.map((key) => matter.get(key)?.[0]).find((value) => value !== undefined);
 }
 
-/** Longest title, in characters; a longer line is a paragraph. */
+/** Greatest length of a title, in characters; a longer line is a paragraph. */
 const MAX_TITLE = 120;
-/** Number of characters at a text's start in which a title is looked for. */
+/** Number of characters at the start of a text in which a title is searched for. */
 const SEARCHED_CHARACTERS = 100_000;
 
 /**
- * Returns the first line that is not blank as a title if it has at most 120 characters and a blank or ruled line under
- * it, and does not end as a sentence does; else ''.
+ * Returns the first line that is not blank as a title, if it has at most 120 characters, a word, a blank or ruled line
+ * below it, and does not end as a sentence does; else ''.
  */
 function titleOfText(text: string): string {
   const [line = '', next = ''] = text.slice(0, SEARCHED_CHARACTERS).trimStart().split('\n', 2);
@@ -84,7 +84,7 @@ function titleOfText(text: string): string {
   return isShort && isAlone && /\p{L}{2}/u.test(title) && !/[.,;:。，；：]$/.test(title) ? title : '';
 }
 
-/** Returns the words of the first heading of level 1 outside of fenced code; '' for none. */
+/** Returns the words of the first heading of level 1 outside of fenced code; '' if there is none. */
 function titleOfMarkdown(markdown: string): string {
   let fence = '';
   let before = '';

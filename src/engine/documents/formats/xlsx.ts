@@ -18,13 +18,18 @@ import {
 import { readCoreProperties } from './office-properties.ts';
 import { type Cell, readCells } from './sheet-cells.ts';
 
-/** Most cells with content in all visible sheets; a workbook with more is a database and no document. */
+/**
+ * Greatest number of cells with content in all visible sheets. A workbook with more is refused, as it is a database
+ * rather than a document.
+ */
 const MAX_CELLS = 200_000;
 
 /**
- * Reads a workbook: each sheet is a page under its name, its cells as Markdown tables. Values stand as they are shown
- * as far as that is cheap to tell: dates in ISO form, percentages, results of formulas as last computed. Hidden sheets,
+ * Reads a workbook: each sheet is a page below its name, with its cells as Markdown tables. Values are displayed as far
+ * as that is cheap to determine: dates in ISO form, percentages, results of formulas as last computed. Hidden sheets,
  * and sheets that cannot be read, are left out with a warning.
+ * @throws DocumentError `corrupt_document` if no sheet can be read, `document_too_large` for too many sheets, cells or
+ *    characters; other errors of `openOfficeArchive`
  */
 export const readXlsx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
@@ -62,11 +67,11 @@ const HIDDEN: DocumentWarning = { code: 'hidden_text_dropped', message: 'A hidde
 
 interface Workbook {
   readonly sheets: readonly { readonly name: string; readonly part: string; readonly isHidden: boolean }[];
-  /** Shared strings, by the index that cells name. */
+  /** Shared strings; cells refer to them by index. */
   readonly strings: readonly string[];
-  /** Formats of cell styles, by the index that cells name. */
+  /** Formats of cell styles; cells refer to them by index. */
   readonly formats: readonly CellFormat[];
-  /** True if days are counted from 1904 instead of 1900. */
+  /** Whether days are counted from 1904 instead of 1900. */
   readonly is1904: boolean;
 }
 
@@ -97,7 +102,7 @@ function readStrings(root: XmlElement | undefined): string[] {
   return root === undefined ? [] : childrenNamed(root, 'si').map(richText);
 }
 
-/** Joins the runs of a cell's rich text, without the readings that Japanese has above its characters. */
+/** Joins the runs of a cell's rich text, without the phonetic readings that Japanese has above its characters. */
 function richText(item: XmlElement): string {
   return [item, ...childrenNamed(item, 'r')]
     .flatMap((run) => childrenNamed(run, 't'))

@@ -4,12 +4,12 @@ import { createRequire, registerHooks, syncBuiltinESMExports } from 'node:module
 const require = createRequire(import.meta.url);
 
 /**
- * Takes from this process whatever reaches beyond it: network, names, child processes, threads, other processes. Every
- * call fails from here on, by whatever way a library gets at it. Node's permission model already refuses files,
- * children and addons if the process is started with it, but knows neither the network nor SQLite. From here on code
- * can ask for the built-in modules in OPEN_MODULES and for files of code, and for no other module. Object.prototype can
- * no longer be extended either. This cannot be undone: call it before a file is read, and after what needs those parts
- * has started.
+ * Takes from this process whatever reaches beyond it: network, name resolution, child processes, threads, other
+ * processes. Every call of these fails from then on, in whatever way a library obtains them. Node's permission model
+ * already refuses files, children and addons if the process is started with it, but knows neither the network nor
+ * SQLite. From then on code can load only the built-in modules in `OPEN_MODULES` and files of code. `Object.prototype`
+ * can no longer be extended either. This cannot be undone, so it must be called before a file is read, and after
+ * everything that needs those parts has started.
  *
  * Two things are replaced in the modules that Node or a library may have loaded before: their exports, for calls of
  * libraries, and the methods that all connections go through, for Node's own parts that captured the exports earlier.
@@ -39,7 +39,7 @@ export function closeDoors(): void {
   syncBuiltinESMExports();
 }
 
-/** Built-in modules that the parsers and their libraries need. Code that asks for another one gets an error. */
+/** Built-in modules that the parsers and their libraries need. Code that loads any other one gets an error. */
 export const OPEN_MODULES = [
   'assert',
   'buffer',
@@ -67,8 +67,8 @@ export const OPEN_MODULES = [
 ] as const;
 
 /**
- * Lets code ask for open modules and for files of JavaScript, TypeScript and JSON only, whatever way it asks: by
- * `import`, `require`, or `process.getBuiltinModule`. A `data:` URL would be code from a string.
+ * Lets code load only open modules and files of JavaScript, TypeScript and JSON, whether by `import`, `require` or
+ * `process.getBuiltinModule`. A `data:` URL would be code from a string.
  */
 function admitModules(openModules: ReadonlyMap<string, unknown>): void {
   registerHooks({
@@ -91,8 +91,8 @@ function admitModules(openModules: ReadonlyMap<string, unknown>): void {
 const CODE_FILE = /^file:.*\.(?:[cm]?[jt]s|json)$/;
 
 /**
- * Makes `fs.realpath` answer for readable paths only. Node's permission model does not check it, so that it would tell
- * which files exist.
+ * Makes `fs.realpathSync` answer for readable paths only. Node's permission model does not check it, so that it would
+ * tell which files exist. The other forms of `realpath` are closed.
  */
 function guardRealPaths(): void {
   const { realpathSync } = fs;
@@ -105,7 +105,7 @@ function guardRealPaths(): void {
   for (const holder of [fs, fs.promises]) close(holder, 'realpath');
 }
 
-/** Modules whose functions and classes are closed, as Node itself or a library may hold them already. */
+/** Modules whose functions and classes are closed, as Node itself or a library may already hold them. */
 const CLOSED_MODULES = [
   'net',
   'tls',
@@ -124,7 +124,7 @@ const CLOSED_MODULES = [
   'wasi',
 ] as const;
 
-/** Pairs of a module and its export to close, where the module's other exports are harmless and in use. */
+/** Pairs of a module and an export that is closed; the module's other exports are harmless and in use. */
 const CLOSED_EXPORTS: readonly (readonly [string, string])[] = [
   ['worker_threads', 'Worker'],
   ['worker_threads', 'BroadcastChannel'],
@@ -178,8 +178,8 @@ function closeFunctions(holder: Record<string, unknown>): void {
 }
 
 /**
- * Matches methods that open a connection. Node's own streams need a socket's other methods while the process has
- * pipes.
+ * Matches names of methods that open a connection. Node's own streams need a socket's other methods while the process
+ * has pipes.
  */
 const DOOR_METHODS =
   /^(_?connect|listen|bind|send|sendto|add(SourceSpecific)?Membership|resolve|reverse|lookup|request|spawn)/;
@@ -191,7 +191,7 @@ function closeMethods(prototype: Record<string, unknown>): void {
   }
 }
 
-/** Functions that replaced others, so that a class that two modules export is closed once. */
+/** Functions that replace closed ones, so that a class that two modules export is closed once. */
 const refusals = new WeakSet<object>();
 
 function close(holder: object, name: string): void {

@@ -10,7 +10,7 @@ import { sniffFormat, sniffZip, SNIFFED_BYTES } from '../sniff.ts';
 import { openZip } from '../zip.ts';
 import type { ReadDocument } from './parser-frames.ts';
 
-/** Functions that load a format's parser, each with its own library only. */
+/** Functions that load the parser of each format, with that format's library only. */
 const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
   pdf: async () => (await import('../formats/pdf.ts')).readPdf,
   docx: async () => (await import('../formats/docx.ts')).readDocx,
@@ -27,13 +27,13 @@ const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
   code: async () => (await import('../formats/code.ts')).readCode,
 };
 
-/** Most authors of a document; further ones are dropped. */
+/** Greatest number of authors of a document; further ones are dropped. */
 const MAX_AUTHORS = 100;
-/** Most warnings about a document; further ones are dropped. */
+/** Greatest number of warnings about a document; further ones are dropped. */
 const MAX_WARNINGS = 100;
 
 /**
- * Loads what documents of nearly all formats need. A process does so while nobody waits for it; the library of a format
+ * Loads what documents of nearly all formats need, for a process that is not being waited for. The library of a format
  * is loaded for the first document of that format.
  */
 export async function loadCommonParts(): Promise<void> {
@@ -41,9 +41,10 @@ export async function loadCommonParts(): Promise<void> {
 }
 
 /**
- * Reads a file and cuts its text into chunks; a file without text has none. It runs only in the parser's child process.
- * @throws DocumentError with the file's own fault; `document_too_large` for too much text or too many chunks;
- *   `parser_crashed` if the format's parser cannot be loaded. Errors of libraries pass through.
+ * Reads a file and cuts its text into chunks; a file without text has no chunks. It runs only in the parser's child
+ * process.
+ * @throws DocumentError for a fault of the file; `document_too_large` for more than 20,000,000 characters of text or
+ *    5,000 chunks; `parser_crashed` if the format's parser cannot be loaded; errors of libraries are passed on
  */
 export async function parseDocument(
   request: ParseRequest,
@@ -79,7 +80,7 @@ function startsAsZip(bytes: Uint8Array): boolean {
 
 /**
  * Loads the parser of a format.
- * @throws DocumentError `parser_crashed`, since a failure to load is no fault of the document
+ * @throws DocumentError `parser_crashed`, since a failure to load is not a fault of the document
  */
 async function loadParser(format: DocumentFormat): Promise<FormatParser> {
   try {
@@ -90,8 +91,8 @@ async function loadParser(format: DocumentFormat): Promise<FormatParser> {
 }
 
 /**
- * Replaces each control character but tab and line feed with a blank or a line feed, and makes the text well-formed.
- * The length stays, so every offset stays valid.
+ * Replaces each control character except tab and line feed with a blank or a line feed, and makes the text well-formed.
+ * The length of the text does not change, so every offset stays valid.
  */
 function cleanText(text: string): string {
   return text
@@ -100,13 +101,13 @@ function cleanText(text: string): string {
     .replace(/[\0-\x08\x0e-\x1f\x7f]/g, ' ');
 }
 
-/** Tells how many control characters `cleanText` makes blanks. */
+/** Counts the control characters that `cleanText` turns into blanks, as an omission; none if there are none. */
 function controlsIn(text: string): Omission[] {
   const { length } = text.match(/[\0-\x08\x0e-\x1f\x7f]/g) ?? [];
   return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
 }
 
-/** Tells of a text without words, of which no chunk is made. */
+/** Returns an omission for a text without words, of which no chunk is made; none for an empty text. */
 function unreadIn(text: string): Omission[] {
   return text === '' || hasText(text) ? [] : [{ reason: 'no_text', count: 1, characters: text.length }];
 }
@@ -153,14 +154,14 @@ async function cut(
   return { tokens: tokensOf(chunks), outline: outlineOf(text, kind), chunks };
 }
 
-/** Tells whether a text has anything to be seen besides blanks and characters of no width. */
+/** Tells whether a text has anything visible: a letter, digit, punctuation mark or symbol. */
 function hasText(text: string): boolean {
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(text);
 }
 
 /**
- * Sums up a text's tokens by its chunks, each without its repeated part. A count of the whole text would cost as much
- * as the cut.
+ * Computes the number of tokens of a text from its chunks, without their repeated parts. Counting the whole text would
+ * take as long as cutting it.
  */
 function tokensOf(chunks: readonly Chunk[]): number {
   let end = 0;
@@ -173,7 +174,7 @@ function tokensOf(chunks: readonly Chunk[]): number {
   return Math.round(tokens);
 }
 
-/** Makes a text one trimmed line, cut to 1,024 UTF-16 units. */
+/** Makes a text one trimmed line, cut to 1,024 UTF-16 code units. */
 function line(text: string): string {
   // This is more than enough before blanks are folded. A cut within a character leaves U+FFFD, which is removed.
   const folded = cleanText(text.slice(0, 8 * PARSE_LIMITS.titleCharacters))

@@ -1,39 +1,42 @@
 /**
  * The protocol between a process that reads documents and its parent: frames of a head (JSON) and a body (bytes),
- * each preceded by both lengths as 32-bit little-endian numbers. The body is the file on the way in and the text as
- * UTF-8 on the way out.
+ * preceded by the lengths of both as 32-bit little-endian numbers. The body of a request is the file; that of a reply
+ * is the text as UTF-8.
  */
 
 import fs from 'node:fs';
 import type { ParseRequest, ParseResult, Chunk } from '../../ports.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 
-/** File descriptor of the replies. It is not a standard one: what libraries print to those is dropped. */
+/** File descriptor of the replies. It is not a standard one, since what libraries print to those is dropped. */
 export const REPLY_FD = 3;
 
-/** Number of bytes in a MB. */
+/** Number of bytes in a MB, as used here: 1024 · 1024. */
 export const MB = 1024 * 1024;
-/** Number of bytes of the two lengths with which a frame begins. */
+/** Number of bytes of the two lengths at the start of a frame. */
 const LENGTHS_BYTES = 8;
-/** Most bytes of the reply for one document: its text, of at most 3 bytes a UTF-16 unit, and the data about it. */
+/**
+ * Greatest size of the reply for one document (bytes): its text, with at most 3 bytes for each UTF-16 code unit, and
+ * the data about it.
+ */
 export const MAX_REPLY_BYTES = 3 * PARSE_LIMITS.textCharacters + 20 * MB;
 
-/** A document as the child sends it: the text once, chunks as offsets into it. */
+/** A document as the child sends it: its text once, and its chunks as offsets in the text. */
 export interface ReadDocument extends Omit<ParseResult, 'chunks'> {
   readonly text: string;
   readonly chunks: readonly Chunk[];
 }
 
-/** Head of a request; the file's bytes are its body. */
+/** Head of a request. The bytes of the file are the request's body. */
 export type RequestHead = Omit<ParseRequest, 'bytes'>;
 
-/** A message with its head parsed: any JSON value, which is not checked yet. */
+/** A message. Its head is any JSON value, parsed but not checked. */
 export interface Frame {
   readonly head: unknown;
   readonly body: Buffer;
 }
 
-/** Returns the start of a frame: its lengths and its head as JSON. A body of `bodyBytes` bytes must follow it. */
+/** Returns the start of a frame: its two lengths and its head as JSON. A body of `bodyBytes` bytes must follow it. */
 export function encodeHead(head: unknown, bodyBytes: number): Buffer {
   const json = Buffer.from(JSON.stringify(head));
   const start = Buffer.alloc(LENGTHS_BYTES + json.length);
@@ -44,8 +47,8 @@ export function encodeHead(head: unknown, bodyBytes: number): Buffer {
 }
 
 /**
- * Reads the next frame of a file descriptor; undefined if that ends, before the frame or within it. The call blocks the
- * event loop until the frame is there.
+ * Reads the next frame from a file descriptor; returns undefined if that ends before or within the frame. The call
+ * blocks the event loop until the frame has arrived.
  */
 export function readFrame(fd: number): Frame | undefined {
   const lengths = readExactly(fd, LENGTHS_BYTES);
@@ -55,7 +58,7 @@ export function readFrame(fd: number): Frame | undefined {
   return head && body && { head: JSON.parse(head.toString()) as unknown, body };
 }
 
-/** Writes a frame to a file descriptor, and returns when all of it is written; the call blocks the event loop. */
+/** Writes a frame to a file descriptor, and returns when all of it is written. The call blocks the event loop. */
 export function writeFrame(fd: number, head: unknown, body: Buffer = Buffer.alloc(0)): void {
   for (const part of [encodeHead(head, body.length), body]) {
     for (let written = 0; written < part.length;) written += fs.writeSync(fd, part, written);
@@ -73,10 +76,10 @@ function readExactly(fd: number, bytes: number): Buffer | undefined {
 }
 
 /**
- * Creates a function that puts frames together from the pieces in which a pipe delivers them. Give it each piece in
- * order: it returns the frames that the piece completes, often none. It throws a RangeError for a larger frame, as soon
- * as its lengths are known, and a SyntaxError for a head that is no JSON.
- * @param bytesMost bytes of the largest frame allowed, lengths included
+ * Creates a function that assembles frames from the pieces in which a pipe delivers them. It must be called with each
+ * piece in order, and returns the frames that the piece completes, often none. It throws a RangeError for a frame that
+ * is too large, once its lengths are known, and a SyntaxError for a head that is not JSON.
+ * @param bytesMost greatest size of a frame, lengths included (bytes)
  */
 export function createFrameDecoder(bytesMost: number): (piece: Buffer) => Frame[] {
   let pieces: Buffer[] = [];

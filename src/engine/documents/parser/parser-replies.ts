@@ -38,9 +38,9 @@ const readDocumentSchema = z.object({
 });
 
 /**
- * Schema of the head of a reply: the child takes documents (`ready`), has done pages of a long file (`page`), has read
- * the document, whose text is the frame's body (`read`), or could not read it (`failed`). `rssMb` is the child's
- * memory.
+ * Schema of the head of a reply. `ready`: the child accepts documents. `page`: it has read some pages of a long file.
+ * `read`: it has read the document, whose text is the frame's body. `failed`: it could not read the document. `rssMb`
+ * is the child's memory (MB).
  */
 export const replySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready') }),
@@ -51,7 +51,7 @@ export const replySchema = z.discriminatedUnion('kind', [
     code: z.enum(DOCUMENT_ERROR_CODES),
     message: z.string().max(1000),
     rssMb: count,
-    /** True if the child ends after this reply. */
+    /** Whether the child ends after this reply. */
     isLast: z.boolean(),
   }),
 ]);

@@ -6,21 +6,25 @@ import { MB, type ReadDocument, readFrame, REPLY_FD, type RequestHead, writeFram
 import type { Reply } from './parser-replies.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Least time between two reports of progress on one document. */
+/** Least time between two reports of progress on one document (ms). */
 const PROGRESS_MS = 200;
 
-/** Reads a document and cuts it into chunks. It calls `onPage` after each page of a file that has pages. */
+/**
+ * Reads a document and cuts it into chunks. It calls `onPage` after each page of a file that has pages, with the number
+ * of pages done and of all pages.
+ */
 export type DocumentReader = (
   request: ParseRequest,
   onPage: (done: number, pages: number) => void,
 ) => Promise<ReadDocument>;
 
 /**
- * Runs a process that reads documents: closes its doors, then takes one document after the other from standard input
- * until that ends, and ends the process. Replies go to REPLY_FD. `adapters/parser-process.ts` starts the process; the
- * last argument of its command line is the memory that it may use, in MB.
- * @param prepare loads what most documents need, before the process says that it is ready; a failure is met by the
- *   document that needs it
+ * Runs a process that reads documents: closes its doors (`closeDoors`), then reads one document after the other from
+ * standard input until that ends, and ends the process. Replies go to file descriptor 3 (`REPLY_FD`).
+ * `adapters/parser-process.ts` starts the process; the last argument of its command line is the memory that it may use,
+ * in MB.
+ * @param prepare loads what most documents need, before the process reports that it is ready. If it fails, the process
+ *    goes on, and a document that needs the missing part fails later
  */
 export async function serveParser(read: DocumentReader, prepare?: () => Promise<unknown>): Promise<never> {
   // A signal to the whole group, from a terminal or a service manager, must not end what the parent still waits for.
@@ -29,11 +33,11 @@ export async function serveParser(read: DocumentReader, prepare?: () => Promise<
   const watchdog = await startWatchdog({ memoryMb: Number(process.argv.at(-1)) });
   permission?.drop?.('worker');
   closeDoors();
-  // pdf.js leaves promises behind of streams that it gave up; its caller has been told.
+  // pdf.js leaves promises behind that are rejected later; its caller has the error already.
   process.on('unhandledRejection', () => {});
   let documents = 0;
-  // Such an error is thrown where no promise could carry it, from a callback of a library. It may be an earlier
-  // document's, unless there was none.
+  // A library threw in a callback, where no promise could carry the error. It may belong to an earlier document, unless
+  // there was none.
   process.on('uncaughtException', (error) => {
     reply({ ...(documents === 1 ? failure(error) : failure(CRASH)), isLast: true });
     process.exit(1);
@@ -51,13 +55,16 @@ export async function serveParser(read: DocumentReader, prepare?: () => Promise<
 
 /**
  * V8 flag that lets the heap grow to two and a half times its size after the last collection before the next one.
- * Nearly all of a page's text stays until the last page is read, and with our low heap limit V8 otherwise collects so
+ * Nearly all of a page's text is kept until the last page is read, and with the low heap limit V8 otherwise collects so
  * often that it takes an eighth of the time of a PDF. The flag is not on the command line, where a V8 that no longer
  * knows it would not start.
  */
 const HEAP_GROWTH = '--heap-growing-percent=150';
 
-/** Node's permission model, which from Node 24 on can give up permissions that were granted at the start. */
+/**
+ * Node's permission model, which from Node 24 on can drop permissions that were granted at the start; undefined without
+ * the flag `--permission`.
+ */
 const permission = (process as { readonly permission?: { readonly drop?: (scope: string) => void } }).permission;
 
 const CRASH = new DocumentError('parser_crashed', 'The process that read the document ended unexpectedly');
@@ -80,7 +87,7 @@ function createProgress(): (done: number, pages: number) => void {
   };
 }
 
-/** Returns the reply for an error. Messages of libraries may hold content, so only our own are passed on. */
+/** Returns the reply for an error. Messages of libraries may hold content, so only this project's own are passed on. */
 function failure(error: unknown): Extract<Reply, { kind: 'failed' }> {
   const common = { kind: 'failed', rssMb: rssMb(), isLast: false } as const;
   if (error instanceof DocumentError) return { ...common, code: error.code, message: error.message };
@@ -96,8 +103,8 @@ function foreignFailure(error: unknown): [DocumentErrorCode, string] {
 }
 
 /**
- * The reply to a document that was read, as the child makes it: the head of a frame whose body is the text. Replies of
- * other kinds are made as `Reply`, the form in which the parent reads all of them.
+ * The reply to a document that was read, as the child creates it: the head of a frame whose body is the text. Other
+ * replies are created as `Reply`, the form in which the parent reads all of them.
  */
 interface ReadReply {
   readonly kind: 'read';

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { MB } from './parser-frames.ts';
 
-/** File descriptor that ends when the process that started this one is gone. */
+/** File descriptor that ends when the parent process is gone. */
 const LIFELINE_FD = 4;
 
-/** Time between two looks at the process's memory. */
+/** Time between two checks of the process's memory (ms). */
 const POLL_MS = 50;
 
-/** Control of the thread that ends this process if its memory exceeds a bound or its parent is gone. */
+/** Controls the thread that ends this process if its memory exceeds a bound or its parent is gone. */
 export interface Watchdog {
   /**
    * Announces that a file of `bytes` bytes is about to be read. Until the next call the memory may exceed the bound by
@@ -17,11 +17,11 @@ export interface Watchdog {
 }
 
 /**
- * Ends this process when its memory exceeds a bound (SIGABRT, as V8 does when the heap is full), or when its parent is
- * gone (SIGKILL). The bound includes buffers, which no heap limit counts. The watchdog has a thread of its own, since a
- * parser may not return to the event loop, and runs within the process, since the parent's event loop may be busy with
- * a transaction.
- * @param memoryMb most memory of the process, in MB, besides the file being read
+ * Starts a thread that ends this process when its memory exceeds a bound (SIGABRT, as V8 does when the heap is full),
+ * or when its parent is gone (SIGKILL). The bound includes buffers, which no heap limit counts. The watchdog has a
+ * thread of its own, since a parser may not return to the event loop, and runs within the process, since the parent's
+ * event loop may be busy with a transaction.
+ * @param memoryMb greatest memory of the process, in MB, in addition to twice the size of the file being read
  * @returns once the thread watches
  */
 export async function startWatchdog({ memoryMb }: { readonly memoryMb: number }): Promise<Watchdog> {
@@ -54,7 +54,9 @@ interface WatchdogSettings {
   readonly pollMs: number;
 }
 
-/** Watches, on its own thread. It runs from its source text, so it sees nothing of this module. */
+/**
+ * Watches the process, in a thread of its own. It runs from its source text, so it cannot use anything of this module.
+ */
 function watch(): void {
   const { workerData, parentPort } = process.getBuiltinModule('node:worker_threads');
   const { Socket } = process.getBuiltinModule('node:net');

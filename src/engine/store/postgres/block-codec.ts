@@ -1,32 +1,36 @@
 /**
- * Blocks of the word index: the rows that have a term, as FTS5 encodes them, so that the same code reads both
- * (`word-index/doclists.ts`). A block holds up to `BLOCK_ROWS` consecutive numbers of memories, and its first number
- * stands whole.
+ * Blocks of the word index: rows that have a term, in FTS5's encoding, so that the same code decodes both
+ * (`word-index/doclists.ts`). A block holds the rows among 256 (`BLOCK_ROWS`) consecutive memory numbers, and the
+ * number of its first row is stored in full.
  */
+
 import { createHash } from 'node:crypto';
 import { COLUMN } from '../word-index/cursors.ts';
 import { eachRow } from '../word-index/doclists.ts';
 
-/** Numbers of memories in a block: a partition of the word index has a whole number of blocks. */
+/**
+ * Number of consecutive memory numbers whose rows are in one block. A partition of the word index has a whole number of
+ * blocks.
+ */
 export const BLOCK_ROWS = 256;
 
-/** Added to positions, which are written as differences, so that none equals `COLUMN`. */
+/** Number that is added to positions, which are stored as differences, so that none equals `COLUMN`. */
 const POSITION_OFFSET = 2;
 
-/** Positions of a term in one row, encoded, by memory number. */
+/** Encoded positions of a term in each row that has it, by memory number. */
 export type BlockRows = Map<number, Uint8Array>;
 
-/** A row of the index. */
+/** A row of the index, encoded. */
 export interface EncodedRow {
-  /** Encoded positions of each of its terms. */
+  /** Encoded positions of each of its terms, by the term's key (`keyOfTerm`). */
   readonly terms: ReadonlyMap<string, Uint8Array>;
-  /** Number of terms of each column, as varints. */
+  /** Number of terms in each column, as varints. */
   readonly sizes: Uint8Array;
-  /** Number of terms of all columns. */
+  /** Number of terms in all columns. */
   readonly length: number;
 }
 
-/** Encodes a row. @param columns terms of each column in their order */
+/** Encodes a row. @param columns terms of each column, in the order of the columns */
 export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
   const positions = new Map<string, { readonly bytes: number[]; column: number; last: number }>();
   for (const [column, terms] of columns.entries()) {
@@ -51,17 +55,23 @@ export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
   };
 }
 
-/** Longest term that stands as it is, in characters. An index of PostgreSQL takes no key above some 2,700 bytes. */
+/**
+ * Greatest length of a term that is its own key, in UTF-16 code units. An index of PostgreSQL refuses keys above some
+ * 2,700 bytes.
+ */
 const MAX_TERM = 256;
 
-/** The text by which a term is found: the term, or for a long one a part and a number of all of it. */
+/**
+ * Returns the key under which a term is stored: the term itself, or for one longer than 256 UTF-16 code units its
+ * beginning and the SHA-256 of the whole term.
+ */
 export function keyOfTerm(term: string): string {
   return term.length <= MAX_TERM
     ? term
     : `${term.slice(0, MAX_TERM)}~${createHash('sha256').update(term).digest('hex')}`;
 }
 
-/** Takes a block apart. @param bytes a block as `encodeBlock` makes it */
+/** Decodes a block. @param bytes result of `encodeBlock` */
 export function decodeBlock(bytes: Buffer): BlockRows {
   const rows: BlockRows = new Map();
   const list = { bytes, from: 0, end: bytes.length, restarts: [0], partition: 0, isDeleted: undefined };
@@ -69,7 +79,7 @@ export function decodeBlock(bytes: Buffer): BlockRows {
   return rows;
 }
 
-/** Puts a block together. @param rows at least one */
+/** Encodes a block. @param rows at least one */
 export function encodeBlock(rows: BlockRows): Buffer {
   const ascending = [...rows].sort(([a], [b]) => a - b);
   const parts: Uint8Array[] = [];
@@ -84,7 +94,7 @@ export function encodeBlock(rows: BlockRows): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Appends an integer as SQLite and FTS5 write it, highest bits first. */
+/** Appends an integer as SQLite and FTS5 encode it, highest bits first. */
 function putVarint(bytes: number[], number: number): void {
   let factor = 1;
   while (number >= factor * 128) factor *= 128;

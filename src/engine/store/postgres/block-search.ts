@@ -1,15 +1,16 @@
 /**
- * Reads the word index of a tenant in PostgreSQL: the blocks of a question's words come in one statement, and are
- * ranked by the code that ranks the rows of FTS5.
+ * Reads the word index of a tenant in PostgreSQL. One statement reads the blocks of all words of a query, and the code
+ * that ranks the rows of FTS5 ranks theirs.
  */
+
 import type { Store } from '../open-store.ts';
 import { createBestRows, rowsInOrder } from '../word-index/best-rows.ts';
 import { COLUMN, openCursor } from '../word-index/cursors.ts';
 import { type Doclist, eachRow } from '../word-index/doclists.ts';
 import { joinPhrase, type PhraseRows } from '../word-index/phrases.ts';
-import { rankRows, rankRowsOf, type ScoredText } from '../word-index/rank-rows.ts';
+import { inOrderOfSums, rankRows, rankRowsOf } from '../word-index/rank-rows.ts';
 import { openRowLengths, type RowLengths, type SharedLengthsOptions } from '../word-index/row-lengths.ts';
-import { mostAdded, ROUNDING, weighingOf } from '../word-index/scores.ts';
+import { mostAdded, weighingOf } from '../word-index/scores.ts';
 import type { Totals } from '../word-index/structure.ts';
 import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
@@ -25,9 +26,12 @@ const READ_LISTS_OF = `SELECT b.term, b.block, b.data FROM unnest($2::text[]) AS
   JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term AND b.block = ANY ($3::bigint[]) ORDER BY b.term, b.block`;
 
 const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
-/** Bytes of a term's blocks up to which all of them are read where only a few rows are asked for. */
+/** Size of a term's blocks up to which all of them are read when a few rows are asked about, in bytes. */
 const READ_WHOLE_BYTES = 65_536;
-/** Words of which a snapshot knows something; beyond them it is opened anew, in case nobody commits for a long time. */
+/**
+ * Number of terms whose lookups a snapshot keeps. With more of them it is opened anew without lookups, which matters if
+ * nothing is committed for a long time.
+ */
 const TERMS_KEPT = 2_000;
 
 interface Facts {
@@ -39,14 +43,14 @@ const NOWHERE: Facts = { rows: 0, bytes: 0 };
 
 export interface BlockReaderOptions {
   readonly store: Store;
-  readonly query: OwnQuery;
+  readonly query: OwnQuery['ask'];
   /** Lengths of rows that threads share; undefined if the reader has its own. */
   readonly lengths: SharedLengthsOptions | undefined;
 }
 
-/** What is known of the index at one snapshot. */
+/** The lookups that were made in the index at one snapshot. */
 interface Snapshot {
-  readonly query: OwnQuery;
+  readonly query: OwnQuery['ask'];
   readonly totals: Totals;
   readonly facts: Map<string, Facts>;
   readonly lists: Map<string, readonly Doclist[]>;
@@ -100,7 +104,10 @@ function keysOf(text: string): string[] {
   return termsOf(text).map(keyOfTerm);
 }
 
-/** Returns what is known of each term, in the order given. */
+/**
+ * Returns for each term the number of its rows and the size of its blocks in bytes, in the order of `keys`; 0 for a
+ * term without rows.
+ */
 function factsOf(snapshot: Snapshot, keys: readonly string[]): Facts[] {
   readFacts(snapshot, keys);
   return keys.map((key) => snapshot.facts.get(key)!);
@@ -122,7 +129,7 @@ function frequencyOf(snapshot: Snapshot, text: string): number {
   return keys.length === 1 ? facts[0]!.rows : phraseOf(snapshot, text, keys).count;
 }
 
-/** Returns the rows of a phrase, whose terms all have rows. */
+/** Returns the rows of a phrase. Each of its terms must have rows. */
 function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): PhraseRows {
   let phrase = snapshot.phrases.get(text);
   if (phrase === undefined) {
@@ -132,7 +139,7 @@ function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): Ph
   return phrase;
 }
 
-/** Reads the blocks of terms, in one statement for all that are not known yet. */
+/** Reads the blocks of the terms that were not read yet, in one statement. */
 function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
   const unknown = [...new Set(keys)].filter((key) => !lists.has(key));
   if (unknown.length === 0) return;
@@ -143,7 +150,7 @@ function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
 
 type BlockRow = readonly [term: string, block: number, data: Uint8Array];
 
-/** Joins the blocks of each term to a list for each partition; all lists of a term stand in one buffer. */
+/** Joins the blocks of each term to one doclist for each partition. The doclists of a term are in one buffer. */
 function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   const lists = new Map<string, Doclist[]>();
   for (const [term, blocks] of Map.groupBy(rows, ([name]) => name)) {
@@ -162,12 +169,12 @@ function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   return lists;
 }
 
-/** What is searched for. */
+/** The words, column weights and rows of one search. */
 interface Asked {
   readonly texts: readonly string[];
   readonly weights: readonly number[];
   readonly limit: number;
-  /** Rows to rank, ascending, by partition; all rows if undefined. */
+  /** Numbers of the rows to rank, ascending, by partition; undefined for all rows. */
   readonly among: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
@@ -180,7 +187,7 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): Text
     const keys = keysOf(text);
     const lists = keys.length === 1 ? snapshot.lists.get(keys[0]!)! : phraseOf(snapshot, text, keys).lists;
     const most = mostAdded(frequencyOf(snapshot, text), totals.rows);
-    return { most, byPartition: Map.groupBy(lists, ({ partition }) => partition) };
+    return { text, most, byPartition: Map.groupBy(lists, ({ partition }) => partition) };
   });
   const best = createBestRows(Math.min(limit, totals.rows));
   const weighing = weighingOf(weights, lengths.now(), totals);
@@ -188,10 +195,11 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): Text
   for (const partition of [...partitions].sort((a, b) => a - b)) {
     const rows = among?.get(partition);
     if (among !== undefined && rows === undefined) continue;
-    const scored = sources.map(({ most, byPartition }, place): ScoredText => {
-      const mostFrom = sources.slice(place).reduce((sum, later) => sum + later.most, 0) * (1 + ROUNDING);
-      return { cursors: (byPartition.get(partition) ?? []).map(openCursor), most, mostFrom };
-    });
+    const scored = inOrderOfSums(
+      sources.map(({ text, most, byPartition }) => {
+        return { text, most, cursors: (byPartition.get(partition) ?? []).map(openCursor) };
+      }),
+    );
     if (rows === undefined) rankRows(scored, partition * PARTITION_ROWS, weighing, best);
     else rankRowsOf(scored, rows, weighing, best);
   }
@@ -218,7 +226,7 @@ function matching(
   return found;
 }
 
-/** Returns the rows of a word or phrase, at least those of the blocks in which these memories lie. */
+/** Returns doclists of a word or phrase that have at least its rows in the blocks of these memories. */
 function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: readonly number[]): readonly Doclist[] {
   const bytes = factsOf(snapshot, keys).reduce((sum, facts) => sum + facts.bytes, 0);
   if (bytes <= READ_WHOLE_BYTES) readLists(snapshot, keys);
@@ -234,7 +242,7 @@ function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: rea
   return ofTerms.some(({ length }) => length === 0) ? [] : joinPhrase(ofTerms).lists;
 }
 
-/** Whether any of the positions of a row stands in one of the columns. */
+/** Tells whether at least one position of a row is in one of the columns. */
 function standsIn(bytes: Uint8Array, from: number, end: number, columns: ReadonlySet<number>): boolean {
   let column = 0;
   for (let at = from; at < end;) {

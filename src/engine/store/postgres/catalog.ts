@@ -1,23 +1,31 @@
-/** What a table's definition says that the translation of a statement needs. */
+/** The properties of a table that the translation of statements needs. */
 export interface TableForm {
-  /** Type of each column, as `format_type` names it: bigint, double precision, text or bytea. */
+  /** Type of each column, by its name, as `format_type` writes it: bigint, double precision, text or bytea. */
   readonly columns: ReadonlyMap<string, string>;
-  /** Columns of the primary key, without the tenant. */
+  /** Names of the columns of the primary key, the tenant left out. */
   readonly key: readonly string[];
-  /** The column that is numbered by itself; undefined if none is. */
+  /** Name of the column that PostgreSQL numbers by itself; undefined if the table has none. */
   readonly numbered: string | undefined;
-  /** Whether the rows belong to tenants. */
+  /** Whether the rows belong to tenants, whose number they have, or to counters (control/shared-counts.ts). */
   readonly ofTenants: boolean;
+  /** Tables that its foreign keys name. */
+  readonly parents: readonly string[];
+  /** Whether a trigger of the schema runs when a row is inserted. */
+  readonly hasInsertTrigger: boolean;
 }
 
-/** The tables of a schema by name. */
+/** The tables of a schema, by name. */
 export type Catalog = ReadonlyMap<string, TableForm>;
 
-/** Reads all tables of the current schema; a row for each column, as an array in the order of `CatalogRow`. */
+/** SQL that reads all tables of the current schema: one row for each column, as a `CatalogRow`. */
 export const READ_CATALOG = `
   SELECT c.relname, a.attname, format_type(a.atttypid, NULL),
     pg_get_expr(d.adbin, d.adrelid) ~ '^(\\w+\\.)?next_(number|row)\\(' AS numbered,
-    array_position(i.indkey::smallint[], a.attnum) AS place
+    array_position(i.indkey::smallint[], a.attnum) AS place,
+    (SELECT string_agg(DISTINCT p.relname, ' ') FROM pg_constraint k JOIN pg_class p ON p.oid = k.confrelid
+      WHERE k.conrelid = c.oid AND k.contype = 'f') AS parents,
+    EXISTS (SELECT FROM pg_trigger t
+      WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 > 0) AS has_insert_trigger
   FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
@@ -25,16 +33,22 @@ export const READ_CATALOG = `
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v')
   ORDER BY c.relname, a.attnum`;
 
-/** A row of `READ_CATALOG`: table, column, type, 1 if the column is numbered by itself, place in the key. */
+/**
+ * A row of `READ_CATALOG`: table, column, type, 1 if PostgreSQL numbers the column by itself, position in the primary
+ * key (null if it is not in it), tables that foreign keys of the table name (null for none), 1 if an insert fires a
+ * trigger.
+ */
 export type CatalogRow = readonly [
   table: string,
   column: string,
   type: string,
   numbered: 0 | 1 | null,
   place: number | null,
+  parents?: string | null,
+  hasInsertTrigger?: 0 | 1,
 ];
 
-/** Builds the catalog of what `READ_CATALOG` returned. */
+/** Makes the catalog of the rows that `READ_CATALOG` returned. */
 export function toCatalog(rows: readonly CatalogRow[]): Catalog {
   const byTable = Map.groupBy(rows, ([table]) => table);
   return new Map(
@@ -44,7 +58,9 @@ export function toCatalog(rows: readonly CatalogRow[]): Catalog {
         columns: new Map(columns.map(([, column, type]) => [column, type])),
         key: inKey.map(([, column]) => column).filter((column) => column !== 'tenant'),
         numbered: columns.find((row) => row[3] === 1)?.[1],
-        ofTenants: columns.some(([, column]) => column === 'tenant') && table !== 'tenants',
+        ofTenants: columns.some(([, column]) => column === 'tenant') && table !== 'tenants' && table !== 'counters',
+        parents: (columns[0]![5] ?? '').split(' ').filter((parent) => parent !== ''),
+        hasInsertTrigger: columns[0]![6] === 1,
       };
       return [table, form];
     }),

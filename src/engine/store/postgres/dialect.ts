@@ -1,24 +1,32 @@
 /**
- * From SQLite's dialect to PostgreSQL's. Statements are written once, for SQLite. What only PostgreSQL needs is added
- * here: numbered parameters with types, and the few forms that differ. What a function of PostgreSQL can do is no form:
- * the schema defines `instr`, `unhex`, `json_extract` and others (`migrations/0001-functions.sql`).
+ * Translates statements from SQLite's dialect to PostgreSQL's. Statements are written once, for SQLite. This file adds
+ * what only PostgreSQL needs: numbered parameters with types, and the few forms of SQL that differ. Functions are not
+ * translated here: the schema defines `instr`, `unhex`, `json_extract` and others for PostgreSQL
+ * (`migrations/0001-functions.sql`).
  */
+
 import type { Catalog } from './catalog.ts';
 import { closingPlace, nextPlace, nextText, textBefore, tokensOf, type Token } from './tokens.ts';
 
-/** What a statement's text says about its parameters. */
+/** The parameters in the text of a statement. */
 export interface ParameterPlaces {
-  /** Names of the parameters in the order of first use; `?` are named by their place, from '0'. */
+  /**
+   * Names of the parameters, each once, in the order of first use. A `?` has the number of `?` before it as its name,
+   * from '0'.
+   */
   readonly names: readonly string[];
-  /** Names of the parameters that are lists for `json_each`. */
+  /** Names of the parameters that `json_each` opens as lists. */
   readonly lists: ReadonlySet<string>;
-  /** What the values of a list are where it is empty and does not tell it itself; integers if it is not named. */
+  /**
+   * Form of the values of a list parameter, for the case that the list is empty and does not show it; integers if it is
+   * not named here.
+   */
   readonly emptyForms: ReadonlyMap<string, 'texts' | 'values'>;
 }
 
 /**
- * Form of a parameter's value: null, an integer, a fraction, text or bytes. A list is one of integers, of fractions, of
- * texts, or of other JSON values.
+ * Form of a parameter's value: null, an integer, a fraction, a text, bytes, or a JSON list of integers, of fractions,
+ * of texts or of other values.
  */
 export type ParameterForm = 'null' | 'integer' | 'fraction' | 'text' | 'bytes' | `list of ${ListForm}`;
 export type ListForm = 'integers' | 'fractions' | 'texts' | 'values';
@@ -30,7 +38,7 @@ const CASTS: Readonly<Record<Exclude<ParameterForm, 'null' | `list of ${ListForm
   bytes: 'bytea',
 };
 
-/** Functions of the schema that open a list, by its form. Each returns `key`, from 0, and `value`. */
+/** Functions of the schema that open a list of each form. Each returns rows of `key`, from 0, and `value`. */
 const LIST_FUNCTIONS: Readonly<Record<ListForm, string>> = {
   integers: 'json_integers',
   fractions: 'json_fractions',
@@ -62,7 +70,7 @@ function isListArgument(tokens: readonly Token[], place: number): boolean {
   return opening?.text === '(' && tokens[place - 2]?.text === 'json_each';
 }
 
-/** Tells whether a list is compared with a column of text: `column IN (SELECT value FROM json_each(?))`. */
+/** Tells whether a list is compared with a text column, as in `column IN (SELECT value FROM json_each(?))`. */
 function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
   const before = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
   const words = before.slice(-8).map(({ text }) => text);
@@ -72,7 +80,7 @@ function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): b
   return types.includes('text');
 }
 
-/** Makes the text for PostgreSQL. */
+/** Translates a statement into a text for PostgreSQL. */
 export function translate(
   sql: string,
   {
@@ -83,9 +91,9 @@ export function translate(
   }: {
     readonly catalog: Catalog;
     readonly places: ParameterPlaces;
-    /** Form of each parameter, in the order of `places.names`. */
+    /** Form of each parameter's value, in the order of `places.names`. */
     readonly forms: readonly ParameterForm[];
-    /** Number of the first parameter. */
+    /** Number that the statement's first parameter gets, from 1. */
     readonly firstNumber: number;
   },
 ): string {
@@ -117,7 +125,10 @@ export function translate(
   return isInsertOr(tokens) ? insertWithConflict(changed, catalog) : changed;
 }
 
-/** Numbers the parameters that are bound; a null stands in the text. */
+/**
+ * Makes a function that returns the number of a parameter. A parameter whose value is null gets none, as null is
+ * written into the text.
+ */
 function numbering(
   names: readonly string[],
   formOf: (name: string) => ParameterForm,
@@ -127,17 +138,17 @@ function numbering(
   return (name) => first + bound.indexOf(name);
 }
 
-/** Functions that have another name. */
+/** Functions that have another name in PostgreSQL. */
 const RENAMED: Readonly<Record<string, string>> = {
   char: 'chr',
   group_concat: 'string_agg',
   json_array: 'json_build_array',
 };
-/** Types of SQLite in a cast. */
+/** PostgreSQL's names for the types of a cast. */
 const CAST_TYPES: Readonly<Record<string, string>> = { BLOB: 'bytea', REAL: 'float8', TEXT: 'text' };
 /** Keywords after which a number stands for true or false. */
 const BEFORE_CONDITION: ReadonlySet<string> = new Set(['WHERE', 'AND', 'OR', 'NOT', 'ON']);
-/** Keywords that end the search for the ON of a join. */
+/** Keywords at which the search for the ON of a join ends. */
 const ENDS_JOIN: ReadonlySet<string> = new Set([
   'JOIN',
   'WHERE',
@@ -183,7 +194,7 @@ function placeBefore(tokens: readonly Token[], from: number): number {
   return place;
 }
 
-/** Tells whether an ON follows the JOIN at `join`; PostgreSQL takes none after CROSS JOIN. */
+/** Tells whether an ON follows the JOIN at the index `join`. PostgreSQL accepts none after CROSS JOIN. */
 function hasCondition(tokens: readonly Token[], join: number): boolean {
   const { depth } = tokens[join]!;
   for (const token of tokens.slice(join + 1)) {
@@ -195,7 +206,7 @@ function hasCondition(tokens: readonly Token[], join: number): boolean {
   return false;
 }
 
-/** `a IS b` compares as `=` does, and two nulls are equal. */
+/** Translates `a IS b`, which in SQLite compares as `=` does, except that two nulls are equal. */
 function changeIs(tokens: readonly Token[], texts: string[], place: number): void {
   const next = nextPlace(tokens, place);
   const isNot = tokens[next]?.text === 'NOT';
@@ -205,7 +216,7 @@ function changeIs(tokens: readonly Token[], texts: string[], place: number): voi
   if (isNot) texts[next] = 'DISTINCT FROM';
 }
 
-/** `iif(condition, yes, no)` as CASE. */
+/** Translates `iif(condition, yes, no)` to CASE. @param open index of the opening parenthesis */
 function changeIif(tokens: readonly Token[], texts: string[], open: number): void {
   const inside = tokens[open]!.depth + 1;
   const close = closingPlace(tokens, open);
@@ -219,7 +230,11 @@ function changeIif(tokens: readonly Token[], texts: string[], open: number): voi
   texts[close] = ' END)';
 }
 
-/** Casts to integers cut what stands behind the point, and do not round. */
+/**
+ * Translates the type of a cast. A cast to an integer becomes a function, since SQLite truncates a fraction and
+ * PostgreSQL would round it.
+ * @param open index of the opening parenthesis
+ */
 function changeCast(tokens: readonly Token[], texts: string[], open: number): void {
   const close = closingPlace(tokens, open);
   const type = placeBefore(tokens, close);
@@ -232,7 +247,10 @@ function changeCast(tokens: readonly Token[], texts: string[], open: number): vo
   texts.fill('', placeBefore(tokens, type), close);
 }
 
-/** Tells whether a subquery in FROM has no name, which PostgreSQL asks for before version 16. */
+/**
+ * Tells whether the parenthesis at `open` begins a subquery in FROM without a name, which PostgreSQL requires before
+ * version 16.
+ */
 function isNamelessSubquery(tokens: readonly Token[], open: number): boolean {
   if (!['FROM', 'JOIN'].includes(textBefore(tokens, open)) || nextText(tokens, open) !== 'SELECT') return false;
   const after = tokens[nextPlace(tokens, closingPlace(tokens, open))];
@@ -243,7 +261,7 @@ function isInsertOr(tokens: readonly Token[]): boolean {
   return tokens[0]?.text === 'INSERT' && nextText(tokens, 0) === 'OR';
 }
 
-/** INSERT OR IGNORE and INSERT OR REPLACE, which replaces the row of the same key. */
+/** Translates INSERT OR IGNORE, and INSERT OR REPLACE, which replaces the row with an equal primary key. */
 function insertWithConflict(sql: string, catalog: Catalog): string {
   const [, how, table, columns] = /^INSERT OR (IGNORE|REPLACE) INTO (\w+) \(([^)]*)\)/.exec(sql)!;
   const insert = sql.replace(/^INSERT OR (?:IGNORE|REPLACE)/, 'INSERT');

@@ -3,26 +3,31 @@ import path from 'node:path';
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-const MIGRATIONS = path.join(import.meta.dirname, 'migrations');
+const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 /** Key of the lock under which one process at a time changes the schema: "Carn" in ASCII, as in a tenant's file. */
 const SCHEMA_LOCK = 0x4361726e;
+/** Begins a transaction in which no other process changes a schema. */
+export const BEGIN_SCHEMA_CHANGE = `BEGIN; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
 /** Oldest server that is supported, as `server_version_num`. */
 const OLDEST_SERVER = 150_000;
 
 /**
  * Brings the current schema of a database to the newest version; an empty one gets all tables. Each step is one
  * transaction, and `schema_version` counts them.
+ * @param folder folder with the steps, `0001-name.sql` and on; by default those of the tenants' tables
  * @throws EngineError `unprocessable` if the schema is newer than this code, or the server older than PostgreSQL 15
  */
-export function migrateSchema(connection: BlockingConnection): void {
+export function migrateSchema(connection: BlockingConnection, folder = TENANT_MIGRATIONS): void {
   const server = Number(connection.query('SHOW server_version_num').rows[0]![0]);
   if (server < OLDEST_SERVER) throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
   const steps = fs
-    .readdirSync(MIGRATIONS)
+    .readdirSync(folder)
     .filter((name) => /^\d{4}-.+\.sql$/.test(name))
     .sort();
+  // Many threads of many processes open connections, and only the first of them finds something to do.
+  if (versionOf(connection) === steps.length) return;
   for (;;) {
-    connection.query(`BEGIN; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
+    connection.query(BEGIN_SCHEMA_CHANGE);
     try {
       const version = versionOf(connection);
       if (version > steps.length) {
@@ -32,7 +37,7 @@ export function migrateSchema(connection: BlockingConnection): void {
         );
       }
       const step = steps[version];
-      if (step !== undefined) connection.query(fs.readFileSync(path.join(MIGRATIONS, step), 'utf8'));
+      if (step !== undefined) connection.query(fs.readFileSync(path.join(folder, step), 'utf8'));
       connection.query(step === undefined ? 'COMMIT' : `UPDATE schema_version SET version = ${version + 1}; COMMIT`);
       if (step === undefined) return;
     } catch (error) {
@@ -42,8 +47,14 @@ export function migrateSchema(connection: BlockingConnection): void {
   }
 }
 
+/**
+ * Finds the table of versions in the present schema. It asks the catalog itself: `to_regclass` may go on saying no in a
+ * transaction that waited for another one which made the table.
+ */
+const FIND_VERSIONS = `SELECT 1 FROM pg_class
+  WHERE relname = 'schema_version' AND relnamespace = current_schema()::regnamespace`;
+
 function versionOf(connection: BlockingConnection): number {
-  const [[exists] = []] = connection.query(`SELECT to_regclass('schema_version') IS NOT NULL`).rows;
-  if (exists !== 1) return 0;
+  if (connection.query(FIND_VERSIONS).rows.length === 0) return 0;
   return connection.query('SELECT version FROM schema_version').rows[0]![0] as number;
 }

@@ -10,26 +10,28 @@
  * PostgreSQL flattens such a subquery, so its plan is that of a condition in WHERE. Row-level security is a second
  * wall: a table that this file missed shows no rows of another tenant.
  */
+
 import { EngineError } from '../../errors.ts';
 import type { Catalog, TableForm } from './catalog.ts';
 import { closingPlace, nextPlace, textBefore, tokensOf, type Token } from './tokens.ts';
 
 const TENANT = '$1::int';
-/** Words that end a list of tables at their depth. */
+/** Keywords that end a list of tables, at their own depth of parentheses. */
 const ENDS_TABLES: ReadonlySet<string> = new Set(
   'SELECT WHERE GROUP ORDER HAVING LIMIT UNION EXCEPT INTERSECT SET RETURNING VALUES WINDOW DO'.split(' '),
 );
 
-/** A statement that names its tenant. */
+/** A statement that is narrowed to one tenant. */
 export interface NamedStatement {
   readonly sql: string;
-  /** Number of places where a table is named; each of them is narrowed. */
+  /** Number of places at which a table of tenants is named, each of which is narrowed. */
   readonly tables: number;
 }
 
 /**
- * Narrows a statement to the tenant $1. Its own parameters begin with $2.
- * @throws EngineError `internal` for a statement in which a table of tenants stands at a place that is not understood
+ * Narrows a statement to the tenant whose number is parameter $1. The statement's own parameters must begin with $2.
+ * @throws EngineError `internal` for a statement that names a table of tenants at a place that this function does not
+ *   recognise
  */
 export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
   const tokens = tokensOf(sql);
@@ -37,7 +39,7 @@ export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
   const isOwn = ownNames(tokens);
   const isTable = ({ kind, text }: Token) =>
     kind === 'word' && catalog.get(text)?.ofTenants === true && !isOwn.has(text);
-  /** Whether the statement asks for all columns, which the tenant is not one of. */
+  /** Whether the statement selects all columns with `*`, among which the column of the tenant must not be. */
   const takesAll = tokens.some(({ text }, place) => text === '*' && /^(?:SELECT|\.)$/.test(textBefore(tokens, place)));
   /** Depths at which a list of tables is open. */
   const open = new Set<number>();
@@ -69,7 +71,7 @@ function ownColumns(columns: TableForm['columns']): string {
   return [...columns.keys()].filter((column) => column !== 'tenant').join(', ');
 }
 
-/** Names that the statement gives to subqueries itself, which hide tables of the same name. */
+/** Returns the names that the statement itself gives to subqueries by WITH, which hide tables with the same name. */
 function ownNames(tokens: readonly Token[]): Set<string> {
   if (!tokens.some(({ text }) => text === 'WITH')) return new Set();
   const names = tokens.filter(({ kind }, place) => {
@@ -81,7 +83,7 @@ function ownNames(tokens: readonly Token[]): Set<string> {
   return new Set(names.map(({ text }) => text));
 }
 
-/** Tells by the word before it alone whether a name is a table's. */
+/** Tells whether the word before a name shows that it is a table: FROM, JOIN, INTO or UPDATE. */
 function isNamed(tokens: readonly Token[], place: number): boolean {
   return ['FROM', 'JOIN', 'INTO', 'UPDATE'].includes(textBefore(tokens, place));
 }
@@ -96,7 +98,7 @@ function isDelete(tokens: readonly Token[], place: number): boolean {
   return words.at(-2)?.text === 'DELETE';
 }
 
-/** Adds the tenant to the columns and the values, and to the key of ON CONFLICT. */
+/** Adds the tenant to the columns and values of an INSERT, and to the columns of its ON CONFLICT. */
 function nameInInsert(
   tokens: readonly Token[],
   texts: string[],
@@ -125,8 +127,8 @@ function nameInInsert(
 }
 
 /**
- * Names the table of columns that keep their value in DO UPDATE SET `a = coalesce(excluded.a, a)`: PostgreSQL does not
- * guess which row is meant.
+ * Adds the name of the table to columns that keep their value in DO UPDATE SET `a = coalesce(excluded.a, a)`, since
+ * PostgreSQL does not guess which row is meant.
  */
 function qualifyKept(tokens: readonly Token[], texts: string[], place: number, columns: TableForm['columns']): void {
   const { depth, text: table } = tokens[place]!;

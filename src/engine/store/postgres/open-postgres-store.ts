@@ -1,29 +1,34 @@
 /**
- * A tenant's database in PostgreSQL, behind the `Store` that a tenant's SQLite file has. Statements are those of the
- * files in `store`, in SQLite's dialect; `dialect.ts` translates them and `name-tenant.ts` names the tenant in each.
- * Words are in `word-table.ts`. What reads SQLite's pragmas (the size of the file, its log) does not run here.
+ * Opens a tenant's database in PostgreSQL behind the interface `Store`, as a tenant's SQLite file is. Statements are
+ * those of the files in `store`, in SQLite's dialect; `dialect.ts` translates them and `name-tenant.ts` names the
+ * tenant in each. The word index is in `word-table.ts`. Functions that read SQLite's pragmas (the size of the file, its
+ * log) do not work here.
  */
+
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
 import type { OpenStoreOptions, Store } from '../open-store.ts';
-import type { Statement } from '../statement.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
-import { createStatement, type StatementContext } from './postgres-statement.ts';
-import { inSnapshot, inWrite } from './unit-of-work.ts';
+import { createStatement, type Bound, type PostgresStatement, type StatementContext } from './postgres-statement.ts';
+import { createForeteller, type Foreteller } from './foretell.ts';
+import { createAnswers, type Answers } from './read-ahead.ts';
+import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
+import { inSnapshot, inWrite, type BegunWrite } from './unit-of-work.ts';
 import { createWordTable, type OwnQuery } from './word-table.ts';
+import { watchChanges, type ChangeWatch } from './watch-changes.ts';
 
-/** Most statements that a store keeps. */
+/** Most statements that a store keeps prepared. */
 const MAX_STATEMENTS = 500;
 
-/** Reads what the translation of statements has to know of the schema, once for all stores of a process. */
+/** Reads the properties of the schema that the translation of statements needs, once for all stores of a process. */
 export function readCatalog(connection: BlockingConnection): Catalog {
   return toCatalog(connection.query(READ_CATALOG, []).rows as unknown as CatalogRow[]);
 }
 
-/** Finds the number of a tenant, which every row of it has; undefined if there is none. */
+/** Finds the number of a tenant, which each of its rows has; undefined if there is none. */
 export function findTenant(connection: BlockingConnection, id: string): number | undefined {
   return connection.query('SELECT tenant FROM tenants WHERE id = $1', [id]).rows[0]?.[0] as number | undefined;
 }
@@ -43,7 +48,10 @@ export interface PostgresStoreOptions {
   readonly tenant: number;
   /** Path that a tenant's file would have, beside which its local files lie; by default there are none. */
   readonly path?: string;
-  /** As for a file: a `reader` refuses writes, and a `worker` does not wait for the disk; `acknowledger` by default. */
+  /**
+   * Role of the connection, as for a file: a `reader` refuses writes, and a `worker` does not wait for the disk;
+   * `acknowledger` by default.
+   */
   readonly role?: OpenStoreOptions['role'];
 }
 
@@ -55,61 +63,64 @@ const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
   worker: `set_config('synchronous_commit', 'off', false)`,
 };
 
-/** What one store does on its connection. */
+/** The state of one store on its connection. */
 interface Session {
   readonly connection: BlockingConnection;
   readonly tenant: number;
-  /** Makes sure that the session is this tenant's. Call before a transaction, or a statement outside of one. */
+  /**
+   * Makes sure that the session is set to this tenant. Call before a transaction, or before a statement outside of one.
+   */
   begin(): void;
   isOpen: boolean;
   /** The transaction that is under way; undefined outside of one. */
   doing: 'write' | 'read' | undefined;
-  /** Transactions so far, statements that changed rows, and writes that were committed. */
+  /** Number of transactions so far, and of writes that were committed. */
   transactions: number;
-  changes: number;
   ownWrites: number;
-  /** Number of the tenant's writes at the beginning of the present transaction. */
-  writesAtBegin: number;
+  /** Returns the number of the tenant's writes at the beginning of the present transaction. */
+  writesAtBegin: () => number;
+  readonly changes: ChangeWatch;
+  readonly numbers: RowNumbers;
+  readonly answers: Answers;
+  readonly foreteller: Foreteller<Bound>;
 }
 
 /** Opens a tenant's store on a connection, which several stores of one thread and one role may share. */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
-  const { connection, catalog, tenant, path = `postgres:${tenant}`, role = 'acknowledger' } = options;
-  const session: Session = {
-    ...{ connection, tenant, isOpen: true, doing: undefined },
-    ...{ transactions: 0, changes: 0, ownWrites: 0, writesAtBegin: 0 },
-    begin() {
-      if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
-      setTenant(connection, tenant, role);
-    },
-  };
+  const { catalog, tenant, path = `postgres:${tenant}` } = options;
+  const session = createSession(options);
   const lastWork = new Set<(store: Store) => void>();
-  const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
-  const context: StatementContext = {
-    catalog,
-    tenant,
-    query(text, values, name) {
-      // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
-      if (session.doing === undefined) session.begin();
-      const result = connection.query(text, values, name);
-      if (result.changes > 0) session.changes += 1;
-      return result;
+  const statements = new LRUCache<string, PostgresStatement>({ max: MAX_STATEMENTS });
+  const context = createContext(session, catalog);
+  const own: OwnQuery = {
+    ask: (name, text, values) => context.query(text, [tenant, ...values], name),
+    write(name, text, values) {
+      session.answers.clear();
+      context.queue({ text, values: [tenant, ...values], name }, false);
     },
   };
-  const own: OwnQuery = (name, text, values) => context.query(text, [tenant, ...values], name);
-  const words = createWordTable({ store: () => store, query: own });
+  const words = createWordTable({ store: () => store, own });
+  const prepare = (sql: string): PostgresStatement => {
+    let statement = statements.get(sql);
+    if (statement === undefined) statements.set(sql, (statement = createStatement(sql, context)));
+    return statement;
+  };
   const store: Store = {
     path,
-    prepare(sql) {
-      let statement = statements.get(sql);
-      if (statement === undefined) statements.set(sql, (statement = createStatement(sql, context)));
-      return statement;
+    prepare,
+    ahead: {
+      ask(sql, parameters) {
+        const statement = prepare(sql);
+        for (const given of parameters) statement.askAhead(...given);
+      },
+      answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
     },
     write(work) {
       try {
         return writeIn(session, () => {
           const done = work();
           for (const last of lastWork) last(store);
+          session.numbers.store();
           return done;
         });
       } finally {
@@ -122,7 +133,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       return session.doing === 'write';
     },
     get changes() {
-      return session.changes;
+      return session.changes.read();
     },
     get transactionNo() {
       return session.doing === undefined ? undefined : session.transactions;
@@ -136,15 +147,77 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
     close: () => void (session.isOpen = false),
   };
-  readWordsBy(store, (lengths) => createBlockReader({ store, query: own, lengths }));
+  readWordsBy(store, (lengths) => createBlockReader({ store, query: own.ask, lengths }));
   return store;
+}
+
+function createSession(options: PostgresStoreOptions): Session {
+  const { connection, catalog, tenant, role = 'acknowledger' } = options;
+  const session: Session = {
+    ...{ connection, tenant, isOpen: true, doing: undefined },
+    ...{ transactions: 0, ownWrites: 0, writesAtBegin: () => 0 },
+    changes: watchChanges(connection),
+    numbers: createRowNumbers(connection, tenant),
+    answers: createAnswers(catalog),
+    foreteller: createForeteller(),
+    begin() {
+      if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
+      setTenant(connection, tenant, role);
+    },
+  };
+  return session;
+}
+
+/** Makes what the statements of a store run on. */
+function createContext(session: Session, catalog: Catalog): StatementContext {
+  const { connection, tenant } = session;
+  return {
+    catalog,
+    tenant,
+    query(text, values, name) {
+      // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
+      if (session.doing === undefined) session.begin();
+      return session.changes.note(() => connection.query(text, values, name));
+    },
+    queue(statement, isSure) {
+      if (session.doing !== 'write') return undefined;
+      const queued = session.changes.note(() => connection.queue(statement));
+      if (isSure) session.changes.noteSure();
+      return queued;
+    },
+    ask: connection.queue,
+    foreteller: session.foreteller,
+    get answers() {
+      return session.doing === undefined ? null : session.answers;
+    },
+    takeNumber: (table) => (session.doing === 'write' ? session.numbers.take(table) : undefined),
+    settleNumbers(what) {
+      if (session.doing !== 'write') return;
+      // What waits was written since the savepoint, whose beginning nothing waits for.
+      if (what === 'ROLLBACK') {
+        connection.forget();
+        session.changes.settle();
+        session.answers.clear();
+      }
+      session.numbers.settle(what);
+    },
+  };
 }
 
 function writeIn<T>(session: Session, work: () => T): T {
   session.begin();
-  const result = inWrite(session.connection, session.tenant, (writes) => doing(session, 'write', writes - 1, work));
-  session.ownWrites += 1;
-  return result;
+  const { connection, tenant, numbers, changes } = session;
+  const begun = ({ writes, numbers: last }: BegunWrite) => {
+    numbers.begin(last);
+    return doing(session, 'write', () => writes - 1, work);
+  };
+  try {
+    const result = inWrite(connection, { tenant, numbered: numbers.tables }, begun);
+    session.ownWrites += 1;
+    return result;
+  } finally {
+    changes.settle();
+  }
 }
 
 function readIn<T>(session: Session, work: () => T): T {
@@ -152,36 +225,42 @@ function readIn<T>(session: Session, work: () => T): T {
   return inSnapshot(session.connection, session.tenant, (writes) => doing(session, 'read', writes, work));
 }
 
-function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: number, work: () => T): T {
+function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: () => number, work: () => T): T {
   session.transactions += 1;
+  session.answers.begin(what === 'write');
+  session.foreteller.begin();
   Object.assign(session, { doing: what, writesAtBegin });
   try {
     return work();
   } finally {
     session.doing = undefined;
+    session.answers.clear();
+    session.foreteller.end();
   }
 }
 
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 
-/** Every write of a tenant is counted; those of others are all but the own ones. */
+/** Returns the number of writes of the tenant that other stores made: all counted writes less those of this store. */
 function othersVersion(session: Session): number {
   const { connection, tenant, ownWrites } = session;
-  if (session.doing !== undefined) return session.writesAtBegin - ownWrites;
+  if (session.doing !== undefined) return session.writesAtBegin() - ownWrites;
   session.begin();
   return (connection.query(READ_WRITES, [tenant], 'writes').rows[0]![0] as number) - ownWrites;
 }
 
-/** The tenant that was set last on each connection, and in which session. */
+/** The tenant that was set last on each connection, and the session in which it was set. */
 const settings = new WeakMap<BlockingConnection, { readonly session: number | null; readonly tenant: number }>();
 
 /**
- * Sets the tenant of the session, for defaults and row-level security. One round trip where another tenant was set
- * before, or the session is new.
+ * Sets the tenant of the session, for column defaults and row-level security. It takes one round trip if another tenant
+ * was set before, or the session is new.
  */
 function setTenant(connection: BlockingConnection, tenant: number, role: OpenStoreOptions['role']): void {
   const set = settings.get(connection);
   if (connection.session !== null && set?.session === connection.session && set.tenant === tenant) return;
-  connection.query(`SELECT set_config('cairn.tenant', '${tenant}', false), ${SESSIONS[role]}`);
+  connection.query(
+    `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false), ${SESSIONS[role]}`,
+  );
   settings.set(connection, { session: connection.session, tenant });
 }

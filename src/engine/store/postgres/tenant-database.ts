@@ -1,7 +1,8 @@
 /**
- * Tenants' stores in a database, for one thread. Stores of one role share a connection, which is made with the first of
- * them and closed with the last.
+ * Opens tenants' stores in a database for one thread. Stores of one role share a connection, which is opened with the
+ * first of them and closed with the last.
  */
+
 import { EngineError } from '../../errors.ts';
 import type { OpenStoreOptions, Store } from '../open-store.ts';
 import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
@@ -47,11 +48,28 @@ export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store
   return openOn({ ...options, role: 'reader' }, findTenant);
 }
 
-/** @param numberOf returns the number of the tenant; undefined for none, of which no store is opened */
-function openOn(
-  { database, tenant: id, path, role }: TenantStoreOptions,
-  numberOf: (connection: BlockingConnection, id: string) => number | undefined,
-): Store | undefined {
+/** Reads what tells a change of tenants, for all of them in one statement. */
+export interface TenantStamps {
+  /** Returns a text for the id of each tenant: the tenant's number, a comma, and what changes with every write. */
+  read(): ReadonlyMap<string, string>;
+  close(): void;
+}
+
+/** Opens the stamps of all tenants of a database, on the connection of this thread's readers. */
+export function openTenantStamps(database: string): TenantStamps {
+  let held: { readonly shared: Shared; readonly release: () => void } | undefined;
+  return {
+    read() {
+      held ??= hold('reader', database);
+      const { rows } = held.shared.connection.query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
+      return new Map(rows.map(([id, tenant, writes]) => [id as string, `${String(tenant)},${String(writes)}`]));
+    },
+    close: () => held?.release(),
+  };
+}
+
+/** Takes a shared connection, and makes it if there is none. The last user to release it closes it. */
+function hold(role: OpenStoreOptions['role'], database: string): { shared: Shared; release: () => void } {
   const name = `${role} ${database}`;
   const shared = connections.get(name) ?? connect(database);
   connections.set(name, shared);
@@ -62,6 +80,18 @@ function openOn(
     connections.delete(name);
     shared.connection.close();
   };
+  return { shared, release };
+}
+
+/**
+ * Opens a store on a shared connection.
+ * @param numberOf returns the number of the tenant; undefined if there is none, and then no store is opened
+ */
+function openOn(
+  { database, tenant: id, path, role }: TenantStoreOptions,
+  numberOf: (connection: BlockingConnection, id: string) => number | undefined,
+): Store | undefined {
+  const { shared, release } = hold(role, database);
   let store: Store | undefined;
   try {
     const { connection, catalog } = shared;
@@ -104,7 +134,7 @@ function withConnection<T>(database: string, work: (connection: BlockingConnecti
   }
 }
 
-/** Refuses a new tenant whose id an earlier one had, of which rows are left. @throws EngineError `conflict` */
+/** Throws EngineError `conflict` for a new tenant whose id an earlier tenant had, if rows of that one are left. */
 export function refuseLeftTenant(database: string, tenant: string): void {
   const isThere = withConnection(database, (connection) => findTenant(connection, tenant) !== undefined);
   if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);

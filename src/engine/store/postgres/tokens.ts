@@ -1,13 +1,13 @@
-/** The tokens of a statement: enough of SQL's grammar to change a text without a parser for all of it. */
+/** The tokens of a statement: enough of SQL's grammar to change a statement without a complete parser. */
 
-/** Kind of a token. A `word` is a keyword or a name; `space` holds comments, too. */
+/** Kind of a token. A `word` is a keyword or a name, and `space` includes comments. */
 type TokenKind = 'space' | 'word' | 'quoted' | 'text' | 'bytes' | 'number' | 'parameter' | 'sign';
 
 export interface Token {
   readonly kind: TokenKind;
-  /** The token as it stands in the statement. */
+  /** Text of the token, as in the statement. */
   readonly text: string;
-  /** Number of parentheses that are open around the token; a parenthesis counts as outside of itself. */
+  /** Number of parentheses that are open around the token. A parenthesis itself counts as outside of its pair. */
   readonly depth: number;
 }
 
@@ -23,7 +23,7 @@ const PATTERNS: readonly (readonly [TokenKind, string])[] = [
 ];
 const TOKEN = new RegExp(PATTERNS.map(([, pattern]) => `(${pattern})`).join('|'), 'g');
 
-/** Takes a statement apart. The texts of the tokens, joined, are the statement again. */
+/** Splits a statement into tokens, whose texts joined are the statement again. */
 export function tokensOf(sql: string): Token[] {
   const tokens: Token[] = [];
   let depth = 0;
@@ -37,26 +37,28 @@ export function tokensOf(sql: string): Token[] {
   return tokens;
 }
 
-/** Returns the place of the next token after `from` that is no space; the number of tokens if there is none. */
+/**
+ * Returns the index of the next token after the index `from` that is no space; the number of tokens if there is none.
+ */
 export function nextPlace(tokens: readonly Token[], from: number): number {
   let place = from + 1;
   while (tokens[place]?.kind === 'space') place += 1;
   return place;
 }
 
-/** Returns the text of the next token after `from` that is no space, `''` at the end. */
+/** Returns the text of the next token after the index `from` that is no space; '' if there is none. */
 export function nextText(tokens: readonly Token[], from: number): string {
   return tokens[nextPlace(tokens, from)]?.text ?? '';
 }
 
-/** Returns the text of the last token before `from` that is no space, `''` at the beginning. */
+/** Returns the text of the last token before the index `from` that is no space; '' if there is none. */
 export function textBefore(tokens: readonly Token[], from: number): string {
   let place = from - 1;
   while (tokens[place]?.kind === 'space') place -= 1;
   return tokens[place]?.text ?? '';
 }
 
-/** Returns the place of the parenthesis that closes the one at `open`; the number of tokens if nothing closes it. */
+/** Returns the index of the parenthesis that closes the one at the index `open`; the number of tokens if none does. */
 export function closingPlace(tokens: readonly Token[], open: number): number {
   const place = tokens.findIndex(
     ({ text, kind, depth }, at) => at > open && kind === 'sign' && text === ')' && depth === tokens[open]!.depth,

@@ -1,34 +1,80 @@
 /**
- * Transactions of one tenant. A write begins with an update of the tenant's row, which is the tenant's write lock: one
- * writer of a tenant at a time, as with SQLite's BEGIN IMMEDIATE, and numbers rise in the order of commits. Since every
- * write changes that row, an answer that was given after its commit waited for the standby even if it stored nothing
- * new. A read sees one snapshot.
+ * Runs the transactions of one tenant. A write begins with an update of the tenant's row, which serves as the tenant's
+ * write lock: a tenant has one writer at a time, as with SQLite's BEGIN IMMEDIATE, and numbers rise in the order of
+ * commits. Since every write changes that row, also one that stores nothing else has a commit, which waits for the
+ * standby. A read sees one snapshot.
  */
+
 import { EngineError } from '../../errors.ts';
+import { LateError } from '../late-error.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-/** Begins a write of a tenant; returns the number of the transaction, and of the tenant's writes with this one. */
-const beginWrite = (tenant: number) => `BEGIN; SET LOCAL lock_timeout = '5s';
-  UPDATE tenants SET writes = writes + 1 WHERE tenant = ${tenant} RETURNING pg_current_xact_id()::text, writes`;
+const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1 WHERE tenant = $1
+  RETURNING pg_current_xact_id()::text, writes`;
+const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
+/** A statement of its own: it sees what the last writer of the tenant committed while this one waited for the lock. */
+const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])`;
 
-/** Most looks at a transaction that may still be running, 10 ms apart. */
+/** Most times that the state of a transaction is asked for which may still be running, 10 ms apart. */
 const STATUS_LOOKS = 200;
 
 /**
- * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. `work` is told
- * the number of writes that the tenant has had, this one included.
- * @throws EngineError `not_found` for a tenant that is gone; `unavailable` if the lock was not had, the session was
- *   lost before the commit, or nobody can tell whether it committed; what `work` throws
+ * SQLSTATE for a transaction whose number the server has not given: a crash took the transaction back before anything
+ * of it was on the disk, its commit included.
  */
-export function inWrite<T>(connection: BlockingConnection, tenant: number, work: (writes: number) => T): T {
-  const [transaction, writes] = (connection.query(beginWrite(tenant)).rows[0] ?? []) as [string?, number?];
-  if (transaction === undefined) {
-    rollback(connection);
-    throw new EngineError('not_found', 'no such tenant');
-  }
+const UNKNOWN_TRANSACTION = '22023';
+
+/** What a write knows when it begins. */
+export interface BegunWrite {
+  /** Number of writes that the tenant has had, this one included. */
+  readonly writes: number;
+  /** The last number that each of the given tables has given to a row; a table without one is left out. */
+  readonly numbers: ReadonlyMap<string, number>;
+}
+
+/**
+ * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. Statements
+ * that wait when `work` returns are sent together with the commit.
+ * @param numbered tables whose last numbers `work` gets
+ * @throws EngineError `not_found` for a tenant that is gone; `unavailable` if the lock was not free for 5 s, the
+ *   session was lost before the commit, or nobody can tell whether the transaction committed; `internal` if a statement
+ *   had failed, though `work` went on; whatever `work` throws
+ */
+export function inWrite<T>(
+  connection: BlockingConnection,
+  { tenant, numbered }: { readonly tenant: number; readonly numbered: readonly string[] },
+  work: (begun: BegunWrite) => T,
+): T {
+  connection.queue({ text: 'BEGIN', values: [], name: 'begin' });
+  const locked = connection.queue({ text: LOCK_TENANT, values: [tenant], name: 'lock-tenant' });
+  let transaction: string | undefined;
   let result: T;
   try {
-    result = work(writes!);
+    const { rows } = connection.query(READ_NUMBERS, [tenant, numbered], 'read-numbers');
+    const [first, writes] = (locked.result().rows[0] ?? []) as [string?, number?];
+    if (first === undefined) throw new EngineError('not_found', 'no such tenant');
+    transaction = first;
+    result = work({ writes: writes!, numbers: new Map(rows as [string, number][]) });
+  } catch (error) {
+    rollback(connection);
+    // What waited behind the lock is no part of the work.
+    if (transaction !== undefined || !(error instanceof LateError)) throw error;
+    const { code, message, cause, retryAfterMs } = error;
+    throw new EngineError(code, message, { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+  }
+  commit(connection, transaction);
+  return result;
+}
+
+/**
+ * Runs `work` in the transaction that is open and commits; rolls back if `work` throws.
+ * @param transaction number of the transaction, as `pg_current_xact_id` returns it
+ * @throws EngineError `unavailable` as `inWrite`; whatever `work` throws
+ */
+export function endWrite<T>(connection: BlockingConnection, transaction: string, work: () => T): T {
+  let result: T;
+  try {
+    result = work();
   } catch (error) {
     rollback(connection);
     throw error;
@@ -37,31 +83,46 @@ export function inWrite<T>(connection: BlockingConnection, tenant: number, work:
   return result;
 }
 
-/** Runs `work` on one snapshot, and tells it the number of writes that the tenant has had. */
-export function inSnapshot<T>(connection: BlockingConnection, tenant: number, work: (writes: number) => T): T {
-  const { rows } = connection.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SELECT writes FROM tenants WHERE tenant = ${tenant}`);
+/**
+ * Runs `work` on one snapshot, which is taken with its first statement. `work` gets a function that returns the number
+ * of writes that the tenant has had.
+ */
+export function inSnapshot<T>(connection: BlockingConnection, tenant: number, work: (writes: () => number) => T): T {
+  connection.queue({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [], name: 'begin-read' });
+  const writes = connection.queue({ text: READ_WRITES, values: [tenant], name: 'writes' });
   try {
-    return work((rows[0]?.[0] as number | undefined) ?? 0);
+    return work(() => (writes.result().rows[0]?.[0] as number | undefined) ?? 0);
   } finally {
-    rollback(connection);
+    // Nobody waits for the end of a read.
+    if (writes.isWaiting) connection.forget();
+    else connection.post('ROLLBACK');
   }
 }
 
 function rollback(connection: BlockingConnection): void {
+  connection.forget();
   if (connection.session !== null) connection.query('ROLLBACK');
 }
 
 /**
- * Commits. If the session is lost meanwhile, the transaction is in doubt; then the server is asked, over a new session,
- * what became of it.
+ * Commits a transaction. If the session is lost meanwhile, nobody knows whether it committed; then the server is asked
+ * over a new session.
+ * @throws the error of the commit or of a statement that waited, unless the server says that the transaction committed
  */
 function commit(connection: BlockingConnection, transaction: string): void {
+  let did: string;
   try {
-    connection.query('COMMIT');
+    did = connection.query('COMMIT', [], 'commit').command;
   } catch (error) {
-    if (postgresError(error)?.isLost !== true || !hasCommitted(connection, transaction)) throw error;
+    if (postgresError(error)?.isLost !== true) {
+      rollback(connection);
+      throw error;
+    }
+    if (hasCommitted(connection, transaction)) return;
+    throw error;
   }
+  // A transaction in which a statement failed is rolled back by its commit, which says so and is no error.
+  if (did !== 'COMMIT') throw new EngineError('internal', 'a write went on after one of its statements had failed');
 }
 
 function hasCommitted(connection: BlockingConnection, transaction: string): boolean {
@@ -70,7 +131,9 @@ function hasCommitted(connection: BlockingConnection, transaction: string): bool
       const [[status] = []] = connection.query(`SELECT pg_xact_status('${transaction}'::xid8)`).rows;
       if (status !== 'in progress') return status === 'committed';
     } catch (error) {
-      if (postgresError(error)?.isLost !== true) throw error;
+      const cause = postgresError(error);
+      if (cause?.code === UNKNOWN_TRANSACTION) return false;
+      if (cause?.isLost !== true) throw error;
     }
     Atomics.wait(sleeper, 0, 0, 10);
   }

@@ -1,26 +1,31 @@
 /**
- * The word index of a tenant in PostgreSQL, written. What a write puts and deletes is gathered and stored at its end: a
- * statement reads the rows that are replaced, one the blocks that change, and one writes each table, however many
- * memories there are.
+ * Writes the word index of a tenant in PostgreSQL. The rows that a write puts and deletes are collected and stored at
+ * its end by a few statements, however many there are: one reads the rows that are replaced, one reads the blocks that
+ * change, and one writes each table.
  */
+
 import type { Store } from '../open-store.ts';
 import { allVarints } from '../word-index/structure.ts';
 import type { WordTable } from '../word-table.ts';
 import { BLOCK_ROWS, decodeBlock, encodeBlock, encodeRow, type BlockRows, type EncodedRow } from './block-codec.ts';
 import type { Parameter, QueryResult } from './connection-messages.ts';
 
-/** Runs a statement of PostgreSQL's own dialect, whose `$1` is the tenant; the given values follow from `$2`. */
-export type OwnQuery = (name: string, text: string, values: readonly Parameter[]) => QueryResult;
+/** Runs statements of PostgreSQL's own dialect, whose `$1` is the tenant; the given values follow from `$2`. */
+export interface OwnQuery {
+  readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
+  /** Lets a statement wait that is sent with a later one. Call inside a write. */
+  readonly write: (name: string, text: string, values: readonly Parameter[]) => void;
+}
 
-/** What changes in one block. */
+/** The changes of one block of a term. */
 interface BlockChange {
   readonly term: string;
   readonly block: number;
-  /** Encoded positions of the rows that change, by memory number; null for a row that goes. */
+  /** Encoded positions of the rows that change, by memory number; null for a row that is deleted. */
   readonly rows: Map<number, Uint8Array | null>;
 }
 
-/** A row as it was stored before. */
+/** A row that is replaced or deleted, as it is stored: its number, its terms joined by spaces, and their number. */
 type StoredRow = readonly [id: number, terms: string, length: number];
 
 const READ_ROWS = `SELECT r.id, r.terms, d.sz FROM word_rows r
@@ -47,20 +52,20 @@ const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
   UPDATE word_totals SET rows = 0, terms = 0 WHERE tenant = $1`;
 
 export interface WordTableOptions {
-  /** The store whose words these are. */
+  /** Returns the store whose words these are. */
   readonly store: () => Store;
-  readonly query: OwnQuery;
+  readonly own: OwnQuery;
 }
 
-/** Makes the word index of the tenant that `query` names. */
-export function createWordTable({ store, query }: WordTableOptions): WordTable {
+/** Makes the word index of the tenant that `own` names. */
+export function createWordTable({ store, own }: WordTableOptions): WordTable {
   /** Rows that were put, and null for those that were deleted, since the last flush. */
   const pending = new Map<number, EncodedRow | null>();
   const flush = () => {
     if (pending.size === 0) return;
     const rows = new Map(pending);
     pending.clear();
-    writeRows(query, rows);
+    writeRows(own, rows);
   };
   const note = (memoryNo: number, row: EncodedRow | null) => {
     pending.set(memoryNo, row);
@@ -71,15 +76,15 @@ export function createWordTable({ store, query }: WordTableOptions): WordTable {
     delete: (memoryNo) => note(memoryNo, null),
     clear() {
       pending.clear();
-      query('words-clear', CLEAR, []);
+      own.write('words-clear', CLEAR, []);
     },
     flush,
     forget: () => pending.clear(),
   };
 }
 
-function writeRows(query: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>): void {
-  const before = new Map(readStored(query, [...rows.keys()]).map((row) => [row[0], row]));
+function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>): void {
+  const before = new Map(readStored(own, [...rows.keys()]).map((row) => [row[0], row]));
   const changes = new Map<string, BlockChange>();
   const change = (term: string, memoryNo: number, positions: Uint8Array | null) => {
     const block = Math.floor(memoryNo / BLOCK_ROWS);
@@ -96,31 +101,31 @@ function writeRows(query: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>
     addedRows += Number(row !== null) - Number(before.has(memoryNo));
     addedTerms += (row?.length ?? 0) - length;
   }
-  writeBlocks(query, [...changes.values()]);
+  writeBlocks(own, [...changes.values()]);
   const put = [...rows].filter((entry): entry is [number, EncodedRow] => entry[1] !== null);
   if (put.length > 0) {
-    query('words-rows', WRITE_ROWS, [
+    own.write('words-rows', WRITE_ROWS, [
       put.map(([memoryNo]) => memoryNo),
       put.map(([, { sizes }]) => sizes),
       put.map(([, { terms }]) => [...terms.keys()].join(' ')),
     ]);
   }
   const gone = [...rows.keys()].filter((memoryNo) => rows.get(memoryNo) === null && before.has(memoryNo));
-  if (gone.length > 0) query('words-rows-gone', DELETE_ROWS, [gone]);
-  if (addedRows !== 0 || addedTerms !== 0) query('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
+  if (gone.length > 0) own.write('words-rows-gone', DELETE_ROWS, [gone]);
+  if (addedRows !== 0 || addedTerms !== 0) own.write('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
 }
 
-function readStored(query: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
-  return query('words-stored', READ_ROWS, [memoryNos]).rows.map((row) => {
+function readStored(own: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
+  return own.ask('words-stored', READ_ROWS, [memoryNos]).rows.map((row) => {
     const [id, terms, sizes] = row as [number, string, Uint8Array];
     return [id, terms, allVarints(sizes).reduce((sum, size) => sum + size, 0)];
   });
 }
 
-function writeBlocks(query: OwnQuery, changes: readonly BlockChange[]): void {
+function writeBlocks(own: OwnQuery, changes: readonly BlockChange[]): void {
   if (changes.length === 0) return;
   const places = [changes.map(({ term }) => term), changes.map(({ block }) => block)] as const;
-  const stored = new Map(query('words-read', READ_BLOCKS, places).rows as [number, Uint8Array][]);
+  const stored = new Map(own.ask('words-read', READ_BLOCKS, places).rows as [number, Uint8Array][]);
   const written: { readonly change: BlockChange; readonly rows: BlockRows }[] = [];
   const emptied: BlockChange[] = [];
   for (const [at, change] of changes.entries()) {
@@ -135,7 +140,7 @@ function writeBlocks(query: OwnQuery, changes: readonly BlockChange[]): void {
     else if (bytes !== undefined) emptied.push(change);
   }
   if (written.length > 0) {
-    query('words-write', WRITE_BLOCKS, [
+    own.write('words-write', WRITE_BLOCKS, [
       written.map(({ change }) => change.term),
       written.map(({ change }) => change.block),
       written.map(({ rows }) => rows.size),
@@ -143,6 +148,6 @@ function writeBlocks(query: OwnQuery, changes: readonly BlockChange[]): void {
     ]);
   }
   if (emptied.length > 0) {
-    query('words-emptied', DELETE_BLOCKS, [emptied.map(({ term }) => term), emptied.map(({ block }) => block)]);
+    own.write('words-emptied', DELETE_BLOCKS, [emptied.map(({ term }) => term), emptied.map(({ block }) => block)]);
   }
 }

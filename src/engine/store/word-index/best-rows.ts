@@ -1,24 +1,27 @@
 import type { TextRank } from './word-search.ts';
 
-/** The best rows of those that were put in: a heap with the worst of them on top. */
+/** The best of the rows that were put in, as a heap whose root is the worst of them. */
 export interface BestRows {
-  /** Number of rows in the heap; only that many entries of the arrays are valid. */
+  /** Number of rows in the heap, which is the number of entries of the arrays that are valid. */
   count: number;
   readonly memoryNos: Float64Array;
   readonly bm25: Float64Array;
   /**
-   * BM25 below which no further row can be among the best; -1 until the heap is full. A row with just this BM25 may be
-   * among the best.
+   * BM25 below which no further row is among the best; -1 until the heap is full. A row with exactly this BM25 is if
+   * its number is lower.
    */
   least: number;
 }
 
-/** Makes an empty heap. @param limit number of rows that it keeps */
+/** Makes an empty heap. @param limit greatest number of rows that it keeps */
 export function createBestRows(limit: number): BestRows {
   return { count: 0, memoryNos: new Float64Array(limit), bm25: new Float64Array(limit), least: -1 };
 }
 
-/** Puts in a row, which was not put in before. */
+/**
+ * Puts in a row, each only once. Once the heap is full, a row that is worse than all in it is ignored, and a better one
+ * replaces the worst.
+ */
 export function putRow(best: BestRows, memoryNo: number, bm25: number): void {
   const limit = best.memoryNos.length;
   if (best.count < limit) {
@@ -42,7 +45,7 @@ export function rowsInOrder({ count, memoryNos, bm25 }: BestRows): TextRank[] {
   );
 }
 
-/** Moves an entry of the heap down until no entry below it is worse. */
+/** Moves an entry of the heap down until none of its children is worse. */
 function sink(best: BestRows, from: number): void {
   const { count, memoryNos, bm25 } = best;
   const [memoryNo, sum] = [memoryNos[from]!, bm25[from]!];
@@ -58,7 +61,10 @@ function sink(best: BestRows, from: number): void {
   memoryNos[at] = memoryNo;
 }
 
-/** Tells whether the row at a place of the heap is worse than another row. */
+/**
+ * Tells whether the row at an index of the heap is worse than another row: lower BM25, or a higher number with the same
+ * BM25.
+ */
 function isWorse({ bm25, memoryNos }: BestRows, place: number, sum: number, memoryNo: number): boolean {
   return bm25[place]! < sum || (bm25[place]! === sum && memoryNos[place]! > memoryNo);
 }

@@ -1,23 +1,24 @@
-/** Walks through doclists: the rows of a term in ascending order, and the frequency of the term in each. */
+/** Reads doclists row by row: the rows of a term in ascending order, and the frequency of the term in each. */
+
 import type { Doclist } from './doclists.ts';
 import { PARTITION_ROWS } from './terms.ts';
 
-/** Row number of a cursor that has no more rows. It is above every row number within a partition. */
+/** Value of `Cursor.row` after the last row. It is greater than every row number within a partition. */
 export const NO_ROW = 2 ** 29;
 
-/** A place in a doclist. */
+/** Position of a reader in a doclist. */
 export interface Cursor extends Doclist {
   /** Number of the first row of the partition. */
   readonly base: number;
-  /** Present row, counted within its partition, deleted or not; NO_ROW behind the last one. */
+  /** Present row, as its number minus `base`, even if the row was deleted; NO_ROW after the last row. */
   row: number;
-  /** Offset behind the number of the present row, at which the size of its list of positions stands. */
+  /** Offset after the number of the present row, at which the size of its list of positions begins. */
   at: number;
-  /** Index in `restarts` of the first restart behind the present row. */
+  /** Index in `restarts` of the first restart after the present row. */
   restart: number;
 }
 
-/** Makes a cursor at the first row of a doclist. */
+/** Makes a cursor at the first row of a doclist; its row is NO_ROW if the doclist is empty. */
 export function openCursor(list: Doclist): Cursor {
   const { bytes, from, end, restarts, partition, isDeleted } = list;
   const base = partition * PARTITION_ROWS;
@@ -26,7 +27,7 @@ export function openCursor(list: Doclist): Cursor {
   return cursor;
 }
 
-/** Moves a cursor to a row whose number stands whole. */
+/** Moves a cursor to a row whose number is stored in full. @param restart index of the row in `restarts` */
 function restartAt(cursor: Cursor, restart: number): void {
   const { bytes, restarts } = cursor;
   let at = restarts[restart]!;
@@ -39,8 +40,8 @@ function restartAt(cursor: Cursor, restart: number): void {
 }
 
 /**
- * Moves a cursor forward to the first row from `target` on. Pages in front of that row are skipped by their first rows,
- * rows on its page by the sizes of their lists.
+ * Moves a cursor forward to the first row that is not below `target`. Pages before that row are skipped by their first
+ * rows, rows on its page by the sizes of their lists.
  */
 export function skipTo(cursor: Cursor, target: number): void {
   if (cursor.row >= target) return;
@@ -85,40 +86,40 @@ function rowAt({ bytes, base }: Cursor, offset: number): number {
 /** Byte in a list of positions after which the number of a column follows. */
 export const COLUMN = 1;
 
-/** Rows in a block of a stretch, as a power of two. */
+/** Number of rows in a block of a stretch, as the exponent of a power of two. */
 export const BLOCK_BITS = 6;
 
 /**
- * The BM25 of each row of a stretch, which is a range of consecutive rows of one partition, added up word by word. The
- * entry of a row is its number minus `start`. `isUsed` has one entry for each block of 64 rows.
+ * BM25 of each row of a stretch, which is a range of consecutive rows of one partition, summed word by word. The entry
+ * of a row is the row minus `start`; `isUsed` has one entry for each block of 64 rows.
  */
 export interface Sums {
-  /** First row of the stretch, counted within the partition. */
+  /** First row of the stretch, as its number minus that of the partition's first row. */
   start: number;
-  /** Sum of each row; 0 for a row without one. */
+  /** Sum of each row; 0 for a row without a word. */
   readonly bm25: Float64Array;
-  /** 1 for each row that has a sum. */
+  /** 1 for each row that has a word. */
   readonly isKnown: Uint8Array;
-  /** 1 for each block in which a row may have a sum. */
+  /** 1 for each block in which a row may have a word. */
   readonly isUsed: Uint8Array;
 }
 
-/** What BM25 needs beside the occurrences of a word. */
+/** The values besides the occurrences of a word from which BM25 is computed. */
 export interface Weighing {
-  /** One weight for each of TEXT_COLUMNS; an occurrence counts as much as the weight of its column. */
+  /** One weight for each of TEXT_COLUMNS. An occurrence counts as much as the weight of its column. */
   readonly weights: Float64Array;
   /** Number of terms of each row, by row number. */
   readonly lengths: Uint32Array;
-  /** Addend of the denominator of BM25 for each row. */
+  /** Summand of the denominator of BM25 that is the same for each row. */
   readonly addend: number;
-  /** Addend of the denominator of BM25 for each term of a row. */
+  /** Summand of the denominator of BM25 for each term of a row. */
   readonly addendByLength: number;
 }
 
 /**
- * Adds the BM25 of a word to the sums of all rows from the present one up to before `stop`, deleted rows left out, and
- * leaves the cursor behind them. This is the inner loop of every search.
- * @param most the most that the word can add to a row
+ * Adds the BM25 of a word to the sums of the rows from the present one to before `stop`, and moves the cursor there.
+ * Deleted rows are skipped. This is the inner loop of every search.
+ * @param most upper bound of what the word adds to a row (`mostAdded`)
  */
 export function addRows(cursor: Cursor, stop: number, most: number, weighing: Weighing, sums: Sums): void {
   const { bytes, end, restarts, base, isDeleted } = cursor;
@@ -160,7 +161,7 @@ export function addRows(cursor: Cursor, stop: number, most: number, weighing: We
   cursor.restart = restart;
 }
 
-/** Returns what a word adds to the present row, as `addRows` does; undefined if the row was deleted. */
+/** Returns what a word adds to the BM25 of the present row, as in `addRows`; undefined if the row was deleted. */
 export function addedHere(cursor: Cursor, most: number, weighing: Weighing): number | undefined {
   const memoryNo = cursor.base + cursor.row;
   if (cursor.isDeleted?.(memoryNo) === true) return undefined;
@@ -168,7 +169,9 @@ export function addedHere(cursor: Cursor, most: number, weighing: Weighing): num
   return (most * frequency) / (frequency + weighing.addend + weighing.addendByLength * weighing.lengths[memoryNo]!);
 }
 
-/** Returns the frequency of the term in the present row: the sum of the weights of the columns over all occurrences. */
+/**
+ * Returns the frequency of the term in the present row: the sum over its occurrences of the weights of their columns.
+ */
 function frequencyHere({ bytes, at: sizeAt }: Cursor, weights: Float64Array): number {
   let at = sizeAt;
   let byte: number;
@@ -178,8 +181,8 @@ function frequencyHere({ bytes, at: sizeAt }: Cursor, weights: Float64Array): nu
 }
 
 /**
- * Sums the weights of the columns over a list of positions. A varint has bit 7 set on every byte but its last. Most
- * lists have one position, either in the first column or behind the mark of another, and need no loop.
+ * Sums the weights of the columns over a list of positions. A varint has bit 7 set in every byte but its last. Most
+ * lists have one position, either in the first column or after the mark of another one, and need no loop.
  */
 function frequencyIn(bytes: Uint8Array, from: number, end: number, weights: Float64Array): number {
   const size = end - from;

@@ -1,28 +1,32 @@
-/** Reads the rows of terms as the word index lists them, and the rows that were deleted since. */
+/** Reads the lists of rows that the word index has for a term, and which of the rows were deleted since. */
+
 import type { Store } from '../open-store.ts';
 import { copyKept, isKept, isKeptLong, keepList } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, readBlock, type Segment } from './structure.ts';
 
-/** Added to a segment's number, it gives the number under which the segment's pages of tombstones stand. */
+/**
+ * Number that is added to a segment's number to get the number under which the segment's pages of tombstones are
+ * stored.
+ */
 const TOMBSTONES = 2 ** 16;
 
 /**
  * Location of the rows of one partition of a term: the bytes from `start` to before `end` of `page`, and the first
- * bytes of each page after it up to `lastPage`.
+ * bytes of each following page up to `lastPage`.
  */
 export interface DoclistPart {
   readonly page: number;
   readonly start: number;
   readonly end: number;
-  /** Last page that can have rows of the partition; equals `page` if there is no other. */
+  /** Last page that can have rows of the partition; equal to `page` if there is no other. */
   readonly lastPage: number;
-  /** Number of the partition (terms.ts), counted from 0. */
+  /** Number of the partition (see `terms.ts`), from 0. */
   readonly partition: number;
-  /** Name of the rows among the kept lists; NEVER_KEPT if they were not kept. */
+  /** Name of the rows in `kept-lists.ts`; NEVER_KEPT (-1) if they were not kept. */
   kept: number;
 }
 
-/** A part, and the segment that it lies in. */
+/** A part, and the segment in which it is. */
 export interface PartOfSegment {
   readonly segment: Segment;
   readonly part: DoclistPart;
@@ -31,16 +35,18 @@ export interface PartOfSegment {
 /** Rows of one partition of a term in a segment, deleted ones included, each with the positions of the term in it. */
 export interface Doclist {
   /**
-   * Rows as FTS5 encodes them: the number of the row, the size of its list of positions, and the list. They stand
-   * between the offsets `from` and `end`; other bytes belong to others.
+   * Rows as FTS5 encodes them, from the offset `from` to before `end`: the number of the row, the size of its list of
+   * positions, and the list. The other bytes belong to other doclists.
    */
   readonly bytes: Buffer;
   readonly from: number;
   readonly end: number;
-  /** Offsets in `bytes` at which a row's number stands whole instead of as the difference to the row in front. */
+  /**
+   * Offsets in `bytes` at which the number of a row is stored in full, and not as the difference from the row before.
+   */
   readonly restarts: readonly number[];
   readonly partition: number;
-  /** Tells whether a row was deleted since; undefined if none was. */
+  /** Tells whether a row was deleted since it was written; undefined if none was. */
   readonly isDeleted: ((memoryNo: number) => boolean) | undefined;
 }
 
@@ -49,12 +55,12 @@ export interface Doclist {
  * much as reading its pages.
  */
 const workspace = { bytes: Buffer.alloc(2 ** 16), length: 0 };
-/** Largest buffer that stays when it is no longer in use, bytes: twice what most questions read. */
+/** Size of the largest buffer that is kept while it is not in use, in bytes: twice what most queries read. */
 const MAX_WORKSPACE = 2 ** 21;
 
 /**
- * Reads parts. Pages that several of them need are read once, and many pages in one statement.
- * @returns a doclist for each part, in the order of `parts`, valid until the next call
+ * Reads the rows of parts of terms. Pages that several parts need are read once, and many pages in one statement.
+ * @returns a doclist for each part, in the order of `parts`; they are valid until the next call
  * @throws EngineError `internal` for a damaged index
  */
 export function readDoclists(store: Store, parts: readonly PartOfSegment[]): Doclist[] {
@@ -114,9 +120,8 @@ function appendKept(part: DoclistPart): readonly number[] {
 }
 
 /**
- * Appends the bytes of a part to the workspace, without the bytes between them that are no rows, and keeps the part if
- * it is short.
- * @returns its restarts
+ * Appends the rows of a part to the workspace, without the bytes between them, and keeps them if they are few.
+ * @returns their restarts
  */
 function appendFromPages(pages: Pages, { segment, part }: PartOfSegment): readonly number[] {
   const { page, start, end, lastPage } = part;
@@ -145,7 +150,7 @@ function appendBytes({ bytes, from }: Pages, start: number, end: number): void {
   workspace.length += end - start;
 }
 
-/** Lists the pages of parts, each once. @param parts parts by ascending page and start */
+/** Lists the row numbers of the pages of parts, each once, ascending. @param parts sorted by page, then by start */
 function pagesOf(parts: readonly PartOfSegment[]): number[] {
   const ids: number[] = [];
   for (const { segment, part } of parts) {
@@ -156,22 +161,25 @@ function pagesOf(parts: readonly PartOfSegment[]): number[] {
 }
 
 /**
- * Pages that are read in one statement: a page alone costs twice as much. With more than that, a page costs no less,
- * only more memory is garbage. With 12 to 24, a process grew by some 10 MB more.
+ * Number of pages that one statement reads. Reading a page alone costs twice as much. With a larger number a page costs
+ * no less, and more memory becomes garbage; with 12 to 24, a process grew by some 10 MB more.
  */
 const PAGES_AT_ONCE = 40;
 
 /** Pages of the index, one of which is the present one. */
 interface Pages {
-  /** Bytes in which the present page stands, from the offset `from` to before `end`. */
+  /** Bytes that hold the present page, from the offset `from` to before `end`. */
   bytes: Buffer;
   from: number;
   end: number;
-  /** Makes the page with a row number of `memory_text_data` the present one. Numbers ascend from call to call. */
+  /**
+   * Makes the page with this row number in `memory_text_data` the present one. The numbers must ascend from call to
+   * call.
+   */
   turnTo(id: number): void;
 }
 
-/** @param ids pages that may be turned to, ascending */
+/** Opens pages for reading. @param ids row numbers of the pages that may be turned to, ascending */
 function openPages(store: Store, ids: readonly number[]): Pages {
   let place = -1;
   let [first, behind] = [0, 0];
@@ -194,7 +202,11 @@ function openPages(store: Store, ids: readonly number[]): Pages {
   return pages;
 }
 
-/** Reads pages into one buffer. @returns the buffer, and the offset in it at which each page ends */
+/**
+ * Reads pages into one buffer.
+ * @returns the buffer, and the offset in it at which each page ends
+ * @throws EngineError `internal` if one is missing
+ */
 function readPages(store: Store, ids: readonly number[]): { readonly bytes: Buffer; readonly ends: readonly number[] } {
   if (ids.length === 1) {
     const bytes = readBlock(store, ids[0]!);
@@ -218,7 +230,7 @@ function readPages(store: Store, ids: readonly number[]): { readonly bytes: Buff
 }
 
 /**
- * Reads which rows were deleted since the segment was written.
+ * Reads which rows of a segment were deleted since it was written.
  * @returns a function that tells whether a row was deleted; undefined if none was
  * @throws EngineError `internal` for a damaged index
  */
@@ -245,12 +257,12 @@ function readTombstones(store: Store, { id, tombstonePages }: Segment): ((memory
 }
 
 /**
- * Bytes in front of a page's slots. The first byte tells the size of a number: 4, as long as no number is above 32
- * bits.
+ * Number of bytes before the slots of a page of tombstones. The first byte is the size of a number, 4 as long as no row
+ * number exceeds 32 bits.
  */
 const TOMBSTONE_HEADER = 8;
 
-/** Visits the rows of a doclist that were not deleted, each with the offsets of its list of positions. */
+/** Calls `visit` for each row of a doclist that was not deleted, with the offsets of its list of positions. */
 export function eachRow(
   { bytes, from, end: last, restarts, isDeleted }: Doclist,
   visit: (memoryNo: number, start: number, end: number) => void,

@@ -4,6 +4,7 @@
  * row. The same bytes are decoded here some fifty times faster. This reader knows one format of the tables, and reports
  * any other.
  */
+
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
 import { createBestRows, rowsInOrder } from './best-rows.ts';
@@ -11,30 +12,30 @@ import { openCursor } from './cursors.ts';
 import { countLive, type Doclist, type PartOfSegment, readDoclists } from './doclists.ts';
 import { locate, type Location } from './locate.ts';
 import { readPhrase } from './phrases.ts';
-import { rankRows, rankRowsOf, type ScoredText } from './rank-rows.ts';
-import { textRewrites } from './rewrites.ts';
+import { inOrderOfSums, rankRows, rankRowsOf, type ScoredText } from './rank-rows.ts';
+import { textRewrites } from './rewrite-log.ts';
 import { openRowLengths, type RowLengths, type SharedLengthsOptions } from './row-lengths.ts';
-import { mostAdded, ROUNDING, weighingOf } from './scores.ts';
+import { mostAdded, weighingOf } from './scores.ts';
 import { readSegments, readTotals, type Segment, type Totals } from './structure.ts';
 import { PARTITION_ROWS, termsOf } from './terms.ts';
 import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
 /**
- * Lookups in one segment, by term; null for a term that the segment does not have. Segments are immutable (deletes
- * aside), so nothing needs invalidating, and the lookups are dropped with their segment. A cache of all segments
- * together would fill with segments that were merged away: while others write, each commit adds a segment that is soon
- * merged into another.
+ * Lookups in one segment, by term; null for a term that the segment does not have. Segments do not change (deletes
+ * aside), so no lookup becomes invalid; all are dropped with their segment. A cache for all segments together would
+ * fill with segments that were merged away: while others write, each commit adds a segment that is soon merged into
+ * another.
  */
 type SegmentTerms = Map<string, CachedTerm | null>;
 
-/** A term in one segment. */
+/** Location of a term in one segment. */
 interface CachedTerm {
   readonly location: Location;
-  /** Number of rows of the segment that have the term; undefined until they were counted. */
+  /** Number of rows of the segment that have the term; undefined until they are counted. */
   rows: number | undefined;
 }
 
-/** A term in one segment, with the segment. */
+/** Location of a term in one segment, with the segment. */
 interface Occurrence {
   readonly segment: Segment;
   readonly cached: CachedTerm;
@@ -42,20 +43,20 @@ interface Occurrence {
 
 /** A word or phrase at one snapshot. */
 interface LocatedText {
-  /** Occurrences of each of its terms; empty if one of the terms occurs nowhere. */
+  /** The occurrences of each of its terms; empty if one of the terms occurs nowhere. */
   readonly terms: readonly (readonly Occurrence[])[];
   /** Upper bound of the bytes that the postings of all its terms take; 0 if one of the terms occurs nowhere. */
   readonly maxBytes: number;
-  /** Number of rows with the word or phrase; undefined until it was asked for. */
+  /** Number of rows with the word or phrase; undefined until it is asked for. */
   frequency: number | undefined;
 }
 
-/** Contents of the index at one snapshot, and the lookups in it. */
+/** Contents of the index at one snapshot, with the lookups in it. */
 interface Snapshot {
   readonly store: Store;
   readonly totals: Totals;
   readonly segments: readonly Segment[];
-  /** Lookups by the key of the segment. */
+  /** Lookups in each segment, by the key of the segment. */
   readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
   /** Returns the number of terms of each row, by row number. */
@@ -63,16 +64,18 @@ interface Snapshot {
   readonly requireUnchanged: RowLengths['requireUnchanged'];
 }
 
-/** Most terms of a segment that are kept. Beyond that all are dropped; frequent ones are soon back. */
+/**
+ * Greatest number of terms of a segment that are kept. A further one drops all; frequent ones are soon looked up again.
+ */
 const TERMS_KEPT = 5_000;
 /**
- * Number of words and phrases kept for a snapshot at which it is opened anew without them, which matters if nobody
- * commits for a long time.
+ * Number of words and phrases of a snapshot with which it is opened anew, without them. That matters if nothing is
+ * committed for a long time.
  */
 const TEXTS_KEPT = 2_000;
 /**
- * Makes a reader of the format in `structure.ts`. Call on a snapshot.
- * @param shared lengths of rows that threads share; by default the reader has its own
+ * Makes a reader of the index format that `structure.ts` describes. Call on a snapshot.
+ * @param shared lengths of rows that several threads share; the reader has its own if left out
  */
 export function createDirectReader(store: Store, shared?: SharedLengthsOptions): WordReader {
   const lengths = openRowLengths(store, shared);
@@ -119,16 +122,19 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
   };
 }
 
-/** What is searched for. */
+/** The words, column weights and memories of one search. */
 interface Asked {
   readonly texts: readonly string[];
   readonly weights: readonly number[];
   readonly limit: number;
-  /** Rows to rank, ascending, by partition; all rows if undefined. */
+  /**
+   * Numbers of the memories to rank, ascending, by the number of their partition (`memoryNo / PARTITION_ROWS`, rounded
+   * down); undefined for all memories.
+   */
   readonly among: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
-/** Ranks rows partition by partition, so that the lists of only one partition are in memory at a time. */
+/** Ranks rows partition by partition, so that only the lists of one partition are in memory at a time. */
 function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): TextRank[] {
   const { store, totals } = snapshot;
   const sources = texts
@@ -153,16 +159,16 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): Text
   return rowsInOrder(best);
 }
 
-/** Rows of a word or phrase, by partition. */
+/** The rows of a word or phrase, by the number of their partition. */
 interface Source {
   readonly text: string;
-  /** Where the rows of a word are listed; empty for a phrase. */
+  /** The parts that hold the rows of a word; empty for a phrase. */
   readonly parts: ReadonlyMap<number, readonly PartOfTerm[]>;
-  /** Rows of a phrase; empty for a word. */
+  /** The rows of a phrase; empty for a word. */
   readonly phrase: ReadonlyMap<number, readonly Doclist[]>;
 }
 
-/** A part of a term's rows in a segment. */
+/** A part of a term's rows in one segment. */
 interface PartOfTerm extends PartOfSegment {
   readonly cached: CachedTerm;
 }
@@ -180,23 +186,23 @@ function partsOf(occurrences: readonly Occurrence[]): PartOfTerm[] {
   return occurrences.flatMap(({ segment, cached }) => cached.location.parts.map((part) => ({ segment, part, cached })));
 }
 
-/** Puts what is known of the sources in one partition together. @param lists lists of their parts, in their order */
+/**
+ * Makes texts that can be scored of the sources, for one partition.
+ * @param lists doclists of the sources' parts, in their order
+ */
 function scoredTexts(
   snapshot: Snapshot,
   sources: readonly Source[],
   partition: number,
   lists: readonly Doclist[],
 ): ScoredText[] {
-  const mosts = sources.map(({ text }) => mostAdded(frequencyOf(snapshot, text), snapshot.totals.rows));
-  const scored: ScoredText[] = [];
   let at = 0;
-  for (const [place, { parts, phrase }] of sources.entries()) {
+  const texts = sources.map(({ text, parts, phrase }) => {
     const count = parts.get(partition)?.length ?? 0;
     const cursors = [...lists.slice(at, (at += count)), ...(phrase.get(partition) ?? [])].map(openCursor);
-    const mostFrom = mosts.slice(place).reduce((sum, most) => sum + most, 0) * (1 + ROUNDING);
-    scored.push({ cursors, most: mosts[place]!, mostFrom });
-  }
-  return scored;
+    return { text, cursors, most: mostAdded(frequencyOf(snapshot, text), snapshot.totals.rows) };
+  });
+  return inOrderOfSums(texts);
 }
 
 function locateText(snapshot: Snapshot, text: string): LocatedText {
@@ -217,7 +223,7 @@ function locateTerms(snapshot: Snapshot, text: string): LocatedText {
   return { terms, maxBytes, frequency: undefined };
 }
 
-/** Finds a term in each of the segments that have it. */
+/** Finds a term in each segment that has it. */
 function locateTerm({ store, segments, terms }: Snapshot, term: string): Occurrence[] {
   const isKnown = (segment: Segment) => {
     const cached = terms.get(segment.key)!.get(term);

@@ -3,15 +3,19 @@
  * costs a microsecond, and `bm25()` counts all rows of a word before it returns the first. A common word of a large
  * file therefore takes a tenth of a second.
  */
+
 import type { Store } from '../open-store.ts';
 import { rarityOf } from './scores.ts';
 import { marksUpTo, matchString } from './terms.ts';
 import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
-/** Average bytes that a row of a word takes in the index, for callers who weigh words by the cost of scoring them. */
+/**
+ * Average number of bytes that a row of a word takes in the index, for callers that judge words by the cost of scoring
+ * them.
+ */
 const BYTES_PER_ROW = 6;
 
-/** Makes a reader of a connection's word index for every format that SQLite itself reads. */
+/** Makes a reader of a connection's word index, for every format that SQLite itself reads. */
 export function createMatchReader(store: Store): WordReader {
   let current: { readonly version: string; readonly search: WordSearch } | undefined;
   return {
@@ -48,8 +52,10 @@ function searchByMatch(store: Store): WordSearch {
       )
       .raw();
     const scores = new Map<number, number>();
-    for (const text of texts) {
-      const rarity = rarityOf(frequencyOf(text), rows);
+    const ordered = texts
+      .map((text) => ({ text, rarity: rarityOf(frequencyOf(text), rows) }))
+      .sort((a, b) => b.rarity - a.rarity || (a.text < b.text ? -1 : 1));
+    for (const { text, rarity } of ordered) {
       for (const mark of marks) {
         const matches = select.all(...weights, matchString(text, mark)) as [memoryNo: number, bm25: number][];
         // FTS5 uses the rarity of the partition's own term. BM25 is a multiple of the rarity, so it can be rescaled.

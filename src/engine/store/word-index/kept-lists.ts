@@ -1,26 +1,26 @@
 /**
  * Short lists of rows that were read last, kept in memory. A list of fifty bytes costs as much to read from the file as
- * the page of 4 KB on which it stands, and most lists are short, since each small segment has one for every common
- * word. Lists of all files of a thread share one ring of bytes, in which new lists overwrite the oldest.
+ * the page of 4 KB on which it is, and most lists are short, since each small segment has one for every common word.
+ * The lists of all files that a thread has open share one ring buffer, in which new lists overwrite the oldest.
  */
 
-/** Bytes of the ring: the short lists of some hundred long questions. */
+/** Size of the ring buffer, in bytes: enough for the short lists of some hundred long queries. */
 const RING_BYTES = 2 ** 21;
-/** Longest list that is kept, bytes: a quarter of the page that reading it would cost. */
+/** Longest list that is kept, in bytes: a quarter of the page that reading it would cost. */
 const MAX_KEPT = 1_024;
 
 /** Name of a list that was never kept. */
 export const NEVER_KEPT = -1;
 
 let ring: Buffer | undefined;
-/** Number of bytes that were ever written to the ring. */
+/** Number of bytes that were written to the ring buffer since it was made. */
 let written = 0;
 
 /**
- * Keeps a list if it is short.
+ * Keeps a list if it has at most 1,024 bytes.
  * @param from offset in `bytes` at which the list begins
  * @param end offset in `bytes` at which the list ends
- * @returns a name by which `findKept` finds the list; NEVER_KEPT if it is not kept
+ * @returns the name by which `isKept` and `copyKept` know the list; NEVER_KEPT (-1) if it is not kept
  */
 export function keepList(bytes: Buffer, from: number, end: number): number {
   const size = end - from;
@@ -34,20 +34,22 @@ export function keepList(bytes: Buffer, from: number, end: number): number {
   return name;
 }
 
-/** Tells whether a list is still in the ring. */
+/** Tells whether a list is still in the ring buffer. */
 export function isKept(name: number): boolean {
   return name !== NEVER_KEPT && name >= written - RING_BYTES;
 }
 
 /**
- * Tells whether a list is among the older half of the ring. If such a list is kept again when it is used, lists that
- * are in use are not overwritten.
+ * Tells whether a list is in the older half of the ring buffer, or overwritten. Keeping such a list again when it is
+ * used prevents lists in use from being overwritten.
  */
 export function isKeptLong(name: number): boolean {
   return name < written - RING_BYTES / 2;
 }
 
-/** Copies a list of `size` bytes from the ring to `target`, at the offset `at`. Call only while `isKept`. */
+/**
+ * Copies a list of `size` bytes from the ring buffer to `target`, at the offset `at`. Call only if `isKept` is true.
+ */
 export function copyKept(name: number, size: number, target: Buffer, at: number): void {
   const from = name % RING_BYTES;
   ring!.copy(target, at, from, from + size);

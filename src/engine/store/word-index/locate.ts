@@ -1,34 +1,38 @@
 /** Finds the rows of terms in the segments of the word index. */
+
 import type { Store } from '../open-store.ts';
 import { countRows, type DoclistPart } from './doclists.ts';
 import { keepList, NEVER_KEPT } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, SEGMENT_STEP, type Segment } from './structure.ts';
 import { BEYOND_MARK, MARK_BYTE } from './terms.ts';
 
-/** First character of every term in the index without prefixes. */
+/** First character of every term in the main index of FTS5, the one without prefixes. */
 const MAIN_INDEX = '0';
 
 /** Location of a term's rows in a segment. */
 export interface Location {
-  /** One part for each partition of the rows (terms.ts) in which a row of the segment has the term, by page. */
+  /**
+   * One part for each partition of the rows (see `terms.ts`) in which a row of the segment has the term, in the order
+   * of the pages.
+   */
   readonly parts: readonly DoclistPart[];
   /** Upper bound of the bytes that the parts take. */
   readonly maxBytes: number;
   /**
-   * Number of rows with the term; undefined if any row of the segment was deleted, or if only reading further pages
-   * would tell.
+   * Number of rows with the term; undefined if some row of the segment was deleted, or if further pages would have to
+   * be read.
    */
   readonly rows: number | undefined;
 }
 
-/** Size of a page, for upper bounds, bytes. */
+/** Size of a page for upper bounds, in bytes. */
 const PAGE_BYTES = 4_096;
 
 /**
- * Finds a term and the terms of its partitions in segments. They stand one after another, mostly on one page. The term
- * that begins the next page is looked up only if a page ends with one of them.
+ * Finds a term, and its terms of all partitions, in segments. These follow each other in the index, mostly on one page.
+ * The term that begins the next page is looked up only if a page ends with one of them.
  * @param term term as `termsOf` returns it, without a mark
- * @returns one entry for each segment, in the order of `segments`; undefined for a segment without the term
+ * @returns one location for each segment, in the order of `segments`; undefined for a segment without the term
  * @throws EngineError `internal` for a damaged index
  */
 export function locate(store: Store, segments: readonly Segment[], term: string): (Location | undefined)[] {
@@ -57,20 +61,23 @@ export function locate(store: Store, segments: readonly Segment[], term: string)
   });
 }
 
-/** Rows of one partition of a term on a leaf: the bytes from `start` to before `end`. */
+/**
+ * The bytes of a page of the index, from `start` to before `end`, that hold the rows of a term within one partition of
+ * the row numbers (`terms.ts`). A leaf is such a page.
+ */
 interface LeafEntry {
   readonly start: number;
   readonly end: number;
   /** Whether it is the last term of the leaf, so that its rows may continue on the next page. */
   readonly isLast: boolean;
-  /** Number of the partition, counted from 0. */
+  /** Number of the partition, from 0. */
   readonly partition: number;
 }
 
 /**
- * Finds a key and its partitions on a leaf. Terms stand in order, each without the prefix it shares with the term in
- * front of it. If a term shares more with that term than the key does, both compare to the key in the same way, and
- * none of its bytes need be read.
+ * Finds a key and its partitions on a leaf. Terms are in order, each stored without the prefix that it shares with the
+ * term before it. A term that shares more with that term than the key does compares to the key as that term did, so
+ * none of its bytes has to be read.
  */
 function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   const leafBytes = leaf.readUInt16BE(2);
@@ -111,17 +118,19 @@ function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   return entries;
 }
 
-/** A page of a segment with terms on it. */
+/** A page of a segment that has terms. */
 interface Leaf {
   readonly page: number;
   readonly bytes: Buffer;
 }
 
 /**
- * Reads for each segment the page on which the term stands, if it does, and the pages that begin with one of its
- * partitions. One statement reads all, as one for each page takes twice as long. `memory_text_idx` has the first term
- * of each page, cut to the length that tells it from the last term of the page in front. The lowest bit of a page's
- * number says whether the page has an index of its own. Pages that were merged away are still listed.
+ * Reads for each segment the page that would have the term, and the pages that begin with a term of one of its
+ * partitions. One statement reads all of them, as one for each page takes twice as long. `memory_text_idx` has the
+ * first term of each page, cut to the length that distinguishes it from the last term of the page before. The lowest
+ * bit of a page's number there tells whether the page has an index of its own. Pages that were merged away are still
+ * listed.
+ * @returns the pages by number of the segment, ascending
  */
 function readOpeningLeaves(
   store: Store,
@@ -166,8 +175,8 @@ function readOpeningLeaves(
 }
 
 /**
- * Finds the first page after `page` that begins with a term beyond a term and its partitions. It is the last page that
- * can have rows of the term or of its partitions.
+ * Finds the first page after `page` that begins with a term after a term and its partitions. It is the last page that
+ * can have rows of them.
  * @returns the number of the page; undefined if there is none
  */
 function pageBehind(store: Store, { id }: Segment, page: number, beyond: Buffer): number | undefined {

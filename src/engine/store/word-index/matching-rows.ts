@@ -4,10 +4,10 @@ import { openTableSearch } from './open-word-search.ts';
 import { matchString, markOf } from './terms.ts';
 
 /**
- * Finds which of these memories contain a word or phrase, in no order. FTS5 itself is asked, whatever reader searches
- * the index, since it is quick for few memories.
- * @param text word or phrase as `queryTerms` returns it
- * @param columns columns that the word may stand in; all by default
+ * Finds which of these memories contain a word or phrase, in no certain order. FTS5 itself is asked, whichever reader
+ * searches the index, since it is quick for few memories.
+ * @param text word or phrase, as `queryTerms` returns it
+ * @param columns columns that may contain it; all if left out
  */
 export function matchingText(
   store: Store,

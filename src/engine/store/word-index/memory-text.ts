@@ -1,7 +1,8 @@
 /**
- * Writes memories to the word index and deletes them from it. Code writes the rows instead of triggers, because CJK is
- * segmented and identifiers are split before FTS5 sees them.
+ * Writes memories to the word index and deletes them from it. Code writes the rows, instead of triggers, because CJK
+ * text is segmented and identifiers are split before FTS5 gets them.
  */
+
 import { parseStored } from '../stored-json.ts';
 import { identifiersOf, indexableText } from '../../text/index-text.ts';
 import { stemTermsOf } from '../../text/language-stems.ts';
@@ -9,10 +10,10 @@ import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
 import { mergeWithCommit } from './merges.ts';
-import { textRewrites } from './rewrites.ts';
+import { textRewrites } from './rewrite-log.ts';
 import { indexedText, markOf, termsOf } from './terms.ts';
 
-/** Texts of one memory for the columns of the index, as they are stored: `putText` prepares them. */
+/** Texts of one memory for the columns of the index, as the memory has them; `putText` prepares them. */
 export interface TextRow {
   readonly memoryNo: number;
   readonly title: string;
@@ -20,7 +21,7 @@ export interface TextRow {
   readonly gist: string;
   readonly entities: readonly string[];
   readonly tags: readonly string[];
-  /** Paths; their words stand in the column of tags. */
+  /** Paths of files. Their words are in the column `tags`. */
   readonly files: readonly string[];
   readonly context: string;
 }
@@ -35,8 +36,8 @@ export function insertText(store: Store, row: TextRow): void {
 }
 
 /**
- * Writes the row of a memory, or replaces it. A caller that replaces a row notes it in `textRewrites`. Call inside a
- * write.
+ * Writes the row of a memory, in place of an earlier one. A caller that replaces a row must also log that in
+ * `textRewrites`. Call inside a write.
  */
 export function putText(store: Store, row: TextRow): void {
   writeRow(store, REPLACE, row);
@@ -56,7 +57,7 @@ function writeRow(store: Store, sql: string, row: TextRow): void {
   store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
 }
 
-/** Lists the text of each of TEXT_COLUMNS. */
+/** Returns the text of each of TEXT_COLUMNS, in their order. */
 function columnsOf(row: TextRow): string[] {
   const own = ownTextOf(row);
   return [
@@ -71,8 +72,8 @@ function columnsOf(row: TextRow): string[] {
 }
 
 /**
- * Deletes the row of a memory and notes that in `textRewrites`. Its words leave the file when its segment is merged.
- * Call inside a write.
+ * Deletes the row of a memory, and logs that in `textRewrites`. Its words disappear from the file when its segment is
+ * merged. Call inside a write.
  */
 export function deleteText(store: Store, memoryNo: number): void {
   if (store.words !== null) store.words.delete(memoryNo);
@@ -84,8 +85,8 @@ export function deleteText(store: Store, memoryNo: number): void {
 }
 
 /**
- * Writes the rows of these memories anew from the stored memories, their context included, and notes that in
- * `textRewrites`. Unknown numbers are ignored. Call inside a write.
+ * Writes the rows of these memories anew from the stored memories and their contexts, and logs that in `textRewrites`.
+ * Unknown numbers are ignored. Call inside a write.
  */
 export function reindexText(store: Store, memoryNos: readonly number[]): void {
   if (memoryNos.length === 0) return;
@@ -94,8 +95,16 @@ export function reindexText(store: Store, memoryNos: readonly number[]): void {
 }
 
 /**
- * Writes the row of a memory anew, as `reindexText` does, if it has words that earlier versions left out of the index:
- * the stems of a language, or the paths of files. Call inside a write.
+ * Indexes memories that another store of the same tenant has, in a new index that nobody has read. Call inside a write.
+ * @param from store that has the memories with all that their context is made of
+ */
+export function indexTextOf(store: Store, from: Store, memoryNos: readonly number[]): void {
+  for (const row of readMemoryRows(from, memoryNos)) insertText(store, textRowOf(from, row));
+}
+
+/**
+ * Writes the row of a memory anew, as `reindexText` does, if it has words that earlier versions did not index: the
+ * stems of a language, or the paths of files. Call inside a write.
  */
 export function addLeftOutWords(store: Store, memoryNo: number): void {
   const incomplete = readMemoryRows(store, [memoryNo]).filter(
@@ -124,7 +133,7 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
   };
 }
 
-/** Deletes every row of the word index and notes that in `textRewrites`. Call inside a write. */
+/** Deletes every row of the word index, and logs that in `textRewrites`. Call inside a write. */
 export function clearText(store: Store): void {
   if (store.words !== null) store.words.clear();
   else store.prepare(`INSERT INTO memory_text (memory_text) VALUES ('delete-all')`).run();

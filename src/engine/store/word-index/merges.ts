@@ -1,38 +1,40 @@
 /**
- * Merges the segments of the word index. For each page that it wrote, a commit merges as many pages as there
- * are levels, which bounds the number of segments. FTS5 merges as much by itself (`automerge`), but 64 pages a level at
- * a time: every fifth commit of 100 memories then took three times as long as the others. A word of one partition
- * (terms.ts) cannot be divided, so a step writes more than it is told to: the most common word of short memories takes
- * 300 pages.
+ * Merges the segments of the word index. For each page that it wrote, a commit merges as many pages as there are
+ * levels, which bounds the number of segments. FTS5 would merge as much by itself (`automerge`), but 64 pages a level
+ * at a time, and every fifth commit of 100 memories would take three times as long as the others. A word of one
+ * partition (terms.ts) cannot be divided, so a step writes more than it is told to: the most common word of short
+ * memories takes 300 pages.
  */
+
 import type { Store } from '../open-store.ts';
 import { readLevels, type Segment } from './structure.ts';
 
-/** Owed pages below which a commit merges nothing, since each step leaves a page half empty. */
+/** Number of owed pages below which a commit merges nothing, since each step leaves a page half empty. */
 const MIN_MERGED = 64;
-/** Most pages that a commit merges, some 4 ms, unless it owes more for what it wrote itself. */
+/** Greatest number of pages that a commit merges (some 4 ms), unless it owes more for what it wrote itself. */
 const MAX_MERGED = 128;
 /**
- * Most commits in a row that merge nothing after a step that wrote more pages than it was told to. After more of them
- * there would be too many new segments.
+ * Greatest number of commits in a row that merge nothing, after a step that wrote more pages than it was asked for.
+ * After more of them there would be too many new segments.
  */
 const MAX_SPARED = 4;
 
 /** Latest transaction of a connection that wrote to the index. */
 interface Writing {
   readonly transactionNo: number | undefined;
-  /** Names of the segments of the first level at its beginning; null if the format is not known. */
+  /**
+   * Names of the segments of the first level when that transaction began; null if the format of the index is not known.
+   */
   readonly segments: ReadonlySet<string> | null;
 }
 
 const writings = new WeakMap<Store, Writing>();
-/** Pages that have yet to be merged for what a connection wrote; below 0 if more was merged. */
+/** Number of pages that are still to be merged for what each connection wrote; negative if more were merged. */
 const owedPages = new WeakMap<Store, number>();
 
 /**
- * Lets the commit of this write merge its share of the index. Call inside a write, before the first row that it puts or
- * deletes; later calls in the same write do nothing. FTS5 writes a segment for each MB of rows, and none if rows are
- * only deleted.
+ * Makes the commit of this write merge its share of the index. Call inside a write, before the first row that it puts
+ * or deletes; further calls in the same write do nothing.
  */
 export function mergeWithCommit(store: Store): void {
   const { transactionNo } = store;
@@ -46,8 +48,8 @@ export function mergeWithCommit(store: Store): void {
 }
 
 /**
- * Name by which a segment is recognised. Its number is given again after a merge, but seldom to a segment of as many
- * pages. Merges and deletes do not change its last page.
+ * Returns a name by which a segment is recognised. The number of a segment is given again after a merge, but seldom to
+ * one with the same last page, which merges and deletes do not change.
  */
 function nameOf({ id, lastPage }: Segment): string {
   return `${id}.${lastPage}`;
@@ -72,17 +74,18 @@ function mergeAsWritten(store: Store): void {
   owedPages.set(store, Math.max(left, -MAX_SPARED * owedNow));
 }
 
-/** Number of pages that were written between two readings of the segments. */
+/** Counts the pages that were written between two readings of the segments. */
 function pagesWritten(before: readonly Segment[], after: readonly Segment[]): number {
   const lastPages = new Map(before.map(({ id, lastPage }) => [id, lastPage]));
   return after.reduce((sum, { id, lastPage }) => sum + Math.max(0, lastPage - (lastPages.get(id) ?? 0)), 0);
 }
 
 /**
- * Merges the index by one step, which also removes the words of deleted rows from the file. Call inside a write.
- * @param start true to begin a merge of all segments into one, false to continue with the merges that are due
+ * Merges the index by one step, which also removes the words of deleted rows from the file; does nothing in a database
+ * without FTS5. Call inside a write.
+ * @param start true to begin a merge of all segments into one; false to continue the merges that are due
  * @param pages number of pages after which the step ends; it may write more, as the rows of one term are not divided. 0
- *   only writes out the rows that FTS5 holds back
+ *   only writes the rows that FTS5 holds back
  * @returns whether the step merged anything; if so, there may be more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {

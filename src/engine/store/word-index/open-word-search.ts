@@ -7,30 +7,31 @@ import { createMatchReader } from './fts5-match.ts';
 import type { SharedLengthsOptions } from './row-lengths.ts';
 import type { TableReader, TableSearch, WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
 
-/** State of one connection's word index: the chosen reader, and the readers made so far. */
+/** The choice of a reader for one connection's word index, and the readers that were made so far. */
 interface Reading {
   readonly choice: WordIndexChoice;
   readonly onUnknownFormat: () => void;
-  /** Lengths of rows that threads share; undefined if the connection has its own. */
+  /** Lengths of rows that several threads share; undefined if the connection has its own. */
   readonly lengths: SharedLengthsOptions | undefined;
-  /** Direct reader, made when it is first needed. */
+  /** Reader `fts5-direct`, made when it is first needed. */
   direct?: WordReader;
-  /** Plain reader, made when it is first needed. */
+  /** Reader `fts5-match`, made when it is first needed. */
   match?: WordReader;
-  /** Reader of a table of words, made when it is first needed. */
+  /** Reader of a `WordTable`, made when it is first needed. */
   table?: TableReader;
-  /** Whether the last search met a format that `fts5-direct` does not know. */
+  /** Whether the last search found a format that `fts5-direct` does not know. */
   isUnknownFormat: boolean;
 }
 
 const readings = new WeakMap<Store, Reading>();
 
 /**
- * Chooses how a connection reads its word index; without a call it is 'auto'. The readers made so far are dropped.
- * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match` because of a format that the
- *   former does not know; not again until `fts5-direct` could read the index in between
- * @param lengths lengths of rows that threads share; by default the connection has its own. Searches and loads then
- *   also throw SnapshotIsBehind and SharedMemoryLost
+ * Chooses the reader of a connection's word index; without a call it is 'auto'. Readers that were made before are
+ * dropped.
+ * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match`, because the former does not
+ *   know the format; not again until `fts5-direct` has read the index in between
+ * @param lengths lengths of rows that several threads share; the connection has its own if left out. With them,
+ *   searches and loads may also throw SnapshotIsBehind and SharedMemoryLost
  */
 export function chooseWordIndex(
   store: Store,
@@ -42,8 +43,8 @@ export function chooseWordIndex(
 }
 
 /**
- * Takes over what was committed to the index since the last search or load, in slices with a turn of the event loop
- * between them, so that a search has little left to do. Does nothing for `fts5-match`.
+ * Takes in what was committed to the index since the last search or load, so that the next search is quick. It works in
+ * slices, and yields to the event loop after each. Does nothing for `fts5-match`.
  */
 export async function loadWords(store: Store): Promise<void> {
   while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
@@ -56,10 +57,10 @@ function loadSlice(store: Store): 'more' | 'done' {
 }
 
 /**
- * Opens the word index at the snapshot that the connection reads. Call inside `store.read`, and use the result there
- * only. Inside a write it throws, since the rows of a write that is not committed would be missing.
- * @throws EngineError `unprocessable` if only `fts5-direct` may read the index and does not know its format; `internal`
- *   outside a read
+ * Opens the word index at the snapshot that the connection reads. Call inside `store.read`, and use the result only
+ * there.
+ * @throws EngineError `unprocessable` if the choice is `fts5-direct` and it does not know the format of the index;
+ *   `internal` outside of a read, and inside a write, whose rows would be missing
  */
 export function openWordSearch(store: Store): WordSearch {
   assert(store.transactionNo !== undefined && !store.isWriting, 'words are searched on a snapshot');
@@ -80,7 +81,7 @@ export function openWordSearch(store: Store): WordSearch {
 }
 
 /**
- * Opens the table of words of a tenant without FTS5 at the snapshot that the connection reads; undefined where FTS5
+ * Opens the table of words of a database without FTS5, at the snapshot that the connection reads; undefined if FTS5
  * holds the words.
  */
 export function openTableSearch(store: Store): TableSearch | undefined {
@@ -89,7 +90,7 @@ export function openTableSearch(store: Store): TableSearch | undefined {
 
 const tableReaders = new WeakMap<Store, (lengths: SharedLengthsOptions | undefined) => TableReader>();
 
-/** Sets what makes the reader of a store's `words`. Call before the first search. */
+/** Sets the function that makes the reader of a store's `words`. Call before the first search. */
 export function readWordsBy(store: Store, create: (lengths: SharedLengthsOptions | undefined) => TableReader): void {
   tableReaders.set(store, create);
 }

@@ -1,12 +1,13 @@
 /** Finds the rows that contain a phrase. */
+
 import type { Store } from '../open-store.ts';
 import { COLUMN } from './cursors.ts';
 import { type Doclist, eachRow, type PartOfSegment, readDoclists } from './doclists.ts';
 
 /**
- * Lists the rows of a phrase, as `joinPhrase` does.
- * @param terms parts of each term in the order of the phrase, at least one term. While segments are merged, a row may
- *   stand in one segment for one term and in another for the next
+ * Lists the rows that contain a phrase, as `joinPhrase` does.
+ * @param terms parts of each term, in the order of the phrase; at least one term. While segments are merged, a row may
+ *   be in one segment for one term and in another for the next
  * @returns lists that stay valid
  */
 export function readPhrase(store: Store, terms: readonly (readonly PartOfSegment[])[]): PhraseRows {
@@ -15,11 +16,11 @@ export function readPhrase(store: Store, terms: readonly (readonly PartOfSegment
 }
 
 /**
- * Lists the rows of a phrase: rows in which its terms stand one after another in one column, with the positions at
- * which they begin to. The lists are like those of a term, and no row in them was deleted. For two terms as common as
+ * Lists the rows that contain a phrase: those in which its terms follow each other in one column. The lists have the
+ * form of a term's, with the columns in which the phrase begins; they have no deleted rows. For two terms as common as
  * those of `as is`, every second row has both and their positions are compared, which takes 0.1 s for a million rows.
- * @param terms lists of each term in the order of the phrase, at least one term and one list each. The lists of a term
- *   stand in one buffer
+ * @param terms doclists of each term, in the order of the phrase; at least one term, with at least one doclist each.
+ *   The doclists of a term are in one buffer
  * @returns lists that stay valid
  */
 export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
@@ -53,13 +54,13 @@ export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
   return phrase;
 }
 
-/** The rows of a phrase. */
+/** The rows that contain a phrase, by partition, and their number. */
 export interface PhraseRows {
   readonly count: number;
   readonly lists: readonly Doclist[];
 }
 
-/** A term of a phrase with its rows. */
+/** A term of a phrase, with its rows. */
 interface ListsOfTerm {
   readonly bytes: number;
   /** Index of the term in the phrase. */
@@ -67,22 +68,22 @@ interface ListsOfTerm {
   readonly lists: readonly Doclist[];
 }
 
-/** Factor of a column's number in a position: more than the number of terms in a column. */
+/** Factor of a column's number in a position, greater than the number of terms in any column. */
 const COLUMN_STEP = 2 ** 32;
-/** Number added to positions, which are written as differences, so that none equals `COLUMN`. */
+/** Number that is added to positions, which are stored as differences, so that none equals `COLUMN`. */
 const POSITION_OFFSET = 2;
-/** Fewest bytes that a row takes. */
+/** Number of bytes that a row takes at least. */
 const MIN_ROW_BYTES = 2;
 
 /** Rows of a phrase's rarest term, with the lists of positions that each term of the phrase has in them. */
 interface JoinedRows {
   count: number;
-  /** Index of the row behind the last row of each doclist of the rarest term. */
+  /** For each doclist of the rarest term, the index after its last row. */
   readonly ends: number[];
   readonly memoryNos: Uint32Array;
-  /** Number of the other terms that each row has so far. */
+  /** For each row, the number of other terms that were found in it so far. */
   readonly joined: Uint8Array;
-  /** Lists of the rarest term, then those of the other terms in the order in which they were joined. */
+  /** Lists of positions of the rarest term, then of the other terms in the order in which they were joined. */
   readonly lists: PositionLists[];
 }
 
@@ -94,8 +95,8 @@ interface PositionLists {
 }
 
 /**
- * Index of each memory among the rows of the phrase's rarest term, counted from 1; 0 between two phrases. Kept, since
- * it takes time to allocate.
+ * Index of each memory among the rows of the phrase's rarest term, counted from 1; all 0 between two searches. The
+ * array is kept, since allocating it takes time.
  */
 let rowByMemoryNo = new Int32Array(1_024);
 
@@ -118,7 +119,7 @@ function readRows(read: readonly Doclist[]): JoinedRows {
   return rows;
 }
 
-/** Notes which rows have a further term, and where. Rows that lack an earlier term are skipped. */
+/** Stores which rows have a further term, and where. A row that lacks an earlier term is skipped. */
 function joinRows(read: readonly Doclist[], rows: JoinedRows, joined: number): void {
   const lists = createPositionLists(read[0]!.bytes, rows.count);
   rows.lists.push(lists);
@@ -144,7 +145,7 @@ function growRowByMemoryNo(memoryNo: number): void {
 }
 
 /**
- * Positions of a term in a row, ascending. Each is the number of the column times COLUMN_STEP plus the position in the
+ * Positions of a term in a row, ascending. Each is the number of its column times COLUMN_STEP, plus the position in the
  * column.
  */
 interface Positions {
@@ -173,7 +174,9 @@ function decodePositions({ bytes, starts, ends }: PositionLists, row: number, po
   positions.count = count;
 }
 
-/** Lists the column of each place at which the terms stand one after another in a row, in ascending order. */
+/**
+ * Lists the columns of the places at which the terms follow each other in a row, one entry for each place, ascending.
+ */
 function columnsOfPhrase(terms: readonly Positions[]): number[] {
   const cursors = terms.map(() => 0);
   const [opening] = terms as [Positions];
@@ -193,7 +196,7 @@ function columnsOfPhrase(terms: readonly Positions[]): number[] {
   return columns;
 }
 
-/** Writes a doclist as FTS5 encodes it, but for the positions within a column. */
+/** Writes a doclist as FTS5 encodes it, except that all positions within a column are the same. */
 interface ListWriter {
   /** Appends a row. @param columns column of each occurrence, ascending */
   put(memoryNo: number, columns: readonly number[]): void;
@@ -230,5 +233,5 @@ function createListWriter(): ListWriter {
   };
 }
 
-/** Most bytes of a varint. */
+/** Greatest number of bytes of a varint. */
 const MAX_VARINT = 9;

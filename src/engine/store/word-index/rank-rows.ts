@@ -1,27 +1,43 @@
 /**
- * Ranks the rows of one partition by their words. A stretch of rows at a time is scored, so that its sums stay in the
- * processor's cache and the best rows so far tell early what a row needs to be among the best. Words that together
- * cannot bring a row there are looked up only for rows that other words brought near (MaxScore: Turtle and Flood,
- * "Query evaluation: strategies and optimizations", 1995).
+ * Ranks the rows of one partition by their words. One stretch of rows is scored at a time, so that its sums stay in the
+ * processor's cache, and the best rows so far soon show how high a row must score to be among the best. Words that
+ * together cannot lift a row that high are looked up only in rows that other words lifted near (MaxScore: Turtle and
+ * Flood, "Query evaluation: strategies and optimizations", 1995).
  */
+
 import { type BestRows, putRow } from './best-rows.ts';
 import { addedHere, addRows, BLOCK_BITS, type Cursor, NO_ROW, skipTo, type Sums, type Weighing } from './cursors.ts';
+import { ROUNDING } from './scores.ts';
 
 /** A word or phrase of a search, in one partition. */
 export interface ScoredText {
-  /** The most that it can add to a row. */
+  /** Upper bound of what this text can add to a row. */
   readonly most: number;
-  /** Upper bound of what it and all later texts can add to a row. */
+  /** Upper bound of what this text and all later texts of the search together can add to a row. */
   readonly mostFrom: number;
-  /** Its rows, one cursor for each segment that has some. */
+  /** Cursors over the rows that have the text, one for each segment that has any. */
   readonly cursors: readonly Cursor[];
 }
 
-/** Rows in a stretch. */
+/**
+ * Puts the words and phrases of a search into the order in which what they add to a row is summed: the rarest first, of
+ * equally rare ones by their text. So sums are equal to the last digit, however the index stores the words.
+ */
+export function inOrderOfSums(
+  texts: readonly (Pick<ScoredText, 'most' | 'cursors'> & { readonly text: string })[],
+): ScoredText[] {
+  const ordered = [...texts].sort((a, b) => b.most - a.most || (a.text < b.text ? -1 : 1));
+  return ordered.map(({ most, cursors }, place) => {
+    const mostFrom = ordered.slice(place).reduce((sum, later) => sum + later.most, 0) * (1 + ROUNDING);
+    return { most, mostFrom, cursors };
+  });
+}
+
+/** Number of rows in a stretch, the range of rows that is scored at a time. */
 const STRETCH = 2 ** 12;
 const BLOCK_ROWS = 2 ** BLOCK_BITS;
 
-/** Working memory of a search, kept since it takes time to allocate. Only one search runs at a time. */
+/** Working memory of a search. It is kept because allocating it takes time; only one search runs at a time. */
 const sums: Sums = {
   start: 0,
   bm25: new Float64Array(STRETCH),
@@ -29,13 +45,13 @@ const sums: Sums = {
   isUsed: new Uint8Array(STRETCH / BLOCK_ROWS),
 };
 
-/** Rows that can still be among the best, ascending within their partition, with their sums. */
+/** Rows of a stretch that can still be among the best, ascending, with their sums. */
 const contenders = { count: 0, rows: new Int32Array(STRETCH), bm25: new Float64Array(STRETCH) };
 
 /**
- * Scores the rows of a partition and puts those that may be among the best into `best`. BM25 is added up in the order
- * of `texts`, so that sums are equal to the last digit whatever is left out.
- * @param texts rarest first, which leaves out most
+ * Scores the rows of a partition, and puts those that may be among the best into `best`. BM25 is added in the order of
+ * `texts`, so that sums are equal to the last digit, whatever is skipped.
+ * @param texts as `inOrderOfSums` returns them, so that the most can be skipped
  * @param base number of the first row of the partition
  */
 export function rankRows(texts: readonly ScoredText[], base: number, weighing: Weighing, best: BestRows): void {
@@ -61,7 +77,7 @@ export function rankRows(texts: readonly ScoredText[], base: number, weighing: W
   }
 }
 
-/** The first row that any of the first `leading` texts still has. */
+/** Returns the first row that any of the first `leading` texts still has; NO_ROW if none has one. */
 function firstRow(texts: readonly ScoredText[], leading: number): number {
   let first = NO_ROW;
   for (let place = 0; place < leading; place += 1) {
@@ -71,8 +87,8 @@ function firstRow(texts: readonly ScoredText[], leading: number): number {
 }
 
 /**
- * Moves the rows that can reach `least` if `mostLeft` is added to them from the sums to the contenders, and clears the
- * sums.
+ * Makes contenders of the rows of the stretch that can reach `least` if `mostLeft` is added to their sums, and clears
+ * the sums.
  */
 function takeContenders(mostLeft: number, least: number): void {
   const { start, bm25, isKnown, isUsed } = sums;
@@ -94,7 +110,7 @@ function takeContenders(mostLeft: number, least: number): void {
   contenders.count = count;
 }
 
-/** Leaves out the contenders that cannot reach `least` if at most `mostLeft` is added to them. */
+/** Removes the contenders that cannot reach `least` even if `mostLeft` is added to their sums. */
 function keepContenders(mostLeft: number, least: number): void {
   const { rows, bm25, count } = contenders;
   let kept = 0;
@@ -107,7 +123,7 @@ function keepContenders(mostLeft: number, least: number): void {
   contenders.count = kept;
 }
 
-/** Adds to the contenders what a word adds to them. */
+/** Adds what a word adds to the contenders that have it. */
 function addToContenders(cursor: Cursor, most: number, weighing: Weighing): void {
   const { rows, bm25, count } = contenders;
   if (cursor.row > rows[count - 1]!) return;
@@ -119,8 +135,8 @@ function addToContenders(cursor: Cursor, most: number, weighing: Weighing): void
 }
 
 /**
- * Scores some rows of a partition and puts those that have any of the words into `best`.
- * @param memoryNos rows of the partition, ascending
+ * Scores some rows of a partition, and puts those that have at least one of the words into `best`.
+ * @param memoryNos numbers of the rows, ascending
  */
 export function rankRowsOf(
   texts: readonly ScoredText[],

@@ -6,60 +6,62 @@ import {
   SnapshotIsBehind,
 } from '../../shared-memory.ts';
 import type { Store } from '../open-store.ts';
-import { textRewrites } from './rewrites.ts';
+import { textRewrites } from './rewrite-log.ts';
 import { allVarints } from './structure.ts';
 
 /**
- * Copy in memory of the number of terms of each row of the word index, which BM25 needs for every row it scores: 4
- * bytes for each row.
+ * Copy in memory of the number of terms of each row of the word index, 4 bytes each, which BM25 needs for every row
+ * that it scores.
  */
 export interface RowLengths {
   /**
-   * Takes over all that was committed since the last call, and returns the lengths by row number, 0 where there is no
-   * row. Call on a snapshot. The next call may change the array, or return another.
-   * @throws SnapshotIsBehind if another thread took over a rewrite that the snapshot does not have; SharedMemoryLost
+   * Takes in everything that was committed since the last call, and returns the lengths by row number, 0 for a number
+   * without a row. Call on a snapshot. The next call may change the array, or return another.
+   * @throws SnapshotIsBehind if another thread took in a rewrite that the snapshot does not have; SharedMemoryLost if
+   *   another thread died while it changed the table
    */
   now(): Uint32Array;
-  /** Throws SnapshotIsBehind if another thread changed lengths since `now`, so that they do not fit its snapshot. */
+  /** Checks that no other thread has changed lengths since `now` was called. @throws SnapshotIsBehind if one has */
   requireUnchanged(): void;
   /**
-   * Takes over one slice of what was committed since the last call; 'more' if some is left. It is 'behind' if another
-   * thread took over rewrites of later commits, and there is nothing to do. Call on a snapshot.
+   * Takes in one slice of what was committed since the last call. Call on a snapshot.
+   * @returns 'more' if there is more to take in; 'behind' if another thread took in rewrites of later commits, so that
+   *   this snapshot has nothing to add
    */
   takeOver(): 'more' | 'done' | 'behind';
 }
 
-/** Lengths of the rows of one file. `postMessage` and `workerData` carry them to other threads without copying them. */
+/** Lengths of the rows of one file. `postMessage` and `workerData` pass them to other threads without copying. */
 export interface SharedLengths {
-  /** The lengths by row number, 32 bits each. It grows. */
+  /** Number of terms of each row, by row number, 32 bits each. The buffer grows. */
   readonly lengths: SharedArrayBuffer;
   /** The lock, and how far the file was read. */
   readonly control: SharedArrayBuffer;
 }
 
-/** The share of one thread in the lengths of a file that threads use together. */
+/** One thread's access to the lengths of a file that several threads share. */
 export interface SharedLengthsOptions {
   readonly lengths: SharedLengths;
   readonly reader: SharedReader;
 }
 
-/** Rows that are read in one slice, between two turns of the event loop: some 2 ms. */
+/** Number of rows that are read in one slice, before the thread yields to the event loop: some 2 ms. */
 const READ_AT_ONCE = 2_000;
-/** Rows that there is room for at first. */
+/** Number of rows that a new table has room for. */
 const FIRST_ROWS = 1_024;
-/** Most rows, for which addresses are reserved. Pages that are never used take no memory. */
+/** Greatest number of rows, for which addresses are reserved. Pages that are never used take no memory. */
 const MAX_ROWS = 2 ** 28;
 
-/** Word of `control` that rises before lengths of rows change that were there before. */
+/** Index in `control` of a counter that is raised before stored lengths are changed. */
 const BEGUN = LOCK_WORDS;
-/** Word that has the value of `BEGUN` once they have changed. */
+/** Index in `control` of the value that `BEGUN` had when the last such change was complete. */
 const DONE = LOCK_WORDS + 1;
-/** Number of 64 bits in `control`: the last row that was read. */
+/** Index among the 64-bit numbers of `control` of the number of the last row that was read. */
 const UP_TO = LOCK_WORDS / 2 + 1;
-/** Number of 64 bits in `control`: the last entry of the log of rewrites that was read; -1 before the first. */
+/** Index among the 64-bit numbers of `control` of the number of the last rewrite that was read; -1 before the first. */
 const REWRITE = LOCK_WORDS / 2 + 2;
 
-/** Makes an empty table of row lengths, which is filled from the file as it is used. */
+/** Makes an empty table of row lengths. It is filled from the file when it is used. */
 export function createSharedLengths(): SharedLengths {
   const control = new SharedArrayBuffer(8 * (REWRITE + 1));
   new BigInt64Array(control)[REWRITE] = -1n;
@@ -68,7 +70,7 @@ export function createSharedLengths(): SharedLengths {
 
 /**
  * Opens a table of row lengths for one thread and its connection.
- * @param shared the table that threads share; by default the thread has one of its own
+ * @param shared the table that several threads share; the thread has one of its own if left out
  */
 export function openRowLengths(store: Store, shared?: SharedLengthsOptions): RowLengths {
   const { lengths, control } = shared?.lengths ?? createSharedLengths();
@@ -110,18 +112,18 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
   };
 }
 
-/** The lengths as one thread has opened them. */
+/** A table of row lengths, as one thread has opened it. */
 interface Opened {
   readonly store: Store;
   readonly lock: ChangeLock;
-  /** The words of `control`, of which `BEGUN` and `DONE` are used. */
+  /** The 32-bit words of `control`; `BEGUN` and `DONE` are used. */
   readonly words: Int32Array;
-  /** The numbers of `control`, of which `UP_TO` and `REWRITE` are used. */
+  /** The 64-bit numbers of `control`; `UP_TO` and `REWRITE` are used. */
   readonly numbers: BigInt64Array;
   readonly table: ReturnType<typeof openTable>;
 }
 
-/** Takes over a slice. Call it alone. */
+/** Takes in one slice of the file. The caller must hold the lock if threads share the table. */
 function advance(opened: Opened, rewriteNo: number): 'more' | 'done' | 'behind' {
   const { store, lock, words, numbers, table } = opened;
   const known = numberAt(numbers, REWRITE);
@@ -140,7 +142,10 @@ function advance(opened: Opened, rewriteNo: number): 'more' | 'done' | 'behind' 
   return changed === 'all' || rows.length === READ_AT_ONCE ? 'more' : 'done';
 }
 
-/** Views lengths that grow. A view of a fixed length is quicker than one that follows them. */
+/**
+ * Makes views of a buffer that grows. A view of a fixed length is quicker than one that follows the growth, so a new
+ * one is made after each growth.
+ */
 function openTable(lengths: SharedArrayBuffer) {
   let table = new Uint32Array(lengths, 0, FIRST_ROWS);
   const now = () => {
@@ -149,9 +154,9 @@ function openTable(lengths: SharedArrayBuffer) {
     return table;
   };
   return {
-    /** Returns the whole table as it is. */
+    /** Returns a view of the whole table. */
     now,
-    /** Sets a length, and grows the table if need be. */
+    /** Sets a length, and grows the table if needed. */
     put(memoryNo: number, length: number): void {
       if (memoryNo >= now().length) lengths.grow(4 * 2 ** Math.ceil(Math.log2(memoryNo + 1)));
       now()[memoryNo] = length;
@@ -171,7 +176,7 @@ function readNewRows({ store, numbers }: Opened): [memoryNo: number, columns: Bu
     .all(numberAt(numbers, UP_TO), READ_AT_ONCE) as [number, Buffer][];
 }
 
-/** Reads again those rows up to a number that were rewritten; those that are gone have no columns. */
+/** Reads those of the changed rows again that are not above `upTo`; a row that is gone has undefined columns. */
 function readRewritten(
   store: Store,
   changed: readonly number[],

@@ -1,22 +1,22 @@
 import type { Totals } from './structure.ts';
 import type { Weighing } from './cursors.ts';
 
-/** Parameter k1 of BM25 as in FTS5: how soon more occurrences of a word add little. */
+/** Parameter k1 of BM25, as in FTS5: how quickly further occurrences of a word add less. */
 const K1 = 1.2;
-/** Parameter b of BM25 as in FTS5: how much long rows are set back. */
+/** Parameter b of BM25, as in FTS5: how much the score of long rows is lowered. */
 const B = 0.75;
-/** Least rarity of a word, as in FTS5: that of a word in half of all rows or more. */
+/** Lowest rarity of a word, as in FTS5: that of a word in half of all rows or more. */
 const MIN_RARITY = 1e-6;
 
 /**
- * Upper bounds of sums are raised by this share, far more than what adding up rounds away and far less than what would
- * keep more rows.
+ * Share by which upper bounds of sums are raised: far more than rounding errors, and far too little to let further rows
+ * pass.
  */
 export const ROUNDING = 1e-9;
 
 /**
  * Returns the inverse document frequency of a word or phrase as in FTS5: log((rows without it + 0.5) / (rows with it +
- * 0.5)), at least MIN_RARITY.
+ * 0.5)), at least 1e-6.
  * @param frequency number of rows with the word or phrase
  * @param rows number of all rows
  */
@@ -25,14 +25,16 @@ export function rarityOf(frequency: number, rows: number): number {
 }
 
 /**
- * Returns the most that a word or phrase can add to the BM25 of a row: rarity × (k1 + 1). What it really adds is this
- * times the saturated frequency of the word in the row, 0..1.
+ * Returns the upper bound of what a word or phrase adds to the BM25 of a row: its rarity × (k1 + 1). What it adds is
+ * this times the saturated frequency of the word in the row, 0..1.
+ * @param frequency number of rows with the word or phrase
+ * @param rows number of all rows
  */
 export function mostAdded(frequency: number, rows: number): number {
   return rarityOf(frequency, rows) * (K1 + 1);
 }
 
-/** Makes what BM25 needs beside the occurrences of a word. */
+/** Makes the values from which BM25 is computed besides the occurrences of a word. */
 export function weighingOf(weights: readonly number[], lengths: Uint32Array, { rows, terms }: Totals): Weighing {
   const addendByLength = (K1 * B * rows) / terms;
   return { weights: Float64Array.from(weights), lengths, addend: K1 * (1 - B), addendByLength };

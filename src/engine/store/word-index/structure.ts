@@ -1,36 +1,37 @@
 /**
  * Structure of FTS5's index of `memory_text`, read from the file: its format, its segments and its totals. The format
  * is that of `fts5_index.c`, version 4. Each segment is a b-tree. Its leaves are pages of about 4,050 bytes in
- * `memory_text_data`; the first term of each leaf is in `memory_text_idx`. Only FTS5 writes and merges the segments.
- * All reads see the caller's snapshot.
+ * `memory_text_data`; the first term of each leaf is in `memory_text_idx`. Only FTS5 writes and merges segments. All
+ * reads are on the caller's snapshot.
  */
+
 import { EngineError } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
 
 /** One b-tree of the index. */
 export interface Segment {
-  /** Number of the segment. It is given again once the segment was merged away. */
+  /** Number of the segment. It is given again after the segment was merged away. */
   readonly id: number;
-  /** Number of the last leaf; leaves are counted from 1. */
+  /** Number of the last leaf; leaves are numbered from 1. */
   readonly lastPage: number;
   /** Number of the first leaf that has not been merged away. */
   readonly firstPage: number;
-  /** Number of pages of the hash table of rows deleted since the segment was written; 0 if no row was deleted. */
+  /** Number of pages of the hash table of rows that were deleted since the segment was written; 0 if none was. */
   readonly tombstonePages: number;
   /**
    * Whether the segment's terms are being merged into another segment, in order. The segment's first pages are then
-   * removed from time to time, and the page that comes first after that is cut.
+   * removed from time to time, and the page that becomes the first is cut.
    */
   readonly isMerging: boolean;
   /**
-   * Name of the segment's contents, equal as long as the segment has the same rows. The segment's number alone would
-   * not do, since it is given again to a merged segment. Rows that are deleted from a segment that is being merged are
-   * counted in the segment that it is merged into.
+   * Name of the segment's contents, equal as long as the segment has the same rows. The number alone is not enough,
+   * since it is given again. Rows that are deleted from a segment that is being merged are counted in the segment into
+   * which it is merged, so its counter is part of the name.
    */
   readonly key: string;
 }
 
-/** Totals of the index, by which BM25 weighs all rows. */
+/** Totals of the index, by which BM25 judges each row. */
 export interface Totals {
   /** Number of rows of the index. */
   readonly rows: number;
@@ -40,24 +41,27 @@ export interface Totals {
 
 /** Version of the format that is read here. */
 const FORMAT = 4;
-/** Row of `memory_text_data` with the totals. */
+/** Row number of the totals in `memory_text_data`. */
 const TOTALS_ID = 1;
-/** Row of `memory_text_data` with the levels and segments. */
+/** Row number of the levels and segments in `memory_text_data`. */
 const STRUCTURE_ID = 10;
-/** Mark of a structure that lists tombstones, as a table with `contentless_delete` has them. */
+/** Value of the bytes 4 to 7 of a structure that has tombstones, as a table with `contentless_delete` has it. */
 const STRUCTURE_V2 = 0xff_00_00_01;
 /**
- * Factor of a segment's number in a row number of `memory_text_data`: below it stand one bit, five bits and 31 bits of
- * a page's number.
+ * Factor of a segment's number in a row number of `memory_text_data`. Below it are one bit, five bits, and the 31 bits
+ * of a page's number.
  */
 export const SEGMENT_STEP = 2 ** 37;
 
-/** Bytes in front of a leaf: the offset of its first row, then that of the list of its terms, 16 bits each. */
+/**
+ * Number of bytes before the content of a leaf: the offset of its first row, then that of the list of its terms, 16
+ * bits each.
+ */
 export const LEAF_HEADER = 4;
 
 /**
- * Reads all segments of the index, by level as `readLevels` does, in one list.
- * @returns undefined if the format is not known here, as a newer SQLite may write it
+ * Reads all segments of the index, those of the first level first.
+ * @returns undefined if the format is not known here, as that of a newer SQLite
  */
 export function readSegments(store: Store): Segment[] | undefined {
   return readLevels(store)?.flat();
@@ -65,7 +69,7 @@ export function readSegments(store: Store): Segment[] | undefined {
 
 /**
  * Reads the segments of each level, oldest first. The index of a level is the number of times that its segments were
- * merged; a commit appends to level 0. Segments that were wholly merged away are left out.
+ * merged; a commit adds to level 0. Segments that were completely merged away are left out.
  * @returns undefined if the format is not known here
  */
 export function readLevels(store: Store): Segment[][] | undefined {
@@ -99,7 +103,7 @@ export function readLevels(store: Store): Segment[][] | undefined {
   });
 }
 
-/** Reads the number of rows and terms of the index. */
+/** Reads the number of rows and of terms of the index; both are 0 for an empty index. */
 export function readTotals(store: Store): Totals {
   const block = readBlock(store, TOTALS_ID);
   if (block === undefined || block.length === 0) return { rows: 0, terms: 0 };
@@ -107,10 +111,7 @@ export function readTotals(store: Store): Totals {
   return { rows, terms: columns.reduce((sum, terms) => sum + terms, 0) };
 }
 
-/**
- * Decodes SQLite's variable-length integers of a block that holds nothing else, such as the numbers of terms in the
- * columns of a row.
- */
+/** Decodes the varints of a block that has nothing else, such as the numbers of terms in the columns of a row. */
 export function allVarints(block: Uint8Array): number[] {
   const read = varints(block, 0);
   const numbers: number[] = [];
@@ -118,7 +119,7 @@ export function allVarints(block: Uint8Array): number[] {
   return numbers;
 }
 
-/** Returns the row number in `memory_text_data` of the leaf with the number `page` of a segment. */
+/** Returns the row number in `memory_text_data` of a leaf of a segment by its number (`page`). */
 export function pageId({ id }: Segment, page: number): number {
   return id * SEGMENT_STEP + page;
 }
@@ -128,24 +129,24 @@ export function readBlock(store: Store, id: number): Buffer | undefined {
   return store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck().get(id) as Buffer | undefined;
 }
 
-/** Makes the error for an index whose parts do not fit together. */
+/** Makes the EngineError `internal` for an index whose parts contradict each other. */
 export function damaged(): EngineError {
   return new EngineError('internal', 'the word index is damaged; `cairn rebuild-index` writes it anew');
 }
 
-/** Decodes SQLite's variable-length integer that begins at the offset `at`. */
+/** Decodes the varint that begins at the offset `at`. */
 export function firstVarint(bytes: Uint8Array, at: number): number {
   return varints(bytes, at)();
 }
 
-/** Reads the next integer at each call. */
+/** Decodes and returns the next varint at each call. */
 interface VarintReader {
   (): number;
-  /** Returns the offset of the next integer. */
+  /** Returns the offset of the next varint. */
   at(): number;
 }
 
-/** Reads SQLite's integers of 1 to 9 bytes, highest bits first. */
+/** Makes a reader of SQLite's varints, of 1 to 9 bytes, highest bits first, from the offset `from` on. */
 function varints(bytes: Uint8Array, from: number): VarintReader {
   let at = from;
   const read = () => {

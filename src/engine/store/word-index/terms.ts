@@ -1,10 +1,11 @@
 /**
- * Terms of the word index for words. In the first partition of the rows the index holds the plain term of a word; in
- * others the term ends in a mark and the partition's number: `file`, `file!1`, `file!2`. FTS5 ends a step of merging
- * only between two terms, so the postings of a word of a million rows would be copied in one step. With partitions, no
- * term has more than `PARTITION_ROWS` rows. No word has a character as low as the mark, so all terms of a word stand
- * together.
+ * Terms of the word index for words. In the first partition of the rows, the index holds the plain term of a word; in
+ * another one, the term ends with a mark and the partition's number: `file`, `file!1`, `file!2`. FTS5 ends a step of
+ * merging only between two terms, so the postings of a word in a million rows would be copied in one step. With
+ * partitions, no term has more than 131,072 rows (`PARTITION_ROWS`). No word has a character as low as the mark, so all
+ * terms of a word are adjacent.
  */
+
 import { LRUCache } from 'lru-cache';
 import { ftsString, indexableText } from '../../text/index-text.ts';
 import { openDatabase } from '../open-database.ts';
@@ -14,22 +15,22 @@ import { isAscii, words } from '../../text/words.ts';
 /** Tokenizer of `memory_text`, as in the migration that creates the table. */
 export const TOKENIZER = `porter unicode61 remove_diacritics 2 tokenchars '!'`;
 
-/** Row numbers in one partition. Merging a word that all of them have takes some 10 ms. */
+/** Number of row numbers in one partition. Merging a word that all of these rows have takes some 10 ms. */
 export const PARTITION_ROWS = 2 ** 17;
 const MARK = '!';
 /** Byte of the mark in a term. */
 export const MARK_BYTE = MARK.charCodeAt(0);
-/** Character that sorts a term behind all partitions of a word and in front of every longer word. */
+/** Character that sorts a term after the terms of all partitions of a word and before every longer word. */
 export const BEYOND_MARK = String.fromCharCode(MARK_BYTE + 1);
 
-/** Mark of the partition that a row lies in; '' for the first partition. */
+/** Returns the mark of the partition in which a row is; '' for the first partition. */
 export function markOf(memoryNo: number): string {
   return memoryNo < PARTITION_ROWS ? '' : `${MARK}${Math.floor(memoryNo / PARTITION_ROWS)}`;
 }
 
 /**
- * Prepares a text for a column of a row of the index. In the first partition it stays readable text, which FTS5 splits
- * and stems; in others it becomes stemmed terms with the mark.
+ * Prepares a text for a column of a row of the index. In the first partition it stays text, which FTS5 splits and
+ * stems; in another one it becomes stemmed terms with the mark.
  * @param mark mark of the row's partition, as `markOf` returns it
  */
 export function indexedText(text: string, mark: string): string {
@@ -37,7 +38,7 @@ export function indexedText(text: string, mark: string): string {
 }
 
 /**
- * Makes the quoted string by which FTS5's MATCH finds a word or phrase among the rows of one partition.
+ * Returns the quoted string by which FTS5's MATCH finds a word or phrase in the rows of one partition.
  * @param text a word, or the words of a phrase joined by spaces, as `queryTerms` returns them
  * @param mark mark of the partition, as `markOf` returns it
  */
@@ -45,7 +46,7 @@ export function matchString(text: string, mark: string): string {
   return ftsString(markTerms(text.replaceAll(MARK, ' '), mark));
 }
 
-/** Lists the marks of all partitions from the first ('') to the one that the row `lastMemoryNo` lies in. */
+/** Lists the marks of all partitions, from the first ('') to the one of the row `lastMemoryNo`. */
 export function marksUpTo(lastMemoryNo: number): readonly string[] {
   return Array.from({ length: Math.floor(lastMemoryNo / PARTITION_ROWS) + 1 }, (_, no) => markOf(no * PARTITION_ROWS));
 }
@@ -57,8 +58,8 @@ function markTerms(text: string, mark: string): string {
 }
 
 /**
- * Lists the terms of a text in order, stemmed and without a mark, as the first partition holds them. The list is empty
- * for a text without letters and digits.
+ * Lists the terms of a text in order, stemmed and without a mark, as the first partition has them; empty for a text
+ * without letters and digits.
  * @param text a word or phrase as `queryTerms` returns it, quoted or not
  */
 export function termsOf(text: string): readonly string[] {
@@ -66,8 +67,8 @@ export function termsOf(text: string): readonly string[] {
 }
 
 /**
- * Tokenizes as FTS5 does, but faster. For text that is not ASCII, FTS5 is asked once about each block of characters,
- * and about few words.
+ * Tokenizes a text as FTS5 does, but faster. For text that is not ASCII, FTS5 itself is asked once about each block of
+ * 256 characters, and about few words.
  */
 function tokenize(text: string): readonly string[] {
   if (isAscii(text)) return words(text).map(stemOfAscii);
@@ -88,21 +89,27 @@ function tokenize(text: string): readonly string[] {
 }
 
 const ENDS_IN_ASCII = /[a-z\d]$/;
-/** Longest word that is stemmed, bytes. */
+/** Longest word that FTS5 stems, in bytes. */
 const MAX_STEMMED = 64;
 
-/** Stems a word of any characters. The endings that porter removes are ASCII, so another ending needs no stemming. */
+/**
+ * Stems a word of any characters. The endings that the Porter stemmer removes are ASCII, so a word with another ending
+ * stays as it is.
+ */
 function stemOfAny(term: string): string {
   if (isAscii(term)) return stemOfAscii(term);
   return ENDS_IN_ASCII.test(term) && Buffer.byteLength(term) <= MAX_STEMMED ? stemByFts(term) : term;
 }
 
-/** Stems an ASCII word. FTS5 treats two `y` in a row in another way than porter, so such a word is stemmed by FTS5. */
+/**
+ * Stems an ASCII word. FTS5 treats two `y` in a row differently from other Porter stemmers, so such a word is stemmed
+ * by FTS5.
+ */
 function stemOfAscii(word: string): string {
   return word.includes('yy') && word.length <= MAX_STEMMED ? stemByFts(word) : stemOf(word);
 }
 
-/** Stems made by FTS5 that are kept. */
+/** Greatest number of stems made by FTS5 that are kept. */
 const STEMS_KEPT = 1_000;
 const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
 
@@ -118,13 +125,13 @@ function stemByFts(word: string): string {
   return stem;
 }
 
-/** Characters that FTS5 is asked about at once. */
+/** Number of characters about which FTS5 is asked at once. */
 const BLOCK = 256;
 
-/** FTS5's treatment of BLOCK characters, by the last byte of their number. */
+/** How FTS5 treats 256 characters, by the last byte of their number. */
 interface Block {
   /**
-   * Letter that FTS5 makes of each character within a word; '' if it leaves the character out, undefined if the
+   * Letters that FTS5 makes of each character inside of a word; '' if it drops the character, undefined if the
    * character ends the word.
    */
   readonly inside: readonly (string | undefined)[];
@@ -153,8 +160,8 @@ function askForBlock(no: number): Block {
 }
 
 /**
- * FTS5's own tokenizer, which has no interface for others: a text is inserted into a table, whose vocabulary is read
- * and deleted.
+ * Function that tokenizes by FTS5 itself, made on first use. FTS5's tokenizer has no interface of its own, so a text is
+ * inserted into a table, whose vocabulary is read and then deleted.
  */
 let open: ((text: string) => readonly string[]) | undefined;
 

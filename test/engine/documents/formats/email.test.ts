@@ -87,7 +87,21 @@ test('parts within parts within parts are refused', async () => {
   });
 });
 
+test.each([
+  ['ends with its head', ['From: ann@example.org', 'Subject: Call me'], '# Call me\n\nFrom: ann@example.org'],
+  [
+    'begins with empty lines',
+    ['', '', 'From: ann@example.org', 'Subject: Call me', ''],
+    '# Call me\n\nFrom: ann@example.org',
+  ],
+  ['has empty fields', ['From:', 'Subject:', ''], ''],
+  ['has other fields alone', ['Message-ID: <1@example.org>', 'X-Mailer: mail', ''], ''],
+])('an e-mail without a text that %s is what its fields say', async (_, lines, text) => {
+  expect(await read(lines)).toMatchObject({ text });
+});
+
 test('a file without a header is no e-mail', async () => {
   await expect(read(['', 'just words'])).rejects.toMatchObject({ code: 'corrupt_document' });
   await expect(read([''])).rejects.toMatchObject({ code: 'corrupt_document' });
+  await expect(read(['note: just words', ''])).rejects.toMatchObject({ code: 'corrupt_document' });
 });

@@ -8,7 +8,7 @@ import {
   openWordSearch,
 } from '../../../../src/engine/store/word-index/open-word-search.ts';
 import { createSharedLengths } from '../../../../src/engine/store/word-index/row-lengths.ts';
-import { textRewrites } from '../../../../src/engine/store/word-index/rewrites.ts';
+import { textRewrites } from '../../../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../../../conformance/word-search.ts';
 import { openTemporaryStore } from '../../../support/temporary-store.ts';
 

@@ -1,0 +1,49 @@
+import {
+  MAX_CURSOR_CHARACTERS,
+  MAX_METADATA_BYTES,
+  MAX_METADATA_CONDITIONS,
+  MAX_NAMESPACE_CHARACTERS,
+  MAX_VALUE_BYTES,
+  QUERY_LIMITS,
+} from '../../engine/index.ts';
+
+/**
+ * Limits of the values in a request. Characters are UTF-16 code units, as JavaScript and most clients count them.
+ */
+export const LIMITS = {
+  contentBytes: 256 * 1024,
+  titleCharacters: 1_024,
+  gistCharacters: 4_096,
+  tags: 64,
+  labelCharacters: 128,
+  idCharacters: 256,
+  files: 64,
+  fileCharacters: 1_024,
+  valueBytes: MAX_VALUE_BYTES,
+  namespaceCharacters: MAX_NAMESPACE_CHARACTERS,
+  metadataBytes: MAX_METADATA_BYTES,
+  metadataDepth: 64,
+  metadataConditions: MAX_METADATA_CONDITIONS,
+  queryCharacters: 8_192,
+  ...QUERY_LIMITS,
+  columnWeight: 10,
+  filterValues: 100,
+  batchItems: 100,
+  federationMembers: 32,
+  page: 1_000,
+  /** Greatest length of a page in lists that OpenMemory's clients also read. */
+  longPage: 10_000,
+  cursorCharacters: MAX_CURSOR_CHARACTERS,
+  offset: 100_000_000,
+  timeline: 100,
+  usageDays: 3_660,
+  waitMs: 60_000,
+  fileNameCharacters: 255,
+  urlCharacters: 2_048,
+  tokenCharacters: 1_024,
+} as const;
+
+/** Earliest time that a request may name, 0001-01-01 in Unix ms, since ISO 8601 writes years with four digits. */
+export const MIN_TIME = -62_135_596_800_000;
+/** Latest time that a request may name, 9999-12-31 in Unix ms. */
+export const MAX_TIME = 253_402_300_799_999;

@@ -1,0 +1,69 @@
+import { move as moveTenants, type MoveReport } from '../../engine/for-admin.ts';
+import { readConfig, type Config } from '../../engine/index.ts';
+import { CliError } from '../cli-error.ts';
+import { startProgress } from '../progress.ts';
+import { counted, print } from '../terminal.ts';
+
+/** The options of `cairn move`. */
+interface MoveCommand {
+  /** Address of a database, or the path of a data folder's main file. */
+  readonly to: string;
+  readonly tenant?: string;
+  readonly keepSource?: boolean;
+}
+
+/**
+ * Runs `cairn move`: moves the tenants of the data folder into a PostgreSQL database, or with OM_DATABASE_URL those of
+ * the database into a data folder. No service may use either place.
+ * @throws CliError for two places of one kind
+ */
+export async function move({ to, tenant, keepSource = false }: MoveCommand): Promise<void> {
+  const toDatabase = /^postgres(?:ql)?:\/\//.test(to);
+  const { folder, database } = toDatabase ? intoDatabase(to) : intoFolder(to);
+  const report = await moveTenants({
+    ...{ folder, database, tenant, keepsSource: keepSource, now: Date.now(), showProgress: startProgress },
+    direction: toDatabase ? 'into database' : 'into folder',
+  });
+  tell(report, keepSource);
+  const setting = toDatabase
+    ? 'set OM_DATABASE_URL to the database, and OM_DB_PATH to a path in another folder'
+    : 'set OM_DB_PATH to the new path, and leave OM_DATABASE_URL out';
+  print(tenant === undefined ? `before the next start: ${setting}` : `a service that is to have ${tenant}: ${setting}`);
+}
+
+function tell({ to, tenants, memories, questions, isResumed }: MoveReport, keepsSource: boolean): void {
+  const what = counted(tenants.length, 'tenant');
+  if (isResumed) print(`${what} moved to ${to}: an earlier run had copied and compared them`);
+  else {
+    print(`${what} with ${counted(memories, 'memory', 'memories')} moved to ${to}`);
+    print(`every table is equal, and so are the answers to ${counted(questions, 'question')}`);
+  }
+  print(keepsSource ? 'the source is still open: do not let both be written to' : 'the source is closed');
+}
+
+/** The settings of the data folder that is the source. */
+function intoDatabase(database: string): { readonly folder: Config; readonly database: string } {
+  const { OM_DATABASE_URL: present, ...environment } = process.env;
+  if (present !== undefined && present.trim() !== '') {
+    throw new CliError(
+      'OM_DATABASE_URL is set, so the tenants are in a database already: leave it out to move the files of ' +
+        'OM_DB_PATH, or move to files first',
+      { exitCode: 2 },
+    );
+  }
+  const folder = readConfig(environment);
+  // A key of encryption has a sentence of its own.
+  if (folder.masterKey === null) readConfig({ ...environment, OM_DATABASE_URL: database });
+  return { folder, database };
+}
+
+/** The settings of the data folder that is the target. */
+function intoFolder(path: string): { readonly folder: Config; readonly database: string } {
+  const { OM_DATABASE_URL: database, ...environment } = process.env;
+  if (database === undefined || database.trim() === '') {
+    throw new CliError('expected --to postgres://…, or OM_DATABASE_URL with the database whose tenants are moved', {
+      exitCode: 2,
+    });
+  }
+  return { folder: readConfig({ ...environment, OM_DB_PATH: path }), database: database.trim() };
+}

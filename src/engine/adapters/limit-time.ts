@@ -1,0 +1,62 @@
+import fs from 'node:fs';
+
+interface TimeLimit {
+  /** Longest time that may pass (ms). Time without a processor does not count. */
+  readonly timeoutMs: number;
+  /**
+   * Returns how long the process or thread that is limited had no processor, since any moment before (ms):
+   * `unscheduledMs` of it.
+   */
+  readonly unscheduledMs: () => number;
+  /** Called once, when the time is over. */
+  readonly expire: () => void;
+}
+
+/** Greatest time without a processor that does not count, as a multiple of the time limit. */
+const MAX_UNSCHEDULED = 60;
+
+/**
+ * Begins a time limit. Time without a processor does not count, up to 60 times the limit: on a busy machine a thread of
+ * low priority waits for a processor far longer than it runs, and the answer to its call may have arrived long ago.
+ * @returns a function that ends the time limit and returns the time that counted (ms), from 0 to `timeoutMs`
+ */
+export function limitTime({ timeoutMs, unscheduledMs, expire }: TimeLimit): () => number {
+  const startedAt = performance.now();
+  const before = unscheduledMs();
+  let unscheduled = 0;
+  const usedMs = () => {
+    // The system says nothing of a process that is gone: what it said last counts.
+    unscheduled = Math.max(unscheduled, Math.min(unscheduledMs() - before, MAX_UNSCHEDULED * timeoutMs));
+    // The system adds a wait when it ends, and this one may have begun before the limit.
+    return Math.max(0, performance.now() - startedAt - unscheduled);
+  };
+  const check = () => {
+    const leftMs = timeoutMs - usedMs();
+    // Where this thread was busy itself, an answer may have arrived already: `expire` runs after one more read.
+    if (leftMs < 1) setImmediate(expire);
+    else timer = setTimeout(check, leftMs);
+  };
+  let timer = setTimeout(check, timeoutMs);
+  return () => {
+    clearTimeout(timer);
+    return Math.min(usedMs(), timeoutMs);
+  };
+}
+
+/** Returns the longest time after which a limit of `timeoutMs` is over, time without a processor included (ms). */
+export function longestTime(timeoutMs: number): number {
+  return (1 + MAX_UNSCHEDULED) * timeoutMs;
+}
+
+/**
+ * Returns how long, since its start, a process or the calling thread was ready to run but had no processor (ms); 0 for
+ * a process that is gone, and on systems other than Linux.
+ * @param of id of the process, or `thread-self` for the thread that calls
+ */
+export function unscheduledMs(of: number | 'thread-self'): number {
+  try {
+    return Number(fs.readFileSync(`/proc/${of}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,207 @@
+import { EngineError } from '../errors.ts';
+import { compileFilter } from '../store/filter.ts';
+import { listNamespacesBelow } from '../store/item-lists.ts';
+import {
+  countItemsIn,
+  deleteEmptyNamespace,
+  ensureNamespace,
+  findNamespaceNo,
+  listItemsIn,
+  listSharedKeys,
+  moveItems,
+  renameNamespace,
+} from '../store/items.ts';
+import { listPassingOf } from '../store/passing-memories.ts';
+import { MAX_NAMESPACE_CHARACTERS, type MoveReceipt, type NamespaceMove } from '../types.ts';
+import { ERASE_SLICE, eraseMemories } from './erase.ts';
+import type { WriteContext } from './write-context.ts';
+import { findUserNo } from '../store/users.ts';
+
+/** One slice of a move: items in a namespace of a user, and in the namespaces below it. */
+export interface MoveSlice extends NamespaceMove {
+  /** Position at which the slice begins; null for the first slice. */
+  readonly after: MovePlace | null;
+  /** Greatest number of steps of the slice: each item that is checked is one step, and so is each namespace. */
+  readonly limit: number;
+  /** Tags that an item must have to be moved; empty moves all items. */
+  readonly withinTags: readonly string[];
+}
+
+/** A position between two slices of a move. */
+interface MovePlace {
+  /** The namespace in which the next slice begins. */
+  readonly path: string;
+  /** Key after which it begins there; '' for the first item. */
+  readonly key: string;
+  /** Whether earlier slices have moved items of this namespace, so that it is counted already. */
+  readonly isCounted: boolean;
+}
+
+/** Position at which the next slice begins; null after the last slice. */
+export interface NextSlice {
+  readonly next: MovePlace | null;
+}
+
+/** Result of one slice of a move: what it moved, and where the next one begins. */
+export type MovedSlice = MoveReceipt & NextSlice;
+
+/** Consecutive items of one namespace in a slice, and the namespace to which they are moved. */
+interface Stretch {
+  readonly userNo: number;
+  readonly namespaceNo: number;
+  /**
+   * Path of the namespace to which they are moved, and its `namespaceNo`; undefined if the user has no namespace of
+   * this path.
+   */
+  readonly path: string;
+  readonly target: number | undefined;
+  /** Key after which the items begin; '' begins with the first item. */
+  readonly afterKey: string;
+  readonly limit: number;
+  readonly withinTags: readonly string[];
+}
+
+interface StretchDone {
+  readonly moved: number;
+  readonly steps: number;
+  /** Key of the last item that was checked; null if the namespace has no more items. */
+  readonly lastKey: string | null;
+}
+
+/** What a stretch is read with, inside a write transaction or not. */
+type Reading = Pick<WriteContext, 'store' | 'now'>;
+
+/**
+ * Checks one slice of a move, and changes nothing.
+ * @returns where the next slice begins
+ * @throws EngineError `conflict` if an item of the target has one of the keys; `invalid` if one of the two paths equals
+ *   or lies below the other, or if a new path would be too long
+ */
+export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
+  const look = (stretch: Stretch): StretchDone => {
+    if (stretch.target === undefined) return { moved: 0, steps: 1, lastKey: null };
+    const { own, ...done } = readStretch(reading, stretch);
+    givingWay(reading, own, stretch.target);
+    return { moved: 0, ...done };
+  };
+  return { next: eachStretch(reading, slice, look).next };
+}
+
+/**
+ * Moves the items of one slice to `to`, and those of namespaces below to the corresponding path below `to`. If no
+ * namespace has the new path, the whole namespace is renamed in one step, unless `withinTags` restricts the move. Of
+ * two items with the same key, an expired one is erased.
+ * @throws EngineError what `checkMove` throws
+ */
+export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSlice {
+  return eachStretch(context, slice, (stretch) => {
+    if (stretch.target === undefined && stretch.withinTags.length === 0) {
+      const moved = countItemsIn(context.store, stretch.namespaceNo);
+      renameNamespace(context.store, stretch.namespaceNo, stretch.path);
+      return { moved, steps: 1, lastKey: null };
+    }
+    return takeIn(context, stretch);
+  });
+}
+
+/** Calls `visit` for the namespaces of a slice, in the order of their paths, until its steps are used up. */
+function eachStretch(
+  { store }: Reading,
+  { userId, namespace, to, after, limit, withinTags }: MoveSlice,
+  visit: (stretch: Stretch) => StretchDone,
+): MovedSlice {
+  if (`${to}.`.startsWith(`${namespace}.`) || `${namespace}.`.startsWith(`${to}.`)) {
+    throw new EngineError('invalid', 'to: neither of the two paths may lie below the other, or be the same');
+  }
+  let [items, namespaces, left] = [0, 0, limit];
+  const userNo = findUserNo(store, userId);
+  if (userNo === undefined) return { items, namespaces, next: null };
+  for (const { namespaceNo, path: before } of listNamespacesBelow(store, {
+    ...{ userNo, namespace, from: after?.path, limit: limit + 1 },
+  })) {
+    const begun = after?.path === before ? after : { path: before, key: '', isCounted: false };
+    if (left <= 0) return { items, namespaces, next: begun };
+    const path = `${to}${before.slice(namespace.length)}`;
+    if (path.length > MAX_NAMESPACE_CHARACTERS) throw pathTooLong();
+    const target = findNamespaceNo(store, userNo, path);
+    const stretch = { userNo, namespaceNo, path, target, afterKey: begun.key, limit: left, withinTags };
+    const { moved, steps, lastKey } = visit(stretch);
+    items += moved;
+    namespaces += moved > 0 && !begun.isCounted ? 1 : 0;
+    left -= Math.max(1, steps);
+    const isCounted = begun.isCounted || moved > 0;
+    if (lastKey !== null) return { items, namespaces, next: { path: before, key: lastKey, isCounted } };
+  }
+  return { items, namespaces, next: null };
+}
+
+/**
+ * Moves the items of a stretch into the target namespace, which is made if it is missing. If more than 100 expired
+ * items would have to be erased, it moves only the first 100 items.
+ */
+function takeIn(context: WriteContext, stretch: Stretch): StretchDone {
+  const { store } = context;
+  const { own, steps, lastKey } = readStretch(context, stretch);
+  const gone = stretch.target === undefined ? [] : givingWay(context, own, stretch.target);
+  if (gone.length > ERASE_SLICE) return takeIn(context, { ...stretch, limit: ERASE_SLICE });
+  eraseMemories(context, gone);
+  const given = new Set(gone);
+  const moved = own.filter((memoryNo) => !given.has(memoryNo));
+  if (moved.length > 0) moveItems(store, moved, ensureNamespace(store, stretch.userNo, stretch.path));
+  if (lastKey === null) deleteEmptyNamespace(store, stretch.namespaceNo);
+  return { moved: moved.length, steps: steps + gone.length * ERASING, lastKey };
+}
+
+/**
+ * Number of steps that erasing one expired item counts as: a write moves ten items in the time in which it erases one.
+ */
+const ERASING = 10;
+
+/**
+ * Reads the items of a stretch.
+ * @returns `own`: the `memoryNo` of each item that has all tags, in the order of keys
+ */
+function readStretch(
+  reading: Reading,
+  { namespaceNo, afterKey, limit, withinTags }: Stretch,
+): Omit<StretchDone, 'moved'> & { readonly own: readonly number[] } {
+  const inOrder = listItemsIn(reading.store, namespaceNo, { after: afterKey, limit });
+  const all = inOrder.map(({ memoryNo }) => memoryNo);
+  return {
+    own: withinTags.length === 0 ? all : passingOf(reading, all, withinTags),
+    steps: all.length,
+    lastKey: all.length < limit ? null : inOrder.at(-1)!.key,
+  };
+}
+
+/**
+ * Lists the expired items to erase when items are moved into a namespace: of each two items with the same key, the
+ * expired one.
+ * @param own `memoryNo` of each item that is moved
+ * @param target `namespaceNo` of the namespace that they are moved into
+ * @throws EngineError `conflict` if neither of two such items has expired
+ */
+function givingWay({ store, now }: Reading, own: readonly number[], target: number): number[] {
+  return listSharedKeys(store, own, { namespaceNo: target, now }).map((shared) => {
+    if (shared.isHolderExpired) return shared.holder;
+    if (shared.isExpired) return shared.memoryNo;
+    throw keyTaken();
+  });
+}
+
+function keyTaken(): EngineError {
+  return new EngineError('conflict', 'the target namespace holds an item with one of the keys');
+}
+
+function pathTooLong(): EngineError {
+  return new EngineError('invalid', `to: a path below it would have more than ${MAX_NAMESPACE_CHARACTERS} characters`);
+}
+
+/** Lists those of the given items that have all of the tags, in no particular order. */
+export function passingOf(
+  { store, now }: Reading,
+  memoryNos: readonly number[],
+  withinTags: readonly string[],
+): number[] {
+  return listPassingOf(store, compileFilter({ withinTags }, now, { includeHidden: true }), memoryNos);
+}

@@ -1,0 +1,112 @@
+import { freesMany, MAX_RELABELLED, splitChain } from '../store/chains.ts';
+import { deleteEdge, listSuccessors, MAX_LINKED_ANEW, putStatedEdge } from '../store/edges.ts';
+import {
+  listOwnSupersessions,
+  listWonContradictions,
+  thinJobs,
+  thinLinks,
+  thinRecalls,
+  thinRevisions,
+  thinWaypoints,
+} from '../store/hanging.ts';
+import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
+import type { DeleteReceipt } from '../types.ts';
+import { DEFAULT_WEIGHTS } from './relate.ts';
+import { settleStatus, startOf } from './settle-status.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** Greatest number of rows of one kind that one commit removes together with memories; each takes some microseconds. */
+const MAX_ROWS = 1_000;
+/** Greatest number of bytes of earlier versions that one commit removes, since their pages are overwritten. */
+const MAX_BYTES = 2 * 1024 * 1024;
+/**
+ * Greatest number of memories whose status one commit of a delete restores, because an erased memory no longer
+ * supersedes or contradicts them. One takes some 100 µs, more with a long text.
+ */
+const MAX_SETTLED = 100;
+
+/** Numbers of rows that were removed. */
+export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
+
+/**
+ * Removes some of the rows that depend on memories which are about to be erased (earlier versions, jobs, recalls,
+ * links), if they are more than one commit should remove: all writes of all tenants wait for a commit. The caller
+ * repeats the call until it returns undefined, and then erases the memories.
+ *
+ * Of the memories whose waypoint leads to one of these, the erasure links only `MAX_LINKED_ANEW` again; the others get
+ * another waypoint when they change.
+ * @param memoryNos `memoryNo` of each memory
+ * @returns undefined if nothing had to be removed
+ */
+export function thinMemories(context: WriteContext, memoryNos: readonly number[]): Thinned | undefined {
+  const { store } = context;
+  const revisions = thinRevisions(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
+  const jobs = thinJobs(store, memoryNos, MAX_ROWS);
+  const recalls = thinRecalls(store, memoryNos, MAX_ROWS);
+  const links =
+    thinLinks(store, memoryNos, MAX_ROWS) + thinWaypoints(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
+  const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
+  if (revisions + jobs + recalls + links + released === 0) return undefined;
+  return { revisions, jobs, edges: links + released };
+}
+
+/**
+ * Ends supersessions by memories that are about to be erased, if there are more than 100, or if long parts of chains
+ * get live ends of their own: the next remaining memory of the chain, if there is one, supersedes in their place.
+ * @returns the number of links that were removed; 0 if there is less to do
+ */
+function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]): number {
+  const { store, now } = context;
+  const found = listOwnSupersessions(store, memoryNos, MAX_SETTLED + 1);
+  if (found.length === 0) return 0;
+  const heirOf = createHeirFinder(context, new Set(memoryNos));
+  const freed = found.filter(({ src }) => heirOf(src) === undefined).map(({ dst }) => dst);
+  if (found.length <= MAX_SETTLED && !freesMany(store, freed)) return 0;
+  let [released, moved] = [0, 0];
+  for (const { src, dst } of found) {
+    const heir = heirOf(src);
+    deleteEdge(store, { src, dst, type: 'supersedes' });
+    if (heir === undefined) moved += splitChain(store, dst);
+    else putStatedEdge(store, { src: heir.memoryNo, dst, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+    settleStatus(context, dst, heir && { endsAt: startOf(heir) });
+    released += 1;
+    if (moved >= MAX_RELABELLED) break;
+  }
+  return released;
+}
+
+/**
+ * Makes a function that finds the next memory of a chain of supersessions that is not erased; undefined if there is
+ * none.
+ */
+function createHeirFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
+  const heirs = new Map<number, MemoryRow | undefined>();
+  return (memoryNo: number): MemoryRow | undefined => {
+    const passed: number[] = [];
+    let next: number | undefined = memoryNo;
+    while (next !== undefined && erased.has(next) && !heirs.has(next)) {
+      passed.push(next);
+      [next] = listSuccessors(store, next);
+    }
+    const isKnown = next === undefined || heirs.has(next);
+    const heir = isKnown ? heirs.get(next!) : readMemoryRows(store, [next!])[0];
+    for (const number of passed) heirs.set(number, heir);
+    return heir;
+  };
+}
+
+/**
+ * Removes contradictions that were decided for one of these memories, if there are more than 100, and restores the
+ * status of their losers.
+ * @returns the number of links that were removed; 0 if there are not that many
+ */
+function releaseLosers(context: WriteContext, memoryNos: readonly number[]): number {
+  const { store } = context;
+  const found = listWonContradictions(store, memoryNos, MAX_SETTLED + 1);
+  if (found.length <= MAX_SETTLED) return 0;
+  for (const { src, dst, winner } of found) {
+    deleteEdge(store, { src, dst, type: 'contradicts' });
+    settleStatus(context, winner === src ? dst : src);
+  }
+  return found.length;
+}

@@ -1,0 +1,114 @@
+/** What a move copies of the control database: tenants with their keys, settings, limits and servers. */
+
+import { createDigest, type MovedRow, type TableDigest } from '../store/postgres/moved-rows.ts';
+import type { ControlFile } from './control-file.ts';
+import { NO_MARK } from './moved-marks.ts';
+
+const OF_TENANTS = 'tenant_id IN (SELECT value FROM json_each(?))';
+
+/**
+ * Tables of the control database with the condition on the rows that go with tenants, in the order in which they are
+ * copied; null for a table that goes with all tenants together only.
+ */
+export const CONTROL_TABLES: Readonly<Record<string, string | null>> = {
+  tenants: 'id IN (SELECT value FROM json_each(?))',
+  keys: `id IN (SELECT key_id FROM key_tenants WHERE ${OF_TENANTS})`,
+  key_tenants: OF_TENANTS,
+  settings: OF_TENANTS,
+  limits: OF_TENANTS,
+  federation_servers: OF_TENANTS,
+  sessions: null,
+  audit: null,
+  store_info: null,
+};
+
+/** Tables of the control file that are not copied, each with the reason. */
+export const CONTROL_NOT_COPIED: Readonly<Record<string, string>> = {
+  access_generation: 'a number of changes, which each place counts for itself',
+  data_keys: 'the keys of encrypted files, which are not moved',
+};
+
+/** The tenants that are moved, by id. */
+export interface MovedSelection {
+  readonly tenants: readonly string[];
+  /** Whether they are all, so that sessions and the audit log of the service go with them. */
+  readonly isWhole: boolean;
+}
+
+/** Lists the tenants of a control database that are there: those that were moved away are left out. */
+export function listPresentTenants(file: ControlFile): string[] {
+  return file.statements.listTenants.all().map(({ id }) => id);
+}
+
+/** Lists the tenants that have a limit on their size in MB. */
+export function listSizeLimits(file: ControlFile, { tenants }: MovedSelection): string[] {
+  const statement = file.prepare(
+    `SELECT DISTINCT tenant_id FROM limits WHERE name = 'max_mb' AND value > 0 AND ${OF_TENANTS} ORDER BY tenant_id`,
+  );
+  return statement.pluck().all(JSON.stringify(tenants)) as string[];
+}
+
+/** The columns of the tables, by table. */
+export type ControlColumns = ReadonlyMap<string, readonly string[]>;
+
+/** Reads the columns of a control database; both engines have the same. */
+export function readControlColumns(file: ControlFile): ControlColumns {
+  const read = file.prepare(
+    file.db === null
+      ? 'SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?'
+      : 'SELECT name FROM pragma_table_info(?)',
+  );
+  return new Map(Object.keys(CONTROL_TABLES).map((table) => [table, read.pluck().all(table) as string[]]));
+}
+
+/**
+ * Copies the rows of tenants from one control database to another. What the other has already stays: a key of several
+ * tenants that are moved one after the other. Call inside a write of `to`.
+ */
+export function copyControl(from: ControlFile, to: ControlFile, columns: ControlColumns, what: MovedSelection): void {
+  for (const table of tablesOf(what)) {
+    const names = columns.get(table)!;
+    const insert = to.prepare(
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+    );
+    for (const row of readRows(from, table, columns, what)) insert.run(...row);
+  }
+  if (what.isWhole) copyAuditNumber(from, to);
+  to.statements.bumpGeneration.run();
+}
+
+/** The digests of the tables, by name. A key that has more tenants at one place than at the other counts as equal. */
+export function controlDigests(
+  file: ControlFile,
+  columns: ControlColumns,
+  what: MovedSelection,
+): ReadonlyMap<string, TableDigest> {
+  return new Map(
+    tablesOf(what).map((table) => {
+      const digest = createDigest(columns.get(table)!.map((name) => ({ name, type: 'text' })));
+      digest.add(readRows(file, table, columns, what));
+      return [table, digest.result()];
+    }),
+  );
+}
+
+function tablesOf({ isWhole }: MovedSelection): string[] {
+  return Object.keys(CONTROL_TABLES).filter((table) => isWhole || CONTROL_TABLES[table] !== null);
+}
+
+function readRows(file: ControlFile, table: string, columns: ControlColumns, what: MovedSelection): MovedRow[] {
+  const names = columns.get(table)!.join(', ');
+  const condition = CONTROL_TABLES[table] ?? null;
+  const where = condition ?? (table === 'store_info' ? NO_MARK : '1 = 1');
+  const statement = file.prepare(`SELECT ${names} FROM ${table} WHERE ${where}`).raw();
+  return statement.all(...(condition === null ? [] : [JSON.stringify(what.tenants)])) as MovedRow[];
+}
+
+/** The highest number of the audit log, which tells that records were cut off its end. */
+function copyAuditNumber(from: ControlFile, to: ControlFile): void {
+  const number = from.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`).pluck().get() as
+    number | undefined;
+  if (number === undefined) return;
+  const { changes } = to.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(number);
+  if (changes === 0) to.prepare(`INSERT INTO sqlite_sequence (name, seq) VALUES ('audit', ?)`).run(number);
+}

@@ -1,0 +1,41 @@
+import { LRUCache } from 'lru-cache';
+import { createStatement, plainContext } from '../store/postgres/postgres-statement.ts';
+import type { Statement } from '../store/statement.ts';
+import { openControlConnection } from './control-connection.ts';
+import { prepareStatements, type ControlFile } from './control-file.ts';
+
+/** Most statements that are kept prepared. */
+const MAX_STATEMENTS = 200;
+/**
+ * Begins a write. The update is the lock of all writes, as `BEGIN IMMEDIATE` is, and makes each of them a commit that
+ * waits for the standby.
+ */
+const BEGIN_WRITE = `BEGIN; SET LOCAL lock_timeout = '5s';
+  UPDATE access_generation SET writes = writes + 1 RETURNING pg_current_xact_id()::text`;
+
+/**
+ * Opens the control database in PostgreSQL, and makes its schema if it is missing.
+ * @throws EngineError as `openControlConnection`
+ */
+export function openPostgresControl(database: string): ControlFile {
+  const connection = openControlConnection(database);
+  const context = plainContext({ catalog: connection.catalog, tenant: null, query: connection.query });
+  const statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
+  const prepare = <Parameters extends unknown[], Row>(sql: string) => {
+    let statement = statements.get(sql);
+    if (statement === undefined) statements.set(sql, (statement = createStatement(sql, context)));
+    return statement as Statement<Parameters, Row>;
+  };
+  return {
+    db: null,
+    statements: prepareStatements(prepare),
+    prepare,
+    write: (work) => connection.write(BEGIN_WRITE, work),
+    read: connection.read,
+    get isInTransaction() {
+      return connection.isInTransaction;
+    },
+    watched: connection.watchGeneration(),
+    close: connection.close,
+  };
+}

@@ -1,0 +1,148 @@
+/** Asks two copies of a tenant the same questions, which must have the same answers. */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../config.ts';
+import { silentLogger, type Embedder } from '../ports.ts';
+import { createRandom } from '../random.ts';
+import { answerQuery } from '../readers/answer-query.ts';
+import type { ReadContext } from '../readers/read-context.ts';
+import { findLiveModels, distinctModels } from '../store/live-model.ts';
+import { sampleMemories, type SampledMemory } from '../store/sample-memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { findWholeVector } from '../store/vectors.ts';
+import { openTenant, type OpenTenant, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import type { MovedTenant } from './places.ts';
+
+/** Greatest number of questions. */
+const MAX_QUESTIONS = 200;
+/** Length of a question, in Unicode code points from the beginning of a memory's text. */
+const QUESTION_CHARACTERS = 80;
+/** Number of hits that are compared. */
+const HITS = 10;
+/** Time that a question may take, ms: an answer that was cut off cannot be compared. */
+const DEADLINE_MS = 600_000;
+
+/** What the comparison found. */
+export interface ComparedAnswers {
+  /**
+   * Number of questions that could be compared: those in which the same words took part. Which common words are left
+   * out depends on the bytes that their lists take, and an engine keeps them in its own form.
+   */
+  readonly questions: number;
+  /** Number of questions with other ids, other scores or another order of hits. */
+  readonly different: number;
+}
+
+/**
+ * Asks both tenants up to 200 questions, which are beginnings of stored texts. The vector of a question is that of its
+ * memory, so that no provider is called. Nothing is written.
+ * @param now time of the questions, Unix ms
+ */
+export async function compareAnswers(
+  one: MovedTenant,
+  other: MovedTenant,
+  options: { readonly config: Config; readonly now: number; readonly onProgress: (done: number) => void },
+): Promise<ComparedAnswers> {
+  const { store } = one;
+  // The same numbers each time, so that a move that is repeated asks the same questions.
+  const drawn = sampleMemories(store, {
+    count: MAX_QUESTIONS,
+    characters: QUESTION_CHARACTERS,
+    random: createRandom(1),
+  }).filter(({ content }) => content.trim() !== '');
+  if (drawn.length === 0) return { questions: 0, different: 0 };
+  const vectors = vectorsOf(store, drawn);
+  const sides = [one, other].map((tenant) => openSide(tenant, store, vectors, options));
+  try {
+    let [questions, different] = [0, 0];
+    for (const [done, memory] of drawn.entries()) {
+      const [a, b] = [await ask(sides[0]!.context, memory, done), await ask(sides[1]!.context, memory, done)];
+      if (a.words === b.words) questions += 1;
+      if (a.words === b.words && !isDeepStrictEqual(a, b)) different += 1;
+      options.onProgress(done + 1);
+    }
+    return { questions, different };
+  } finally {
+    for (const side of sides) side.tenant.close();
+  }
+}
+
+interface GivenAnswer {
+  /** The hits with their scores, best first. */
+  readonly hits: readonly (readonly [id: string, score: number])[];
+  /** Why the answer is not complete; '' if it is. */
+  readonly reasons: string;
+  /** How the search by words found its hits, and which words took no part. */
+  readonly words: string;
+}
+
+/** Every second question is asked of the memory's user alone. */
+async function ask(context: ReadContext, { content, userId }: SampledMemory, place: number): Promise<GivenAnswer> {
+  const query = {
+    query: content,
+    k: HITS,
+    filter: place % 2 === 0 ? {} : { userIds: [userId] },
+    minScore: 0,
+    reinforce: false,
+    isLogged: false,
+  };
+  const { result, stages } = await answerQuery(context, { query, defaults: {} });
+  return {
+    hits: result.hits.map(({ memory, score }) => [memory.id, score]),
+    reasons: result.degradedReasons.join(),
+    words: stages
+      .filter(({ stage }) => stage.startsWith('lexical'))
+      .map(({ note }) => note)
+      .join('\n'),
+  };
+}
+
+/** The vectors of questions by model and text. */
+type Vectors = ReadonlyMap<string, Float32Array>;
+
+const keyOf = (model: SpaceIdentity, text: string): string =>
+  JSON.stringify([model.provider, model.model, model.dimensions, normal(text)]);
+const normal = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim();
+
+function vectorsOf(store: Store, memories: readonly SampledMemory[]): Vectors {
+  const models = findLiveModels(store);
+  const vectors = new Map<string, Float32Array>();
+  for (const model of models === undefined ? [] : distinctModels(models)) {
+    for (const { memoryNo, content } of memories) {
+      const found = findWholeVector(store, model, memoryNo);
+      if (found !== undefined) vectors.set(keyOf(model, content), found.embedding);
+    }
+  }
+  return vectors;
+}
+
+function openSide(
+  { path, place }: MovedTenant,
+  source: Store,
+  vectors: Vectors,
+  { config, now }: { readonly config: Config; readonly now: number },
+): { readonly tenant: OpenTenant; readonly context: ReadContext } {
+  const tenant = openTenant(path, { place, role: 'reader', identity: findLiveModels(source) ?? null, now });
+  const context: ReadContext = {
+    config: { ...config, OM_QUERY_DEADLINE_MS: DEADLINE_MS },
+    clock: { now: () => now },
+    logger: silentLogger,
+    tracing: null,
+    languageModel: null,
+    querySourceOf: (model) => ({
+      embedder: storedEmbedder(model),
+      embedQuery: async (text) => vectors.get(keyOf(model, text)) ?? null,
+    }),
+    open: () => tenant,
+  };
+  return { tenant, context };
+}
+
+/** An embedder that embeds nothing, since vectors of questions are those of memories. */
+function storedEmbedder({ provider, model, dimensions, encoding }: SpaceIdentity): Embedder {
+  return {
+    ...{ provider, model, dimensions, encoding },
+    ...{ waypointThreshold: 1, isAnisotropic: false, vectorWeight: 0.5, cacheable: false },
+    ...{ maxBatchTexts: 1, maxBatchTokens: 1, embed: async () => [] },
+  };
+}

@@ -1,0 +1,137 @@
+/** Copies a tenant from one place to the other, and compares the two copies. */
+
+import { createHash } from 'node:crypto';
+import { memoryNosAfter } from '../admin/rebuild-text.ts';
+import { EngineError } from '../errors.ts';
+import type { Store } from '../store/open-store.ts';
+import { createDigest, digestOf, type RowReader, type TableDigest } from '../store/postgres/moved-rows.ts';
+import { COPIED_TABLES } from '../store/postgres/moved-tenant.ts';
+import { MOVED_TABLES, WORD_SIZES, type MovedColumn, type MovedColumns } from '../store/postgres/moved-tables.ts';
+import { listNamedUploads, type UploadPart } from '../store/upload-parts.ts';
+import { indexTextOf } from '../store/word-index/memory-text.ts';
+import type { MovedTenant } from './places.ts';
+
+/** Columns of the sizes of the word index's rows. */
+const SIZE_COLUMNS: readonly MovedColumn[] = [
+  { name: 'id', type: 'bigint' },
+  { name: 'sz', type: 'bytea' },
+];
+
+/** Called with the number of rows that were copied, indexed or compared since the last call. */
+export type OnRows = (rows: number) => void;
+
+/** Counts the rows that copying and comparing a tenant go through. */
+export function countWork({ rows }: MovedTenant): number {
+  const all = COPIED_TABLES.reduce((sum, table) => sum + rows.count(table), 0);
+  // Each row is copied and compared, and each memory indexed.
+  return 2 * all + rows.count('memories');
+}
+
+/** The digests of a tenant's tables, by table. */
+export type TenantDigests = ReadonlyMap<string, TableDigest>;
+
+/**
+ * Copies all rows, indexes the words anew and copies the files that wait.
+ * @returns the digests of what was read
+ */
+export function copyTenant(
+  from: MovedTenant,
+  to: MovedTenant,
+  { columns, onRows }: { readonly columns: MovedColumns; readonly onRows: OnRows },
+): TenantDigests {
+  to.rows.begin(MOVED_TABLES);
+  const digests = new Map<string, TableDigest>();
+  for (const table of COPIED_TABLES) {
+    const of = columnsOf(columns, table);
+    const digest = createDigest(of);
+    for (const rows of from.rows.read(table, of)) {
+      to.rows.write(table, of, rows);
+      digest.add(rows);
+      onRows(rows.length);
+    }
+    digests.set(table, digest.result());
+  }
+  indexWords(from, to, onRows);
+  to.rows.end();
+  copyUploads(from, to);
+  return digests;
+}
+
+/** Texts are read where they are in a file: a question there costs no round trip. */
+function indexWords(from: MovedTenant, to: MovedTenant, onRows: OnRows): void {
+  const texts: Store = from.place === null ? from.store : to.store;
+  for (let after = 0; ;) {
+    const memoryNos = memoryNosAfter(texts, after);
+    const last = memoryNos.at(-1);
+    if (last === undefined) return;
+    to.store.write(() => indexTextOf(to.store, texts, memoryNos));
+    onRows(memoryNos.length);
+    after = last;
+  }
+}
+
+function copyUploads(from: MovedTenant, to: MovedTenant): void {
+  for (const name of listNamedUploads(from.store)) {
+    for (const part of from.readUpload(name)) to.writeUpload(part);
+  }
+}
+
+/**
+ * Compares the rows, the sizes of the words and the files of a copy with what was read of the original.
+ * @throws EngineError `internal` that names the table that differs
+ */
+export function compareTenants(
+  from: MovedTenant,
+  to: MovedTenant,
+  options: { readonly columns: MovedColumns; readonly digests: TenantDigests; readonly onRows: OnRows },
+): void {
+  for (const table of COPIED_TABLES) {
+    const found = digestOf(counted(to.rows, options.onRows), table, columnsOf(options.columns, table));
+    requireEqual(table, options.digests.get(table)!, found);
+  }
+  const [one, other] = [from, to].map(({ rows }) => digestOf(rows, WORD_SIZES, SIZE_COLUMNS));
+  if (one!.rows !== other!.rows || one!.hash !== other!.hash) {
+    throw new EngineError(
+      'unprocessable',
+      'the word index is not what the texts give: run `cairn rebuild-index` on the files and move again',
+    );
+  }
+  for (const name of listNamedUploads(from.store)) {
+    if (hashOf(from.readUpload(name)) !== hashOf(to.readUpload(name)))
+      throw new EngineError('internal', 'a file of a document that waits is not equal after the copy');
+  }
+}
+
+/** Throws EngineError `internal` for a table whose copy differs. */
+export function requireEqual(table: string, one: TableDigest, other: TableDigest | undefined): void {
+  if (one.rows === other?.rows && one.hash === other.hash) return;
+  throw new EngineError(
+    'internal',
+    `table ${table} is not equal after the copy (${one.rows} rows, ${other?.rows ?? 0} in it): nothing is changed`,
+    { cause: new Error('the copy differs') },
+  );
+}
+
+function counted(rows: RowReader, onRows: OnRows): RowReader {
+  return {
+    ...rows,
+    *read(table, columns) {
+      for (const set of rows.read(table, columns)) {
+        onRows(set.length);
+        yield set;
+      }
+    },
+  };
+}
+
+function columnsOf(columns: MovedColumns, table: string): readonly MovedColumn[] {
+  const found = columns.get(table);
+  if (found === undefined) throw new EngineError('internal', `PostgreSQL has no table ${table}`);
+  return found;
+}
+
+function hashOf(parts: Iterable<UploadPart>): string {
+  const hash = createHash('sha256');
+  for (const { data } of parts) hash.update(data);
+  return hash.digest('hex');
+}

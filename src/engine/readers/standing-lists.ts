@@ -1,0 +1,39 @@
+/**
+ * Reads of standing queries and webhooks. Each counts or sorts answers or deliveries, and a tenant may have as many of
+ * these as memories.
+ */
+import { getStandingQuery, listStandingAnswers, listStandingQueries } from '../store/standing.ts';
+import { getWebhook, listDeliveries, listWebhooks } from '../store/webhooks.ts';
+import type { DeliveryState, StandingPage } from '../types.ts';
+import type { ReadContext } from './read-context.ts';
+
+/** The read commands of standing queries and webhooks, by name. */
+export const STANDING_LISTS = {
+  listStandingQueries: ({ open }: ReadContext, page: StandingPage) => {
+    const { store } = open();
+    return store.read(() => listStandingQueries(store, page));
+  },
+  getStandingQuery: ({ open }: ReadContext, { id }: { readonly id: string }) => {
+    const { store } = open();
+    return store.read(() => getStandingQuery(store, id));
+  },
+  listStandingAnswers: ({ open }: ReadContext, { id, page }: { readonly id: string; readonly page: StandingPage }) => {
+    const { store } = open();
+    return store.read(() => listStandingAnswers(store, id, page));
+  },
+  listWebhooks: ({ open }: ReadContext, page: StandingPage) => {
+    const { store } = open();
+    return store.read(() => listWebhooks(store, page));
+  },
+  getWebhook: ({ open }: ReadContext, { id }: { readonly id: string }) => {
+    const { store } = open();
+    return store.read(() => getWebhook(store, id));
+  },
+  listDeliveries: (
+    { open }: ReadContext,
+    { id, page }: { readonly id: string; readonly page: StandingPage & { readonly state?: DeliveryState | undefined } },
+  ) => {
+    const { store } = open();
+    return store.read(() => listDeliveries(store, id, page));
+  },
+};

@@ -1,0 +1,131 @@
+/** The rows that hang on memories: what a memory takes along when it is erased. Any number of them may hang on one. */
+
+import { UNFINISHED } from './jobs.ts';
+import type { EdgeKey } from './edges.ts';
+import type { Store } from './open-store.ts';
+
+/** A link, with the memory of a wanted set at its other end. */
+type Ends = Pick<EdgeKey, 'src' | 'dst'>;
+
+/** Deletes the oldest revisions of memories, if they have more than `most` or more than `bytes`. */
+export function thinRevisions(
+  store: Store,
+  memoryNos: readonly number[],
+  { most, bytes }: { readonly most: number; readonly bytes: number },
+): number {
+  const rows = store
+    .prepare(
+      `SELECT r.memory, r.version, octet_length(r.snapshot) AS bytes
+       FROM json_each(?) AS w CROSS JOIN memory_revisions r ON r.memory = w.value
+       ORDER BY r.memory, r.version LIMIT ?`,
+    )
+    .all(JSON.stringify(memoryNos), most + 1) as { memory: number; version: number; bytes: number }[];
+  let left = bytes;
+  const beyond = rows.findIndex((row) => (left -= row.bytes) < 0);
+  if (rows.length <= most && beyond === -1) return 0;
+  const taken = rows.slice(0, beyond === -1 ? most : Math.max(1, beyond));
+  const remove = store.prepare('DELETE FROM memory_revisions WHERE memory = ? AND version = ?');
+  for (const { memory, version } of taken) remove.run(memory, version);
+  return taken.length;
+}
+
+/** Deletes candidates of logged recalls that are one of these memories, if there are more than `most`. */
+export function thinRecalls(store: Store, memoryNos: readonly number[], most: number): number {
+  const rows = store
+    .prepare(
+      `SELECT c.recall_no AS recallNo, c.place FROM json_each(?) AS w
+       CROSS JOIN recall_candidates c ON c.memory = w.value LIMIT ?`,
+    )
+    .all(JSON.stringify(memoryNos), most + 1) as { recallNo: number; place: number }[];
+  if (rows.length <= most) return 0;
+  const remove = store.prepare('DELETE FROM recall_candidates WHERE recall_no = ? AND place = ?');
+  for (const { recallNo, place } of rows) remove.run(recallNo, place);
+  return rows.length;
+}
+
+/** Takes memories from ended jobs, if there are more than `most` of these. */
+export function thinJobs(store: Store, memoryNos: readonly number[], most: number): number {
+  const jobNos = store
+    .prepare(
+      `SELECT j.seq FROM json_each(?) AS w CROSS JOIN jobs j ON j.memory = w.value
+       WHERE j.state NOT IN ${UNFINISHED} LIMIT ?`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos), most + 1) as number[];
+  if (jobNos.length <= most) return 0;
+  return store
+    .prepare('UPDATE jobs SET memory = NULL WHERE seq IN (SELECT value FROM json_each(?))')
+    .run(JSON.stringify(jobNos)).changes;
+}
+
+/**
+ * Deletes links of memories from which nothing follows, if there are more than `most`: all but supersessions,
+ * contradictions that the memories won, what reflections are derived from, and automatic waypoints to the memories.
+ */
+export function thinLinks(store: Store, memoryNos: readonly number[], most: number): number {
+  const free = `e.type <> 'supersedes' AND NOT (e.type = 'contradicts' AND coalesce(e.winner, -1) = w.value)
+    AND NOT (e.type = 'derived_from' AND e.automatic = 1)`;
+  const wanted = JSON.stringify(memoryNos);
+  const rows = store
+    .prepare(
+      `SELECT e.src, e.dst, e.type FROM json_each(?) AS w CROSS JOIN edges e ON e.src = w.value WHERE ${free}
+       UNION ALL
+       SELECT e.src, e.dst, e.type FROM json_each(?) AS w CROSS JOIN edges e ON e.dst = w.value
+       WHERE ${free} AND NOT (e.type = 'waypoint' AND e.automatic = 1) LIMIT ?`,
+    )
+    .all(wanted, wanted, most + 1) as EdgeKey[];
+  return rows.length <= most ? 0 : deleteEdges(store, rows);
+}
+
+/**
+ * Deletes automatic waypoints that lead to these memories, if there are more than `most`, and leaves `most` of them.
+ */
+export function thinWaypoints(
+  store: Store,
+  memoryNos: readonly number[],
+  { most, slice }: { readonly most: number; readonly slice: number },
+): number {
+  const rows = store
+    .prepare(
+      `SELECT e.src, e.dst, e.type FROM json_each(?) AS w
+       CROSS JOIN edges e ON e.dst = w.value AND e.type = 'waypoint' WHERE e.automatic = 1 LIMIT ?`,
+    )
+    .all(JSON.stringify(memoryNos), most + slice) as EdgeKey[];
+  return deleteEdges(store, rows.slice(most));
+}
+
+function deleteEdges(store: Store, keys: readonly EdgeKey[]): number {
+  const remove = store.prepare('DELETE FROM edges WHERE src = ? AND dst = ? AND type = ?');
+  for (const { src, dst, type } of keys) remove.run(src, dst, type);
+  return keys.length;
+}
+
+/** Lists at most `limit` supersessions by these memories of others that are not among them. */
+export function listOwnSupersessions(store: Store, memoryNos: readonly number[], limit: number): Ends[] {
+  const wanted = JSON.stringify(memoryNos);
+  return store
+    .prepare(
+      `SELECT e.src, e.dst FROM json_each(?) AS w
+       CROSS JOIN edges e ON e.src = w.value AND e.type = 'supersedes'
+       WHERE e.dst NOT IN (SELECT value FROM json_each(?)) LIMIT ?`,
+    )
+    .all(wanted, wanted, limit) as Ends[];
+}
+
+/** Lists at most `limit` contradictions that were decided for one of these memories. */
+export function listWonContradictions(
+  store: Store,
+  memoryNos: readonly number[],
+  limit: number,
+): (Ends & { readonly winner: number })[] {
+  const wanted = JSON.stringify(memoryNos);
+  return store
+    .prepare(
+      `SELECT e.src, e.dst, e.winner FROM json_each(?) AS w CROSS JOIN edges e ON e.src = w.value
+       WHERE e.type = 'contradicts' AND e.winner = w.value
+       UNION ALL
+       SELECT e.src, e.dst, e.winner FROM json_each(?) AS w CROSS JOIN edges e ON e.dst = w.value
+       WHERE e.type = 'contradicts' AND e.winner = w.value LIMIT ?`,
+    )
+    .all(wanted, wanted, limit) as (Ends & { winner: number })[];
+}

@@ -1,0 +1,109 @@
+/** Reads and writes the rows of a tenant's SQLite file, for a move. */
+
+import { EngineError } from '../../errors.ts';
+import type { SqliteStore } from '../open-store.ts';
+import { inSets, type MovedRow, type RowReader, type RowWriter } from './moved-rows.ts';
+import { MOVED_TABLES, NUMBERS, type MovedColumn, type MovedColumns } from './moved-tables.ts';
+
+/** Pages of the log after which a file that is written anew is checkpointed: 16 MB. */
+const CHECKPOINT_PAGES = 4_000;
+
+/** Makes the reader of a file's rows. */
+function readFileRows({ db }: Pick<SqliteStore, 'db'>): RowReader {
+  return {
+    count: (table) =>
+      db
+        .prepare(`SELECT count(*) FROM ${sourceOf(table)}`)
+        .pluck()
+        .get() as number,
+    *read(table, columns) {
+      const names = columns.map(({ name }) => nameIn(table, name)).join(', ');
+      const rows = db
+        .prepare(`SELECT ${names} FROM ${sourceOf(table)}`)
+        .raw()
+        .iterate();
+      yield* inSets(rows as Iterable<MovedRow>);
+    },
+  };
+}
+
+/** Makes the writer of a new file's rows. The file must hold nothing but what it is made with. */
+export function writeFileRows({ db }: Pick<SqliteStore, 'db'>): RowWriter {
+  let triggers: { readonly sql: string }[] = [];
+  return {
+    ...readFileRows({ db }),
+    begin(tables) {
+      db.pragma('foreign_keys = OFF');
+      db.pragma('synchronous = NORMAL');
+      db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      // The rows are complete: nothing may follow from their being written.
+      const found = db.prepare(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`).all();
+      triggers = found as { name: string; sql: string }[];
+      db.transaction(() => {
+        for (const { name } of found as { name: string }[]) db.exec(`DROP TRIGGER "${name}"`);
+        for (const table of tables) db.exec(`DELETE FROM "${table}"`);
+        db.exec('DELETE FROM sqlite_sequence');
+      })();
+    },
+    write(table, columns, rows) {
+      const names = columns.map(({ name }) => nameIn(table, name));
+      db.transaction(() => {
+        // Rows with a number have left one here.
+        if (table === NUMBERS) db.exec('DELETE FROM sqlite_sequence');
+        const insert = db.prepare(
+          `INSERT INTO ${tableOf(table)} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+        );
+        for (const row of rows) insert.run(...row);
+      })();
+    },
+    end() {
+      db.transaction(() => triggers.forEach(({ sql }) => db.exec(sql)))();
+      const broken = db.pragma('foreign_key_check') as unknown[];
+      if (broken.length > 0) throw new EngineError('internal', `${broken.length} rows refer to rows that are missing`);
+      db.pragma('synchronous = FULL');
+      db.pragma('wal_checkpoint(TRUNCATE)');
+    },
+  };
+}
+
+const tableOf = (table: string) => (table === NUMBERS ? 'sqlite_sequence' : `"${table}"`);
+const nameIn = (table: string, column: string) => (table === NUMBERS && column === 'last' ? 'seq' : `"${column}"`);
+
+/** The table, with the condition that keeps tables which are not copied, such as the word index, out of the numbers. */
+function sourceOf(table: string): string {
+  if (table !== NUMBERS) return `"${table}"`;
+  return `sqlite_sequence WHERE name IN (${MOVED_TABLES.map((name) => `'${name}'`).join(', ')})`;
+}
+
+/**
+ * Checks that a file's tables have the columns of PostgreSQL's.
+ * @throws EngineError `unprocessable` for a table or column that only one side has, since it would be lost
+ */
+export function requireSameColumns({ db }: Pick<SqliteStore, 'db'>, columns: MovedColumns): void {
+  for (const table of MOVED_TABLES) {
+    const own = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[];
+    const theirs = (columns.get(table) ?? []).map(({ name }: MovedColumn) => name);
+    const lost = [...own, ...theirs].filter((name) => !own.includes(name) || !theirs.includes(name));
+    if (lost.length === 0) continue;
+    throw new EngineError(
+      'unprocessable',
+      `table ${table} has other columns in files than in PostgreSQL (${lost.join(', ')}): nothing is moved`,
+    );
+  }
+}
+
+/** Characters that say U+0000 in JSON, in front of which stands an even number of backslashes. */
+const ZERO = /(?<!\\)(?:\\\\)*\\u0000/;
+
+/**
+ * Counts the memories with U+0000 in their tags or files, which PostgreSQL cannot take apart.
+ */
+export function countZeroLabels({ db }: Pick<SqliteStore, 'db'>): number {
+  const rows = db
+    .prepare(`SELECT tags || files FROM memories WHERE instr(tags, '\\u0000') > 0 OR instr(files, '\\u0000') > 0`)
+    .pluck()
+    .iterate();
+  let found = 0;
+  for (const labels of rows as Iterable<string>) if (ZERO.test(labels)) found += 1;
+  return found;
+}

@@ -1,0 +1,157 @@
+/**
+ * Reads and writes the rows of a tenant in PostgreSQL, for a move. A tenant that is being moved in has a name of its
+ * own, which no tenant of the service can have, until the move is complete.
+ */
+
+import { EngineError } from '../../errors.ts';
+import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
+import type { SqlValue } from './connection-messages.ts';
+import { escaped, unescaped } from './escaped-text.ts';
+import { migrateSchema } from './migrate-schema.ts';
+import type { MovedValue, RowReader, RowWriter } from './moved-rows.ts';
+import { MOVED_TABLES, NOT_COPIED, NUMBERS, type MovedColumn, type MovedColumns } from './moved-tables.ts';
+import { findTenant } from './open-postgres-store.ts';
+
+/** Rows that are fetched at a time. */
+const FETCHED = 200;
+/** Longest time that a statement of a move may take, ms: one deletes all rows of a tenant. */
+const STATEMENT_MS = 6 * 3_600_000;
+
+const READ_COLUMNS = `
+  SELECT c.relname, a.attname, format_type(a.atttypid, NULL)
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND a.attname <> 'tenant' AND a.attgenerated = ''
+  ORDER BY c.relname, a.attnum`;
+
+/** The tenants of a database, as a move sees them. */
+export interface MovedTenants {
+  readonly columns: MovedColumns;
+  /** Whether there is a tenant of this name. */
+  has(name: string): boolean;
+  /** Lists the names of all tenants, those that are being moved in included. */
+  names(): string[];
+  /** Makes a new tenant with the rows that every tenant begins with. */
+  make(name: string): void;
+  /** Deletes a tenant with all its rows, if there is one of this name. */
+  drop(name: string): void;
+  /** Returns the rows of a tenant of this name, to read and, if it is new, to write them. */
+  rowsOf(name: string): RowWriter;
+  close(): void;
+}
+
+/**
+ * Opens the tenants of a database, and makes the schema if it is missing.
+ * @throws EngineError as `migrateSchema`; `unavailable` if the database does not answer
+ */
+export function openMovedTenants(database: string): MovedTenants {
+  const connection = openBlockingConnection(database);
+  try {
+    migrateSchema(connection);
+    connection.waitFor({ connectMs: 5_000, statementMs: STATEMENT_MS });
+    const columns = readColumns(connection);
+    return {
+      columns,
+      has: (name) => findTenant(connection, name) !== undefined,
+      names: () => connection.query('SELECT id FROM tenants ORDER BY id', []).rows.map(([id]) => id as string),
+      make: (name) => void connection.query('INSERT INTO tenants (id) VALUES ($1)', [name]),
+      drop: (name) => dropTenant(connection, name),
+      rowsOf: (name) => tenantRows(connection, name),
+      close: connection.close,
+    };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function readColumns(connection: BlockingConnection): MovedColumns {
+  const rows = connection.query(READ_COLUMNS, []).rows as [string, string, string][];
+  const byTable = Map.groupBy(rows, ([table]) => table);
+  return new Map([...byTable].map(([table, found]) => [table, found.map(([, name, type]) => ({ name, type }))]));
+}
+
+function dropTenant(connection: BlockingConnection, name: string): void {
+  const no = findTenant(connection, name);
+  if (no === undefined) return;
+  // Without a feed, no trigger notes an event of the memories that go.
+  connection.query(`BEGIN; SELECT set_config('cairn.tenant', '${no}', true);
+    DELETE FROM event_feed WHERE tenant = ${no}; DELETE FROM tenants WHERE tenant = ${no}; COMMIT`);
+}
+
+function tenantRows(connection: BlockingConnection, name: string): RowWriter {
+  const no = findTenant(connection, name);
+  if (no === undefined) throw new EngineError('not_found', 'no such tenant in the database');
+  /** Lets the session see the rows of this tenant, and commit without waiting for the disk. */
+  const enter = () =>
+    connection.query(
+      `SELECT set_config('cairn.tenant', '${no}', false), set_config('synchronous_commit', 'off', false)`,
+    );
+  return {
+    ...readRows(connection, no, enter),
+    begin(tables) {
+      enter();
+      // The last table first: rows that refer to others go before them.
+      for (const table of [NUMBERS, ...[...tables].reverse()]) {
+        connection.query(`DELETE FROM "${table}" WHERE tenant = ${no}`, []);
+      }
+    },
+    write(table, columns, rows) {
+      enter();
+      const names = columns.map((column) => `"${column.name}"`).join(', ');
+      const lists = columns.map(({ type }, place) => `$${place + 1}::${type}[]`).join(', ');
+      connection.query(
+        `INSERT INTO "${table}" (tenant, ${names}) SELECT ${no}, w.* FROM unnest(${lists}) AS w (${names})`,
+        columns.map((column, place) => rows.map((row) => toSent(column, row[place]!))),
+      );
+    },
+    // Without statistics the first questions would have poor plans. The commit that opens the tenant waits for the
+    // disk, and so for all that was written before it.
+    end() {
+      const tables = [...COPIED_TABLES, ...Object.keys(NOT_COPIED)].map((table) => `"${table}"`);
+      connection.query(`ANALYZE ${tables.join(', ')}`, []);
+    },
+  };
+}
+
+function readRows(connection: BlockingConnection, no: number, enter: () => unknown): RowReader {
+  return {
+    count(table) {
+      enter();
+      return connection.query(`SELECT count(*) FROM "${table}" WHERE tenant = ${no}`, []).rows[0]![0] as number;
+    },
+    *read(table, columns) {
+      enter();
+      const names = columns.map((column) => `"${column.name}"`).join(', ');
+      connection.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+        DECLARE moved NO SCROLL CURSOR FOR SELECT ${names} FROM "${table}" WHERE tenant = ${no}`);
+      try {
+        for (;;) {
+          const { rows } = connection.query(`FETCH ${FETCHED} FROM moved`, []);
+          if (rows.length > 0) yield rows.map((row) => row.map(toRead));
+          if (rows.length < FETCHED) return;
+        }
+      } finally {
+        if (connection.session !== null) connection.query('ROLLBACK');
+      }
+    },
+  };
+}
+
+function toSent({ type }: MovedColumn, value: MovedValue): SqlValue {
+  if (type === 'bytea') return typeof value === 'string' ? Buffer.from(value) : value;
+  return escaped(value);
+}
+
+const toRead = (value: unknown): MovedValue => unescaped(value as MovedValue);
+
+/** The name under which the rows of a tenant lie until their move is complete; no tenant of the service can have it. */
+export function movingName(sourceKey: string, tenant: string): string {
+  return `moving:${sourceKey}:${tenant}`;
+}
+
+/** Whether a tenant of this name is being moved in. */
+export const isMovingName = (name: string): boolean => name.startsWith('moving:');
+
+/** All tables that a move copies, in order. */
+export const COPIED_TABLES: readonly string[] = [...MOVED_TABLES, NUMBERS];

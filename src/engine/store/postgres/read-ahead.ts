@@ -1,0 +1,175 @@
+/**
+ * The answers that a transaction has, or has asked for. A question that was asked before is answered from here, and one
+ * that is known to come can be asked ahead, so that many share a round trip. A statement that may change an answer
+ * drops it: see `statement-effects.ts`.
+ */
+
+import type { Queued } from './blocking-connection.ts';
+import type { Catalog } from './catalog.ts';
+import type { QueryResult, SqlValue } from './connection-messages.ts';
+import { questionForm, writeForm, type QuestionForm, type WriteForm } from './statement-effects.ts';
+
+/** Most answers that are kept; what is asked beyond them is not kept. */
+const MAX_ANSWERS = 4_096;
+/** Most rows of an answer that is kept unasked. */
+const MAX_ROWS = 64;
+
+/** A statement as it is asked or run, with the values of its parameters by name. */
+export interface Asked {
+  readonly sql: string;
+  readonly names: readonly string[];
+  readonly values: readonly SqlValue[];
+}
+
+export interface Answers {
+  /** Takes up that a transaction begins, in which rows may be written or not; the answers of the last one are gone. */
+  begin(canWrite: boolean): void;
+  /** Finds the answer to a question; undefined if it has to be asked. */
+  find(asked: Asked): QueryResult | undefined;
+  /** Whether an answer to this question could be kept and is not there. */
+  isWanted(asked: Asked): boolean;
+  keep(asked: Asked, answer: QueryResult | Queued): void;
+  /** Drops the answers that a statement may change. Call before it runs, or waits. */
+  write(asked: Asked): void;
+  clear(): void;
+}
+
+/** The answers to one question with different values. */
+interface Family {
+  readonly form: QuestionForm;
+  readonly answers: Map<string, { readonly asked: Asked; readonly answer: QueryResult | Queued }>;
+  /** Keys of answers by the value of a parameter, for parameters by which answers were dropped. */
+  readonly byValue: Map<string, Map<string, string[]>>;
+}
+
+/** What a write does to the answers of a family: it drops all, or those whose parameters have the values of its own. */
+type Effect = 'all' | readonly { readonly own: string; readonly theirs: string }[];
+
+export function createAnswers(catalog: Catalog): Answers {
+  const questions = new Map<string, QuestionForm | null>();
+  const writes = new Map<string, WriteForm | null>();
+  const effects = new WeakMap<WriteForm, Map<QuestionForm, readonly Effect[]>>();
+  const families = new Map<string, Family>();
+  let count = 0;
+  let canWrite = false;
+
+  const formOf = <Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null => {
+    let form = known.get(sql);
+    if (form === undefined) {
+      if (known.size >= MAX_ANSWERS) known.clear();
+      known.set(sql, (form = read() ?? null));
+    }
+    return form;
+  };
+  const questionOf = (sql: string) => formOf(questions, sql, () => questionForm(sql, catalog));
+  const clear = () => {
+    families.clear();
+    count = 0;
+  };
+  const effectsOn = (write: WriteForm, question: QuestionForm): readonly Effect[] => {
+    let known = effects.get(write);
+    if (known === undefined) effects.set(write, (known = new Map<QuestionForm, readonly Effect[]>()));
+    let found = known.get(question);
+    if (found === undefined) known.set(question, (found = effectsOf(write, question, catalog)));
+    return found;
+  };
+  const drop = (family: Family, key: string) => {
+    if (family.answers.delete(key)) count -= 1;
+  };
+  return {
+    begin(writing) {
+      canWrite = writing;
+      clear();
+    },
+    find(asked) {
+      const found = families.get(asked.sql)?.answers.get(keyOf(asked.values))?.answer;
+      return found === undefined || !('result' in found) ? found : found.result();
+    },
+    isWanted: (asked) =>
+      count < MAX_ANSWERS &&
+      (!canWrite || questionOf(asked.sql) !== null) &&
+      families.get(asked.sql)?.answers.has(keyOf(asked.values)) !== true,
+    keep(asked, answer) {
+      const form = canWrite ? questionOf(asked.sql) : NO_READS;
+      if (form === null || count >= MAX_ANSWERS || ('rows' in answer && answer.rows.length > MAX_ROWS)) return;
+      let family = families.get(asked.sql);
+      if (family === undefined) families.set(asked.sql, (family = { form, answers: new Map(), byValue: new Map() }));
+      const key = keyOf(asked.values);
+      if (!family.answers.has(key)) count += 1;
+      family.answers.set(key, { asked, answer });
+      for (const [name, keys] of family.byValue) noteKey(keys, valueOf(asked, name), key);
+    },
+    write(asked) {
+      if (count === 0) return;
+      const form = formOf(writes, asked.sql, () => writeForm(asked.sql, catalog));
+      if (form === null) return clear();
+      for (const family of families.values()) {
+        for (const effect of effectsOn(form, family.form)) {
+          if (effect === 'all') [...family.answers.keys()].forEach((key) => drop(family, key));
+          else keysOf(family, effect, asked).forEach((key) => drop(family, key));
+        }
+      }
+    },
+    clear,
+  };
+}
+
+const NO_READS: QuestionForm = { reads: [], words: new Set() };
+
+function effectsOf(write: WriteForm, { reads, words }: QuestionForm, catalog: Catalog): Effect[] {
+  return reads.flatMap(({ table, equal }): Effect[] => {
+    if (table !== write.table) return [];
+    if (write.isInsert) {
+      // The row of a new memory comes first, and is judged by its own columns.
+      if (table === 'memory_dynamics') return [];
+      const numbered = catalog.get(table)?.numbered;
+      // A new row gets a number that no row had.
+      if (numbered !== undefined && equal.has(numbered) && !write.equal.has(numbered)) return [];
+    } else if (words !== null && [...write.sets].every((column) => !words.has(column))) return [];
+    const columns = [...equal.keys()].filter((name) => write.equal.has(name));
+    return [
+      columns.length === 0
+        ? 'all'
+        : columns.map((column) => ({ own: write.equal.get(column)!, theirs: equal.get(column)! })),
+    ];
+  });
+}
+
+/** Lists the keys of the answers whose parameters have the values of the write in all columns that both compare. */
+function keysOf(family: Family, [first, ...more]: Exclude<Effect, 'all'>, asked: Asked): readonly string[] {
+  return keysWith(family, first!.theirs, valueOf(asked, first!.own)).filter((key) => {
+    const theirs = family.answers.get(key)?.asked;
+    return theirs !== undefined && more.every((one) => valueOf(theirs, one.theirs) === valueOf(asked, one.own));
+  });
+}
+
+/** Lists the keys of the answers whose parameter `name` has a value. */
+function keysWith(family: Family, name: string, value: string): readonly string[] {
+  let keys = family.byValue.get(name);
+  if (keys === undefined) {
+    family.byValue.set(name, (keys = new Map<string, string[]>()));
+    for (const [key, { asked }] of family.answers) noteKey(keys, valueOf(asked, name), key);
+  }
+  return keys.get(value) ?? [];
+}
+
+function noteKey(keys: Map<string, string[]>, value: string, key: string): void {
+  const known = keys.get(value);
+  if (known === undefined) keys.set(value, [key]);
+  else known.push(key);
+}
+
+function valueOf({ names, values }: Asked, name: string): string {
+  return keyOf([values[names.indexOf(name)]!]);
+}
+
+function keyOf(values: readonly SqlValue[]): string {
+  return values
+    .map((value) =>
+      value instanceof Uint8Array
+        ? `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`
+        : // With its length, so that no text can look like two values.
+          `${typeof value === 'string' ? `s${value.length}:` : 'n'}${value}`,
+    )
+    .join();
+}

@@ -1,0 +1,31 @@
+import { PRUNE_BELOW_WEIGHT } from '../dynamics.ts';
+import type { Store } from './open-store.ts';
+
+/** A waypoint by the numbers of its two memories. */
+export interface WaypointKey {
+  readonly src: number;
+  readonly dst: number;
+}
+
+/**
+ * Lists at most `limit` waypoints, automatic and stated ones, whose weight is below 0.05 (PRUNE_BELOW_WEIGHT), ordered
+ * by their memories. It looks at all links, so call it outside of a write.
+ * @param after the last waypoint of the list before; null for the first list
+ */
+export function listWeakWaypoints(store: Store, after: WaypointKey | null, limit: number): WaypointKey[] {
+  return store
+    .prepare(
+      `SELECT src, dst FROM edges WHERE (src, dst) > (?, ?) AND type = 'waypoint' AND weight < ?
+       ORDER BY src, dst LIMIT ?`,
+    )
+    .all(after?.src ?? -1, after?.dst ?? -1, PRUNE_BELOW_WEIGHT, limit) as WaypointKey[];
+}
+
+/**
+ * Deletes those of the given waypoints that are still weak. Call inside a write.
+ * @returns the number of deleted waypoints
+ */
+export function pruneWaypoints(store: Store, weak: readonly WaypointKey[]): number {
+  const remove = store.prepare(`DELETE FROM edges WHERE src = ? AND dst = ? AND type = 'waypoint' AND weight < ?`);
+  return weak.reduce((sum, { src, dst }) => sum + remove.run(src, dst, PRUNE_BELOW_WEIGHT).changes, 0);
+}

@@ -1,0 +1,88 @@
+/**
+ * Delivers webhooks: sends the deliveries that are due, stores each outcome, and decides when a failed delivery is
+ * tried again. `adapters/webhook-sender.ts` makes the request itself.
+ */
+import { serialiseError } from '../errors.ts';
+import { hasDueDeliveries } from '../store/webhooks.ts';
+import type { ClaimedDelivery, DeliveryOutcome } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Greatest number of deliveries of a tenant that this process sends at the same time. */
+const MAX_UNDER_WAY = 32;
+
+/**
+ * Makes the function that starts the deliveries that are due, at most as many as fit into 32 at the same time. It does
+ * not wait for replies: each outcome is stored when it comes. It resolves to whether any delivery was started.
+ */
+export function createDeliveries({
+  path,
+  open,
+  config,
+  clock,
+  logger,
+  metrics,
+  writer,
+  webhookSender,
+}: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
+  /** `hookNo` of the webhook of each delivery that is being sent; a webhook may occur several times. */
+  const underWay: number[] = [];
+  return async (signal) => {
+    if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
+    const claimed = await writer.write(path, 'claimDeliveries', {
+      limit: MAX_UNDER_WAY - underWay.length,
+      busyHooks: [...new Set(underWay)],
+    });
+    for (const delivery of claimed) {
+      underWay.push(delivery.hookNo);
+      void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery.hookNo), 1));
+    }
+    return claimed.length > 0;
+  };
+
+  /**
+   * Sends a delivery and stores its outcome. It never throws: a delivery whose outcome could not be stored is sent
+   * again later.
+   */
+  async function attempt(delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
+    try {
+      const { deliveryNo, attempts, id, url, secret } = delivery;
+      const { status, error } = await webhookSender.send({ id, url, secret, body: bodyOf(delivery) }, signal);
+      const delivered = error === null;
+      const isLast = status === GONE || attempts >= config.OM_WEBHOOK_ATTEMPTS;
+      const nextAt = delivered || isLast ? null : clock.now() + pauseAfter(attempts);
+      const outcome: DeliveryOutcome = { deliveryNo, attempts, delivered, status, error, nextAt };
+      await writer.write(path, 'settleDeliveries', { outcomes: [outcome] });
+      metrics.webhookDeliveries.inc({ outcome: delivered ? 'delivered' : isLast ? 'dead' : 'failed' });
+    } catch (error) {
+      if (!signal.aborted) logger.error({ error: serialiseError(error) }, 'webhook_delivery_failed');
+    }
+  }
+}
+
+/** HTTP status with which a receiver says that it wants no further deliveries. */
+const GONE = 410;
+/** Pauses after the first, second and further failed attempts (ms); the last one applies to all later attempts. */
+const PAUSES = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
+/**
+ * Greatest share by which a pause is lengthened or shortened at random, so that not all deliveries are tried again at
+ * once.
+ */
+const JITTER = 0.2;
+
+function pauseAfter(attempts: number): number {
+  const pause = PAUSES[Math.min(attempts, PAUSES.length) - 1]!;
+  return Math.round(pause * (1 + JITTER * (2 * Math.random() - 1)));
+}
+
+/** Writes the body of a delivery as JSON: type, time and ids, with names as in the API. */
+function bodyOf({
+  event: { type, id, standingId, documentId, score, supersedes },
+  userId,
+  at,
+}: ClaimedDelivery): string {
+  return JSON.stringify({
+    type,
+    timestamp: new Date(at).toISOString(),
+    data: { id, user_id: userId, standing_id: standingId, document_id: documentId, score, supersedes },
+  });
+}

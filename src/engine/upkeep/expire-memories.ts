@@ -1,0 +1,20 @@
+import { deleteExpired, ERASE_SLICE } from '../commands/erase.ts';
+import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
+
+/**
+ * Erases expired memories, which no read returns any more, in short commits, and hides expired documents, which
+ * `tendDocuments` erases.
+ * @returns the number of memories erased
+ */
+export async function expireMemories(context: MaintenanceContext): Promise<number> {
+  let erased = 0;
+  for (;;) {
+    const { store } = context.open();
+    const { receipt, isDone } = store.write(() => deleteExpired(writeContextOf(context), { limit: ERASE_SLICE }));
+    erased += receipt.memories;
+    if (isDone) break;
+    await yieldTurn(context);
+  }
+  context.metrics.expiredMemories.inc(erased);
+  return erased;
+}

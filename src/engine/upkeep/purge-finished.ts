@@ -1,0 +1,64 @@
+import { ERASE_SLICE } from '../commands/erase.ts';
+import { eraseLogItems } from '../commands/session-logs.ts';
+import { DAY_MS } from '../dynamics.ts';
+import { removeFailedUploads } from '../steps/remove-uploads.ts';
+import { purgeAudit } from '../store/audit-chain.ts';
+import { purgeEmbedLogs } from '../store/embeddings.ts';
+import { purgeErasures } from '../store/erasures.ts';
+import { purgeEvents } from '../store/events.ts';
+import { purgeStoredReplies } from '../store/idempotency.ts';
+import { purgeJobs } from '../store/job-control.ts';
+import type { Store } from '../store/open-store.ts';
+import { purgeRecalls } from '../store/recalls.ts';
+import { hasAbandonedLogs, purgeLogOperations } from '../store/session-logs.ts';
+import { purgeDeliveries } from '../store/webhooks.ts';
+import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
+
+/** Greatest number of rows that one commit purges. */
+const PURGE_SLICE = 500;
+/** Most recalls that one commit purges; few, as each has up to some hundred candidates. */
+const RECALL_SLICE = 10;
+
+/**
+ * Deletes what was kept for a time that is over: finished jobs with their uploads, stored replies, logs of calls and of
+ * deliveries, the audit log, receipts of erasures, events and recalls.
+ */
+export async function purgeFinished(context: MaintenanceContext): Promise<void> {
+  const { config, clock } = context;
+  const before = clock.now() - config.OM_JOB_RETENTION_HOURS * 3_600_000;
+  for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs, purgeDeliveries]) {
+    await inSlices(context, (store) => purge(store, before, PURGE_SLICE));
+  }
+  const daysAgo = (days: number) => clock.now() - days * DAY_MS;
+  for (const purge of [purgeAudit, purgeErasures])
+    await inSlices(context, (store) => purge(store, daysAgo(config.OM_AUDIT_DAYS), PURGE_SLICE));
+  const events = { before: daysAgo(config.OM_EVENT_DAYS), rows: config.OM_EVENT_ROWS };
+  await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
+  const lastRecall = daysAgo(config.OM_RECALL_DAYS);
+  await inSlices(context, (store) => purgeRecalls(store, lastRecall, RECALL_SLICE), RECALL_SLICE);
+  await eraseAbandonedLogs(context);
+  removeFailedUploads(context.open().store, before);
+}
+
+/** Repeats a purge, which deletes at most `slice` rows, until it finds fewer. */
+async function inSlices(
+  context: MaintenanceContext,
+  purge: (store: Store) => number,
+  slice = PURGE_SLICE,
+): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (store.write(() => purge(store)) < slice) return;
+    await yieldTurn(context);
+  }
+}
+
+/** Erases the items of cleared and erased logs that remained because a process ended before it had erased them. */
+async function eraseAbandonedLogs(context: MaintenanceContext): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (!hasAbandonedLogs(store)) return;
+    store.write(() => eraseLogItems(writeContextOf(context), { limit: ERASE_SLICE }));
+    await yieldTurn(context);
+  }
+}

@@ -1,0 +1,46 @@
+/** What goes on in the background while the control database cannot be read. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import type { Response } from 'express';
+import { expect, onTestFinished, test } from 'vitest';
+import { runEvalsByScheduleUntil } from '../../src/api/run-evals.ts';
+import { tendStandingUntil } from '../../src/api/run-standing.ts';
+import { watchAdmission } from '../../src/api/watch-admission.ts';
+import type { Engine } from '../../src/engine/index.ts';
+import { openTestEngine } from '../support/engine-fixture.ts';
+
+test('standing queries wait for the next look, and nothing ends the process', async () => {
+  const { engine, close } = await openTestEngine({ settings: { OM_EVENTS: 'true' } });
+  await close();
+  const failed: string[] = [];
+  const stop = new AbortController();
+  const logger: Engine['logger'] = {
+    ...engine.logger,
+    error(_fields, event) {
+      failed.push(event);
+      stop.abort();
+    },
+  };
+  await tendStandingUntil(stop.signal, { ...engine, logger });
+  expect(failed).toEqual(['standing_failed']);
+  await runEvalsByScheduleUntil(stop.signal, { ...engine, logger });
+});
+
+test('a request in progress goes on, and ends once its key is known to be refused', async () => {
+  const looks: string[] = [];
+  const server = createServer((_request, reply) => {
+    const response = Object.assign(reply, { locals: {} }) as unknown as Response;
+    response.write('begun');
+    watchAdmission(response, () => {
+      looks.push(looks.length < 2 ? 'lost' : 'refused');
+      if (looks.length < 3) throw new Error('the control database does not answer');
+      return false;
+    });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await expect(response.text()).rejects.toThrow();
+  expect(looks).toEqual(['lost', 'lost', 'refused']);
+});

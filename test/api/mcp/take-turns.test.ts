@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Response } from 'express';
+import { expect, onTestFinished, test } from 'vitest';
+import { inTurn } from '../../../src/api/mcp/take-turns.ts';
+import type { TenantCall } from '../../../src/api/route.ts';
+
+const MORE_THAN_SOCKETS_HOLD = Buffer.alloc(64 * 1024 * 1024);
+
+/** Serves one request whose client reads nothing until it is told to. */
+async function openReply() {
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  const server = http.createServer((_request, response) => resolve(response as Response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
+  client.pause();
+  client.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n');
+  onTestFinished(() => void [client.destroy(), server.close()]);
+  const response = await promise;
+  const call = {
+    response,
+    principal: { tenantId: 'default', keyId: 'key' },
+    api: { engine: { config: { OM_READER_TIMEOUT_MS: 60_000 } } },
+  } as unknown as TenantCall;
+  return { client, response, call };
+}
+
+test('of the messages of one request few are worked on at the same time, and all in the end', async () => {
+  const { call } = await openReply();
+  let [working, most] = [0, 0];
+  const work = async () => {
+    most = Math.max(most, ++working);
+    await turn();
+    working -= 1;
+    return 'x'.repeat(20_000);
+  };
+  const texts = await Promise.all(Array.from({ length: 100 }, () => inTurn(call, work)));
+  expect(texts).toHaveLength(100);
+  expect(most).toBe(4);
+});
+
+test('a message that fails leaves its place to the next', async () => {
+  const { call } = await openReply();
+  const outcomes = Array.from({ length: 20 }, (_, no) =>
+    inTurn(call, async () => {
+      await turn();
+      if (no < 10) throw new Error('no');
+      return 'yes';
+    }),
+  );
+  const settled = await Promise.allSettled(outcomes);
+  expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+});
+
+test('no message is worked on while the client reads nothing of those before', async () => {
+  const { client, response, call } = await openReply();
+  response.write(MORE_THAN_SOCKETS_HOLD);
+  let worked = 0;
+  const answers = Array.from({ length: 10 }, () => inTurn(call, async () => String(++worked)));
+  for (let turns = 0; turns < 100; turns += 1) await turn();
+  expect(worked).toBe(0);
+  client.resume();
+  await Promise.all(answers);
+  expect(worked).toBe(10);
+});

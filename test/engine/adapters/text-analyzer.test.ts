@@ -1,0 +1,57 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import type { TestEngine } from '../../support/engine-fixture.ts';
+import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
+
+/** Starts an analyzer that finds nothing. @returns its URL, and the texts that it was asked about, in their order */
+async function startAnalyzer(statusOf: (text: string) => number) {
+  const asked: string[] = [];
+  const server = http.createServer((request, response) => {
+    request.toArray().then(
+      (parts) => {
+        const { text } = JSON.parse(Buffer.concat(parts).toString()) as { text: string };
+        asked.push(text);
+        setTimeout(() => response.writeHead(statusOf(text), { 'content-type': 'application/json' }).end('[]'), 10);
+      },
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+async function openWith(url: string): Promise<TestEngine> {
+  const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+  const fixture = await openTestEngine({ settings });
+  onTestFinished(() => fixture.close());
+  fixture.engine.control.createTenant('acme');
+  return fixture;
+}
+
+const texts = (name: string, count: number) => Array.from({ length: count }, (_, no) => `${name} ${no}`);
+
+test('a tenant with many texts leaves room in the queue to the others', async () => {
+  const { url, asked } = await startAnalyzer(() => 200);
+  const { engine, tenant } = await openWith(url);
+  const acme = await engine.tenant('acme');
+  const many = texts('many', 60).map((content) => tenant.addMemories([newMemory({ content })]));
+  await expect.poll(() => asked.length).toBeGreaterThan(0);
+  const few = texts('few', 2).map((content) => acme.addMemories([newMemory({ content })]));
+  await Promise.all([...many, ...few]);
+  expect(asked).toHaveLength(62);
+  // Eight are asked for at the same time, and the next places are the other tenant's.
+  expect(asked.findLastIndex((text) => text.startsWith('few'))).toBeLessThan(50);
+});
+
+test('a text that the analyzer cannot read ends the adds of its tenant alone', async () => {
+  const { url, asked } = await startAnalyzer((text) => (text.includes('spoiled') ? 500 : 200));
+  const { engine, tenant } = await openWith(url);
+  const acme = await engine.tenant('acme');
+  const add = (to: typeof tenant, content: string) => to.addMemories([newMemory({ content })]);
+  await expect(add(tenant, 'spoiled')).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(add(tenant, 'another')).rejects.toMatchObject({ code: 'unavailable' });
+  await add(acme, 'of acme');
+  expect(asked).toEqual(['spoiled', 'of acme']);
+});

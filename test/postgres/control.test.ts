@@ -1,0 +1,224 @@
+/** The control database in PostgreSQL: what one node changes, another one knows. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
+import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
+import { openControlConnection } from '../../src/engine/control/control-connection.ts';
+import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { openProviderBudget } from '../../src/engine/control/provider-budget.ts';
+import { openRateLimits } from '../../src/engine/control/rate-limits.ts';
+import { openSharedCounts } from '../../src/engine/control/shared-counts.ts';
+import { openStreamShares } from '../../src/engine/control/stream-shares.ts';
+import { systemClock } from '../../src/engine/ports.ts';
+import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const server = (await startPostgres()) as PostgresServer;
+
+/** Opens the control database as a node with a folder of its own does. */
+function openNode(database: string, folder = tempFolder()): ControlDatabase {
+  const settings = { OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_DATABASE_URL: database };
+  const control = openControlDatabase(readConfig(settings), systemClock);
+  onTestFinished(() => control.close());
+  return control;
+}
+
+describe.skipIf(server === undefined)('the control database in PostgreSQL', () => {
+  afterAll(() => server?.stop());
+
+  test('keeps tenants, keys, limits, settings, sessions, servers and the audit log for all nodes', async () => {
+    const database = await server.createSchema();
+    const [here, there] = [openNode(database), openNode(database)];
+    expect(there.listTenants().map(({ id }) => id)).toEqual(['default']);
+    here.createTenant('acme');
+    expect(() => there.createTenant('acme')).toThrow(expect.objectContaining({ code: 'conflict' }));
+    const { record, secret } = here.createKey({
+      tenantId: 'acme',
+      furtherTenantIds: ['default'],
+      role: 'write',
+      label: 'Zoë',
+      userId: 'ana',
+      tags: ['x', 'y'],
+    });
+    // A new key is found at once, wherever it was made.
+    const holder = there.authenticate(secret)!;
+    expect(holder).toMatchObject({ tenantIds: ['acme', 'default'], userId: 'ana', tags: ['x', 'y'] });
+    expect(there.listKeys('acme')).toEqual([{ ...record, lastUsedAt: expect.any(Number) as number }]);
+    expect(here.authenticate(secret.slice(0, -1) + (secret.endsWith('A') ? 'B' : 'A'))).toBeUndefined();
+
+    here.limits.change({ tenantId: 'acme' }, { queries: 7, max_memories: 100 });
+    await expect.poll(() => there.limits.inForce({ tenantId: 'acme' }).queries).toBe(7);
+    there.limits.change({ tenantId: 'acme' }, { queries: null });
+    await expect.poll(() => here.limits.inForce({ tenantId: 'acme' })).toMatchObject({ queries: 0, max_memories: 100 });
+
+    expect(there.getSetting('acme', 'retrieval')).toBeUndefined();
+    here.putSetting('acme', 'retrieval', '{"k":3}');
+    expect(here.getSetting('acme', 'retrieval')).toBe('{"k":3}');
+    await expect.poll(() => there.getSetting('acme', 'retrieval')).toBe('{"k":3}');
+
+    const session = here.sessions.open(holder);
+    expect(there.sessions.find(session.secret)).toEqual(holder);
+    there.sessions.close(session.secret);
+    expect(there.sessions.find(session.secret)).toBeUndefined();
+    await expect.poll(() => here.sessions.find(session.secret)).toBeUndefined();
+
+    const url = 'https://cairn.example.org';
+    here.federation.add('acme', { name: 'other', url, key: null, remoteTenant: null });
+    expect(there.federation.find('acme', 'other')).toEqual({ name: 'other', url, key: null, remoteTenant: null });
+
+    const actions = there.audit.list({ limit: 10 }).map(({ action }) => action);
+    expect(actions).toEqual([...['federation.add', 'limit.change', 'limit.change', 'key.create', 'tenant.create']]);
+    expect(here.audit.verify()).toMatchObject({ records: 5, brokenAt: null });
+    await server.read(database, `DELETE FROM ${schemaOf(database)}.audit WHERE audit_no = 5`);
+    expect(here.audit.verify()).toMatchObject({ records: 4, brokenAt: 5 });
+  });
+
+  test('refuses at every node within half a second what one of them revoked or erased', async () => {
+    const database = await server.createSchema();
+    const [here, there] = [openNode(database), openNode(database)];
+    here.createTenant('acme');
+    const { record, secret } = here.createKey({ tenantId: 'acme', furtherTenantIds: ['default'], role: 'admin' });
+    const other = there.createKey({ tenantId: 'default', role: 'read' });
+    const holder = there.authenticate(secret)!;
+    expect(there.isHolderValid(holder)).toBe(true);
+    here.revokeKey(other.record.id);
+    expect(here.authenticate(other.secret)).toBeUndefined();
+    await expect.poll(() => there.authenticate(other.secret)).toBeUndefined();
+    here.eraseTenant('acme');
+    await expect.poll(() => there.isHolderValid(holder)).toBe(false);
+    expect(there.findTenantPath('acme')).toBeUndefined();
+    expect(there.authenticate(secret)).toMatchObject({ tenantIds: ['default'] });
+    there.revokeKey(record.id);
+    await expect.poll(() => here.authenticate(secret)).toBeUndefined();
+    // The last key is gone, and still nothing opens.
+    expect(here.isOpen()).toBe(false);
+  });
+
+  test('a known key and a setting cost no round trip', async () => {
+    const database = await server.createSchema();
+    const node = openNode(database);
+    const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
+    node.getSetting('default', 'retrieval');
+    const connection = openControlConnection(database);
+    const tripsOf = (requests: number) => {
+      const before = connection.roundTrips;
+      for (let times = 0; times < requests; times += 1) {
+        const holder = node.authenticate(secret)!;
+        expect(node.isHolderValid(holder)).toBe(true);
+        node.getSetting('default', 'retrieval');
+        node.limits.inForce({ tenantId: 'default' });
+      }
+      return connection.roundTrips - before;
+    };
+    // At first all is read again, as the key was made since.
+    await expect.poll(() => tripsOf(1_000)).toBe(0);
+    connection.close();
+  });
+
+  test('believes nothing while the database is silent, and goes on when it is back', async () => {
+    const database = await server.createSchema();
+    const node = openNode(database);
+    const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
+    server.pause();
+    const stateOf = () => {
+      try {
+        return node.authenticate(secret)?.role;
+      } catch (error) {
+        return (error as { code?: string }).code;
+      }
+    };
+    expect(stateOf()).toBe('read');
+    await expect.poll(stateOf).toBe('unavailable');
+    server.resume();
+    await expect.poll(stateOf).toBe('read');
+    server.restart();
+    await expect.poll(stateOf).toBe('read');
+    node.createTenant('after');
+    expect(node.listTenants()).toHaveLength(2);
+  });
+
+  test('counts rates, streams and calls of a provider for all nodes together', async () => {
+    const database = await server.createSchema();
+    const two = <T extends { close(): void }>(open: () => T): [T, T] => {
+      const nodes: [T, T] = [open(), open()];
+      onTestFinished(() => nodes.forEach((node) => node.close()));
+      return nodes;
+    };
+    const clock = { now: () => 1_700_000_000_000 };
+    const rates = two(() => openRateLimits({ database, name: 'rates' }, clock));
+    const take = (node: number, key: string) =>
+      rates[node]!.take({ key, kind: 'queries' }, { cost: 1, perMinute: 3, mustFit: true }).isAllowed;
+    expect([take(0, 'a'), take(1, 'a'), take(0, 'a'), take(1, 'a'), take(1, 'b')]).toEqual([
+      true,
+      true,
+      true,
+      false,
+      true,
+    ]);
+
+    const streams = two(() => openStreamShares({ database, name: 'rates' }, clock));
+    const giveBack = streams[0].take('acme', 1)!;
+    expect(streams[1].take('acme', 1)).toBeUndefined();
+    giveBack();
+    expect(streams[1].take('acme', 1)).toBeDefined();
+
+    const limits = { requestsPerMinute: 50, tokensPerMinute: 900, gapMs: 0, clock };
+    const budgets = two(() => openProviderBudget({ file: { database, name: 'budget-1' }, ...limits }));
+    const other = two(() => openProviderBudget({ file: { database, name: 'budget-2' }, ...limits }))[0];
+    const call = (node: number, tokens: number) => budgets[node]!.acquire(tokens, { patient: false });
+    const permits = [await call(0, 400), await call(1, 400)];
+    await expect(call(0, 400)).rejects.toThrow(expect.objectContaining({ code: 'rate_limited' }));
+    permits[0]!.heard(
+      new Headers({
+        'x-ratelimit-remaining-requests': '40',
+        'x-ratelimit-limit-requests': '50',
+        'x-ratelimit-reset-requests': '30s',
+      }),
+    );
+    permits.forEach((permit) => permit.end({ kind: 'failed' }));
+    for (let failures = 2; failures < 5; failures += 1) (await call(0, 1)).end({ kind: 'failed' });
+    expect(budgets[1].isBreakerOpen()).toBe(true);
+    expect(other.isBreakerOpen()).toBe(false);
+    (await other.acquire(400, { patient: true })).end({ kind: 'answered' });
+  });
+
+  test('goes on after a write that waited too long for another one', async () => {
+    const database = await server.createSchema();
+    const rates = openSharedCounts({ database, name: 'rates' }, { count: 'SELECT count(*) FROM buckets' });
+    onTestFinished(() => rates.close());
+    const count = () => rates.write(({ count }) => count.pluck().get());
+    expect(count()).toBe(0);
+    const other = openBlockingConnection(database);
+    onTestFinished(() => other.close());
+    other.query(`BEGIN; SELECT 1 FROM ${schemaOf(database)}.counters FOR UPDATE`);
+    expect(count).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    other.query('ROLLBACK');
+    expect(count()).toBe(0);
+  });
+
+  test('a statement that comes after the end is refused, and opens nothing', async () => {
+    const control = openControlDatabase(
+      readConfig({ OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_DATABASE_URL: await server.createSchema() }),
+      systemClock,
+    );
+    control.close();
+    expect(() => control.listTenants()).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    expect(() => control.authenticate('cairn_x')).toThrow(expect.objectContaining({ code: 'unavailable' }));
+  });
+
+  test('refuses a folder that has a control database of its own, and a role that may not make the schema', async () => {
+    const folder = tempFolder();
+    fs.writeFileSync(path.join(folder, 'cairn.control.sqlite'), '');
+    const database = await server.createSchema();
+    expect(() => openNode(database, folder)).toThrow(/OM_DATABASE_URL is set, but tenants, keys and settings stand in/);
+    const role = new URL(database).username;
+    await server.read(database, `REVOKE CREATE ON DATABASE postgres FROM ${role}`);
+    expect(() => openNode(database)).toThrow(new RegExp(`may not make the schema ${schemaOf(database)}`));
+    await server.read(database, `CREATE SCHEMA ${schemaOf(database)} AUTHORIZATION ${role}`);
+    expect(openNode(database).listTenants()).toHaveLength(1);
+  });
+});
+
+const schemaOf = (database: string) => `${new URL(database).username}_control`;

@@ -1,0 +1,116 @@
+import type { LanguageSet } from '../languages/language-set.ts';
+
+/** The notes and questions of a Portuguese-speaking user; `all.ts` says what they are for. */
+export const PORTUGUESE: LanguageSet = {
+  language: 'pt',
+  memories: [
+    ['dentist', 'Consulta no dentista terça-feira 14 às 9h30, o doutor Lemos vai pôr uma coroa.'],
+    ['rent', 'O aluguel é de 940 euros, debitado no dia 3. A dona Rosa pede três meses de aviso prévio.'],
+    ['wifi', 'Wifi do chalé: rede Marmota, a senha é abeto-27-feijoada.'],
+    ['cat', 'A nossa gata Canela é diabética: uma injeção de insulina de manhã e à noite, depois da refeição.'],
+    ['allergy', 'O meu sobrinho Hugo é gravemente alérgico a avelãs e a castanhas de caju; amendoim não faz mal.'],
+    ['seat', 'No comboio quero sempre um lugar à janela, virado para a frente, longe das casas de banho.'],
+    ['coffee', 'Bebo um só café de manhã, com leite de aveia, e nada com cafeína depois do meio-dia.'],
+    ['move', 'A minha irmã Elisa mudou-se para Aveiro em fevereiro e aluga um apartamento perto do porto.'],
+    ['wedding', 'A Clara e o Samir casam no dia 21 de junho no jardim botânico. Roupa clara, mas nada de branco.'],
+    ['car', 'O carro passou na inspeção, mas as pastilhas dos travões têm de ser trocadas antes do inverno.'],
+    ['bike', 'A bicicleta está na Pedais & Filhos para uma corrente nova, levantar na sexta depois das 16.'],
+    [
+      'race',
+      'Inscrita na meia maratona de Braga em maio. Treino às terças, às quintas e uma corrida longa ao domingo.',
+    ],
+    [
+      'knee',
+      'O fisioterapeuta quer três séries de doze agachamentos todas as noites para o joelho esquerdo, sem correr até abril.',
+    ],
+    ['school', 'A Inês está no quarto ano, o professor dela é o senhor Garcia, e às segundas precisa da flauta.'],
+    ['backup', 'A cópia de segurança da base de dados corre todas as noites às 2 e fica trinta dias na máquina garça.'],
+    ['deploy', 'Nunca se põe nada em produção à sexta depois das 15, a não ser que a Sónia autorize.'],
+    [
+      'client',
+      'A empresa Belvale quer os números numa folha de cálculo simples, sem diapositivos, dois dias antes da reunião.',
+    ],
+    ['drill', 'Em agosto emprestei o berbequim ao Geraldo do número 9. Ainda não o devolveu.'],
+    ['grandma', 'A avó faz 90 anos a 8 de novembro, almoço para trinta na estalagem. A Lúcia trata do bolo.'],
+    ['alarm', 'O código do alarme da oficina é 6630, há trinta segundos até tocar a sirene.'],
+    [
+      'sourdough',
+      'A massa-mãe é uma mistura de farinha e água onde vivem leveduras selvagens. No frigorífico alimenta-se uma vez por semana. Quando está madura, flutua na água.',
+    ],
+    [
+      'glacier',
+      'Um glaciar nasce quando a neve se compacta ano após ano até ser gelo azul. Os detritos deixados nas margens chamam-se moreias.',
+    ],
+    ['bees', 'Uma colmeia tem cinquenta mil obreiras no verão. A abelha indica o néctar às irmãs com uma dança.'],
+    [
+      'harp',
+      'A harpa de concerto tem quarenta e sete cordas e sete pedais. As cordas do dó são vermelhas, as do fá pretas. Nunca se usa o dedo mindinho.',
+    ],
+    [
+      'volcano',
+      'A fissura do Laki, na Islândia, entrou em erupção em junho de 1783 e matou metade do gado da ilha com o flúor que libertou.',
+    ],
+    [
+      'lighthouse',
+      'O farol de Cabo Verçosa foi construído em 1846 pelo engenheiro Ivo Tavares. A lâmpada queimava óleo de colza até chegar o petróleo em 1875.',
+    ],
+    [
+      'canal',
+      'O canal de Verdelho servia para transportar cal. As barcaças eram puxadas por mulas, que comiam menos do que os cavalos.',
+    ],
+    [
+      'heat-pump',
+      'Uma bomba de calor fornece três a quatro quilowatts-hora de calor por cada quilowatt-hora de eletricidade que gasta.',
+    ],
+    [
+      'novelist',
+      'Adélia Morais, nascida em Viana em 1884, viu o seu primeiro romance recusado por onze editores. Escrevia de pé e queimava os rascunhos.',
+    ],
+    [
+      'observatory',
+      'O observatório do monte Pelado abriu em 1911 graças à fortuna deixada pelo cervejeiro Emílio Lamberto.',
+    ],
+    [
+      'migraine',
+      'A enxaqueca é uma dor de cabeça, muitas vezes de um só lado, que dura de quatro horas a três dias e piora com o movimento.',
+    ],
+    ['tea', 'A Hannah bebe o chá forte, com um pingo de leite e dois torrões de açúcar. Nunca de bergamota.'],
+  ],
+  questions: [
+    ['Quem me trata dos dentes na terça?', ['dentist']],
+    ['Quanto se paga à dona Rosa por mês?', ['rent']],
+    ['Como me ligo à internet no chalé?', ['wifi']],
+    ['Que doença tem a Canela?', ['cat']],
+    ['Que frutos secos deve o Hugo evitar?', ['allergy']],
+    ['Onde devo sentar-me na carruagem?', ['seat']],
+    ['Em que cidade mora agora a Elisa?', ['move']],
+    ['De que cor não se deve ir vestido ao casamento da Clara?', ['wedding']],
+    ['O que é preciso substituir no automóvel antes do frio?', ['car']],
+    ['Quando posso ir buscar a bicicleta?', ['bike']],
+    ['Que exercícios devo fazer para os joelhos?', ['knee']],
+    ['Quem é que ensina a Inês na escola?', ['school']],
+    ['Quanto tempo se guardam as cópias de segurança?', ['backup']],
+    ['Quem tem de aprovar uma entrega tardia à sexta?', ['deploy']],
+    ['Quem levou emprestado o meu berbequim?', ['drill']],
+    ['Como sei se a massa-mãe está pronta?', ['sourdough']],
+    ['Como se chamam os detritos na margem dos glaciares?', ['glacier']],
+    ['Que animais puxavam os barcos no canal de Verdelho?', ['canal']],
+    ['O que iluminava o farol de Cabo Verçosa no início?', ['lighthouse']],
+    [
+      'Falaram-me de uma escritora minhota. Quantas editoras rejeitaram o primeiro livro de Adélia Morais?',
+      ['novelist'],
+    ],
+  ],
+  unanswerable: [
+    'Qual é a altura da torre Eiffel?',
+    'Qual é a moeda da Mongólia?',
+    'Como se move o cavalo no xadrez?',
+    'Que número calço?',
+    'Quem pintou a Noite Estrelada?',
+    'Quando acaba o meu seguro de vida?',
+    'O que guardam os camelos nas bossas?',
+    'Onde nasceu o tango?',
+    'Em que escritório de advogados trabalha o meu primo?',
+    'Qual é o grau mais alto de um lutador de sumô?',
+  ],
+};
