@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { freePort } from './free-port.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -32,11 +32,16 @@ export async function runReadme(
   const port = await freePort();
   const environment = { ...environmentOf(folder, port), ...variables };
   const results: { readonly printed: string; readonly promised: string }[] = [];
-  let printed = '';
+  let [printed, hasServer] = ['', false];
   for (const { language, text } of blocksOf(path.join(folder, 'README.md'))) {
     if (language === 'text') results.push({ printed, promised: text });
-    else if (text === 'npx cairn serve\n') await startServer(folder, environment, port);
-    else if (text !== 'npm install\n') printed = await runCommands(text, folder, environment);
+    else if (text === 'npx cairn serve\n') {
+      await startServer(folder, environment, port);
+      hasServer = true;
+    } else if (text !== 'npm install\n') {
+      printed = await runCommands(text, folder, environment);
+      if (hasServer) await finishJobs(port);
+    }
   }
   return results;
 }
@@ -98,6 +103,19 @@ async function isServing(port: number): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Waits until no job is left: whoever reads on takes longer than the jobs, whose vectors decide the order of hits. */
+async function finishJobs(port: number): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        const reply = await fetch(`http://127.0.0.1:${port}/jobs?l=1`);
+        return ((await reply.json()) as { backlog: unknown[] }).backlog;
+      },
+      { timeout: 60_000, interval: 100 },
+    )
+    .toEqual([]);
 }
 
 async function runCommands(commands: string, folder: string, environment: NodeJS.ProcessEnv): Promise<string> {

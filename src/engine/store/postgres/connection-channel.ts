@@ -1,0 +1,139 @@
+/**
+ * The way to a thread that holds a connection to PostgreSQL: requests are posted, and replies are waited for with the
+ * whole calling thread.
+ */
+
+import assert from 'node:assert';
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { QueryResult, Reply, Request, ThreadData } from './connection-messages.ts';
+import { PostgresError } from './postgres-error.ts';
+
+/** How long a connection waits. */
+export interface Patience {
+  /** Longest time that connecting may take, ms. */
+  readonly connectMs: number;
+  /** Longest time that the statements of a request may take, after which the session counts as lost (ms). */
+  readonly statementMs: number;
+}
+
+const PATIENCE: Patience = { connectMs: 5_000, statementMs: 60_000 };
+
+export interface ConnectionChannel {
+  /** Sends statements and waits for their results. Connects if there is no session. @throws PostgresError */
+  ask(statements: Request['statements']): readonly QueryResult[];
+  /** Sends statements and waits for nothing. If one fails, the session is lost. @throws PostgresError */
+  post(statements: Request['statements']): void;
+  /** Has the thread read a number again and again, as `Request.watch` says. @throws PostgresError */
+  watch(text: string, watch: NonNullable<Request['watch']>): void;
+  /** Changes how long requests are waited for from now on. */
+  waitFor(patience: Patience): void;
+  /** Whether it was closed, or given up after a request that took too long. */
+  readonly isClosed: boolean;
+  /** Number of the session; null if there is none, or if it is known to be lost. */
+  readonly session: number | null;
+  /** Number of round trips so far. */
+  readonly roundTrips: number;
+  close(): void;
+}
+
+/** What all connections of this thread did since it began. */
+export interface TripTotals {
+  readonly trips: number;
+  readonly statements: number;
+}
+
+const totals = { trips: 0, statements: 0 };
+
+/** Copies the totals of this thread. */
+export function tripTotals(): TripTotals {
+  return { ...totals };
+}
+
+/** Starts the thread of a connection, which connects at the first request. */
+export function openChannel(url: string): ConnectionChannel {
+  const { port1: port, port2 } = new MessageChannel();
+  const signal = new Int32Array(new SharedArrayBuffer(4));
+  const thread = new Worker(new URL(`./connection-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
+    workerData: { port: port2, signal, url } satisfies ThreadData,
+    transferList: [port2],
+  });
+  // A process ends with its main thread, however many connections are open.
+  thread.unref();
+  port.unref();
+  const state = { requests: 0, roundTrips: 0, session: null as number | null, isClosed: false, patience: PATIENCE };
+
+  const giveUp = () => {
+    Object.assign(state, { isClosed: true, session: null });
+    port.close();
+    void thread.terminate();
+  };
+  const send = (request: Pick<Request, 'statements' | 'end' | 'isPosted' | 'watch'>): void => {
+    if (state.isClosed) throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
+    state.requests += 1;
+    const { requests: no, session } = state;
+    port.postMessage({ ...request, no, session, timeoutMs: state.patience.connectMs } satisfies Request);
+  };
+  const exchange = (request: Pick<Request, 'statements' | 'end' | 'watch'>): readonly QueryResult[] => {
+    const before = Atomics.load(signal, 0);
+    send(request);
+    count(request.statements);
+    state.roundTrips += 1;
+    const { connectMs, statementMs } = state.patience;
+    if (!waitForChange(signal, before, connectMs + statementMs)) {
+      giveUp();
+      throw new PostgresError({ code: 'ETIMEDOUT', constraint: null, isLost: true });
+    }
+    const { message } = receiveMessageOnPort(port) as { message: Reply };
+    assert(message.no === state.requests, 'a reply to another request');
+    if ('error' in message) {
+      if (message.error.isLost) state.session = null;
+      throw new PostgresError(message.error);
+    }
+    state.session = message.session;
+    return message.results;
+  };
+  return {
+    ask: (statements) => exchange({ statements }),
+    post: (statements) => send({ statements, isPosted: true }),
+    watch: (text, watch) => void exchange({ statements: text, watch }),
+    waitFor: (patience) => void (state.patience = patience),
+    get isClosed() {
+      return state.isClosed;
+    },
+    get session() {
+      return state.session;
+    },
+    get roundTrips() {
+      return state.roundTrips;
+    },
+    close() {
+      if (state.isClosed) return;
+      exchange({ statements: [], end: true });
+      giveUp();
+    },
+  };
+}
+
+/**
+ * Blocks this thread until another thread has changed the number.
+ *
+ * A change and its `Atomics.notify` are two steps. A notification that comes late, after this thread has seen the
+ * change and waits for the next one, wakes it with nothing to be seen, so it goes on waiting.
+ * @param before the number as it was before the change
+ * @param timeoutMs how long to wait, in milliseconds
+ * @returns whether the number changed in that time
+ */
+export function waitForChange(signal: Int32Array<SharedArrayBuffer>, before: number, timeoutMs: number): boolean {
+  const end = performance.now() + timeoutMs;
+  while (Atomics.load(signal, 0) === before) {
+    const leftMs = end - performance.now();
+    if (leftMs <= 0) return false;
+    Atomics.wait(signal, 0, before, leftMs);
+  }
+  return true;
+}
+
+function count(statements: Request['statements']): void {
+  totals.trips += 1;
+  totals.statements += typeof statements === 'string' ? 1 : statements.length;
+}
