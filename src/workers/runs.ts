@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { EngineError, type Logger } from '../engine/index.ts';
 
 /**
- * The runs in progress in a worker. Each run has a unique name, which is the owner of its leases. If a run never ends,
- * its leases are no longer renewed and its jobs fall due, like those of a worker that died.
+ * The runs in progress in a worker; a run is the work on one batch of jobs of a file. Each run has a unique name, which
+ * is the owner of its leases. If a run never ends, its leases are no longer renewed and its jobs fall due, like those
+ * of a worker that died.
  */
 export interface Runs {
   /**
@@ -18,8 +19,8 @@ export interface Runs {
 }
 
 /**
- * Longest time that a run may take by default (ms). An hour is long, since a provider may take only a few calls a
- * minute; a run that takes longer waits for something that never comes.
+ * Longest time that a run may take by default (ms). It is an hour, since a provider may allow only a few calls a
+ * minute. A run that takes longer waits for something that never comes.
  */
 const MAX_RUN_MS = 3_600_000;
 
