@@ -130,8 +130,9 @@ function changedColumns(
 }
 
 /**
- * Writes a memory with its values redacted, and erases what may still contain them: earlier versions, the latent space,
- * and the stored replies that refer to the memory.
+ * Writes a memory with its sensitive values redacted, and erases other data that may still contain them: earlier
+ * versions, the model of word meanings (latent space) if it was fitted to this text, and stored replies that refer to
+ * the memory.
  */
 function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): void {
   const [before] = readMemoryRows(context.store, [memoryNo]);

@@ -17,7 +17,7 @@ export interface StepQueues {
   lead(): Promise<void>;
   /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
-  /** Whether a worker has kept the schedules within the last minute. */
+  /** Whether a worker has checked within the last minute that the job scheduler of periodic upkeep is in Redis. */
   areMaintained(): Promise<boolean>;
   /** Whether the connection to the queues is up. */
   isUp(): boolean;
@@ -54,8 +54,8 @@ export interface DispatchLedger {
   /** Lists the tenants with jobs that have not ended, however many files must be read. */
   listUnfinished(): Promise<readonly string[]>;
   /**
-   * Marks some due rows as handed out and returns them; undefined if there are none; `too_few` if they make no full
-   * handout and `partial` is false.
+   * Marks some due rows as handed out and returns them, for one job of a queue. Undefined if there are no such rows;
+   * `too_few` if they do not fill a job and `partial` is false.
    */
   take(tenant: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   /** Removes the marks of rows that a queue did not accept, so that they can be handed out again at once. */
@@ -66,7 +66,7 @@ export interface DispatchLedger {
    */
   forget(tenant: string): Promise<number>;
   /**
-   * Takes back the jobs of workers whose leases ran out.
+   * Makes jobs due again if the lease of the worker that claimed them has run out.
    * @returns how many are queued again, and how many are dead now
    */
   recover(tenant: string): Promise<Recovery>;

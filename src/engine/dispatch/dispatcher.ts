@@ -17,9 +17,10 @@ const MAX_FAILURE_PAUSE_MS = 5_000;
 
 /**
  * Creates a dispatcher, which carries numbers of rows from the tenants' ledgers to the queues. It runs outside of every
- * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants take turns with one job
- * each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small. While
- * the queues are down, rows wait in the ledgers. It also takes back jobs of workers whose leases ran out, at any step.
+ * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants are served in turn with
+ * one job each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small.
+ * While the queues are down, rows wait in the ledgers. It also makes jobs due again whose worker let its lease run out,
+ * at any step.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const { ledger, queues, metrics, tenantOf } = options;
@@ -28,7 +29,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the last call of the queues succeeded. */
+  /** Whether the last call of the queues in Redis succeeded. */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchRedis(isUp);

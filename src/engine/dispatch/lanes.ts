@@ -29,19 +29,19 @@ export interface Lane {
 export type Left = 'nothing' | 'waiting' | 'more';
 
 /**
- * Number of waiting jobs in a queue, interactive ones included, at which no more bulk jobs are added: with 64 ids each,
- * some seconds of work for a few workers.
+ * Number of jobs waiting in a queue, interactive ones included, at which no more bulk jobs are added. With 64 rows in
+ * each job, they are some seconds of work for a few workers.
  */
 export const BULK_WINDOW_JOBS = 32;
 /**
- * Number of waiting interactive jobs in a queue at which no more of them are added, however many bulk jobs wait. It is
- * small, so that no add waits long for those of another tenant.
+ * Number of interactive jobs waiting in a queue at which no more interactive jobs are added, however many bulk jobs
+ * wait. It is small, so that no add waits long for the adds of another tenant.
  */
 export const INTERACTIVE_WINDOW_JOBS = 8;
 
 /**
- * Number of documents in a queue that no worker has picked up, at which no more of them are added. A worker may need
- * half a minute for each, and documents of a tenant that comes later wait for them.
+ * Number of documents waiting in a queue at which no more documents are added. A worker may need half a minute for
+ * each, and documents of a tenant that comes later wait for them.
  */
 export const DOCUMENT_WINDOW_JOBS = 4;
 
