@@ -141,7 +141,7 @@ function settle(
 }
 
 /**
- * The reads that a thread has. A cancelled read counts until the thread has finished it, as the thread is busy with it.
+ * The reads that a thread has. A cancelled read stays until the thread has finished it, since it keeps the thread busy.
  */
 class HeldReads {
   /** The reads whose results are wanted, by id. */
@@ -170,7 +170,7 @@ class HeldReads {
     return { read, isAwaited: this.awaited.delete(id) };
   }
 
-  /** Removes and returns all reads. */
+  /** Removes and returns all reads: `lost` are those with wanted results. */
   clear(): { readonly lost: readonly Read[]; readonly cancelled: readonly Read[] } {
     const reads = { lost: [...this.awaited.values()], cancelled: [...this.#cancelled.values()] };
     this.awaited.clear();
