@@ -346,7 +346,7 @@ function eraseReplaced({ open }: StepContext, store: Store, memoryNo: number, se
   }
 }
 
-/** Lists the `modelNo` of models that are live or configured, but not for these sectors. */
+/** Lists the `modelNo` of models that are live or configured but embed none of these sectors. */
 function surplusModels({ liveModels, configuredModels }: Models, sectors: readonly Sector[]): number[] {
   const used = [liveModels, configuredModels].filter((models) => models !== null);
   const numbers = (of?: readonly Sector[]) =>

@@ -27,10 +27,11 @@ const NOTE = 'words_complete';
 const DONE = 'done';
 
 /**
- * Adds to the word index of a file the words that earlier versions left out, stems of words in some languages and paths
- * of files, in short commits. Only rows of memories with such words are rewritten. Searches may run meanwhile: a memory
- * whose row has no stems is found by its exact words. The progress is stored in the file, so the work can be stopped at
- * any time and continues from there. Memories that are added meanwhile have all of their words already.
+ * Adds to the word index of a file the words that earlier versions left out: stems of words in some languages, and
+ * paths of files. It works in short commits. Only rows of memories with such words are rewritten. Searches may run
+ * meanwhile: a memory whose row has no stems is found by its exact words. The progress is stored in the file, so the
+ * work can be stopped at any time and continues from there. Memories that are added meanwhile have all of their words
+ * already.
  * @throws AbortError if `signal` is aborted
  */
 export async function addLeftOutWords({ open, signal, onPause }: LeftOutWordsContext): Promise<void> {
