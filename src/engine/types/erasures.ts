@@ -8,7 +8,10 @@ import type { DeleteReceipt } from './memory.ts';
 export const ERASURE_KINDS = ['memory', 'memories', 'document', 'item', 'namespace'] as const;
 export type ErasureKind = (typeof ERASURE_KINDS)[number];
 
-/** A receipt to which the slices of a running delete add. `salt` is known only to whoever asked for the delete. */
+/**
+ * The receipt of a delete that is still running, to which each of its commits adds. `salt` is known only to whoever
+ * asked for the delete.
+ */
 export interface OpenErasure {
   readonly id: string;
   readonly kind: ErasureKind;
@@ -36,7 +39,7 @@ export interface Erasure {
    */
   readonly searched: readonly string[];
   /**
-   * Hash of the receipt's id under its salt, by which a wrong salt is recognised; null while the receipt is open, and
+   * Hash of the receipt's id and its salt, by which a wrong salt is recognised; null while the delete is running, and
    * in receipts of earlier versions.
    */
   readonly salted: string | null;

@@ -39,7 +39,7 @@ export interface Link {
   readonly writtenBy: string | null;
 }
 
-/** Greatest number of proposals in one list. */
+/** Greatest number of proposed contradictions in one list. */
 export const MAX_PROPOSALS = 200;
 
 /**
@@ -64,13 +64,16 @@ export interface Proposal {
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 
-/** Pairs of active memories of one user that say nearly the same, by the similarity of the waypoint between them. */
+/**
+ * Pairs of active memories of one user that say nearly the same. They are found by the automatic links (waypoints)
+ * between similar memories.
+ */
 export interface NearDuplicates {
   readonly items: readonly {
     /** The memory of the two that was added first. */
     readonly earlier: Memory;
     readonly later: Memory;
-    /** Cosine similarity when the waypoint was made, 0..1. */
+    /** Cosine similarity of the two memories when they were linked automatically, 0..1. */
     readonly similarity: number;
   }[];
   /**

@@ -24,8 +24,8 @@ export type MemoryState = (typeof MEMORY_STATES)[number];
 /** The statuses of a memory; `MemoryStatus` says what they mean. */
 export const MEMORY_STATUSES = ['active', 'superseded', 'contradicted', 'archived'] as const;
 /**
- * Says whether a memory still holds. `superseded`: a newer memory replaced it. `contradicted`: a contradiction was
- * decided against it. `archived`: a caller or the decay job put it away. Lists and queries return only `active`
+ * Says whether a memory is still in force. `superseded`: a newer memory replaced it. `contradicted`: a contradiction
+ * was decided against it. `archived`: a caller or the decay job put it away. Lists and queries return only `active`
  * memories unless they ask for others.
  */
 export type MemoryStatus = (typeof MEMORY_STATUSES)[number];
@@ -76,11 +76,13 @@ export interface NewMemory {
   readonly entities: readonly string[] | null;
   /** Time of the event that the memory is about, Unix ms; null for the time of the add. */
   readonly eventTime: number | null;
-  /** Time from which the memory is valid, Unix ms: lists and queries leave it out before; null for no bound. */
+  /**
+   * Time from which the memory is valid, Unix ms. Before, lists and queries leave the memory out; null for no bound.
+   */
   readonly validFrom: number | null;
   /**
-   * Time from which the memory is no longer valid, Unix ms: lists and queries leave it out from then on. It must be
-   * later than `validFrom`; null for no bound.
+   * Time from which the memory is no longer valid, Unix ms: lists and queries leave the memory out from then on. It
+   * must be later than `validFrom`; null for no bound.
    */
   readonly validTo: number | null;
   /** Time from which no read finds the memory, Unix ms; null for never. It is erased soon after. */
@@ -216,10 +218,10 @@ export interface Revision {
 
 /**
  * Result of one item of an add. `accepted`: the memory was stored and has a job. `duplicate`: an equal memory was
- * stored already and was reinforced. `rejected`: nothing was written, because its `externalId` belongs to another text,
- * because it cannot supersede the memory that `supersedes` names, because a source in `AddOptions.derived` is missing,
- * or because the privacy policy refuses it. `screened` says what was done about sensitive values; it is absent if the
- * policy looks for none.
+ * stored already, and that memory was reinforced. `rejected`: nothing was written, because its `externalId` belongs to
+ * another text, because it cannot supersede the memory that `supersedes` names, because a source in
+ * `AddOptions.derived` is missing, or because the privacy policy refuses it. `screened` says what was done about
+ * sensitive values; it is absent if the policy looks for none.
  */
 export type AddOutcome =
   | {
@@ -255,7 +257,7 @@ export interface RejectedItem {
 export type AddItem = NewMemory | RejectedItem;
 
 /**
- * Numbers of the things that a delete erased. `memories` includes chunks of documents, and reflections and gathered
+ * Numbers of the things that a delete erased. `memories` includes chunks of documents, and reflections and consolidated
  * memories that were made from an erased memory. `jobs` counts the jobs of erased memories and documents, ended ones
  * included: unfinished ones are cancelled, and all stay in the ledger.
  */
@@ -287,8 +289,8 @@ export interface ErasureReceipt extends DeleteReceipt {
 }
 
 /**
- * A memory, the `anchor`, with the visible memories before and after it by event time. Both lists are in the order of
- * event times, earliest first.
+ * A memory, the `anchor`, and the memories before and after it by event time that queries can find. Both lists are in
+ * the order of event times, earliest first.
  */
 export interface Timeline {
   readonly before: readonly Memory[];
@@ -328,7 +330,7 @@ export interface AddOptions {
 export interface DerivedItem {
   /** Index of the derived item in the add. */
   readonly item: number;
-  /** Its sources: ids of stored memories, and indexes of items before it in the add. */
+  /** Ids of stored memories, and indexes of earlier items of the same request, from which the item is derived. */
   readonly from: readonly (string | number)[];
 }
 
