@@ -10,7 +10,10 @@ import { SECTORS, type Sector } from './types.ts';
 export const DAY_MS = 86_400_000;
 /** Rate of the exponential decay of a memory's strength, per day: the λ of `decayed`. */
 export const STRENGTH_LAMBDA = 0.01;
-/** Amount that a recall adds to a memory's salience, which stays at most 1. */
+/**
+ * Amount that a recall (answered query) adds to the salience of each memory that it returns. The salience stays at most
+ * 1.
+ */
 export const RECALL_SALIENCE_BOOST = 0.1;
 /**
  * Amount that a recall adds to the weight of a waypoint (automatic link to the most similar memory) by which it found a

@@ -101,7 +101,7 @@ export interface Engine {
   queueState(): QueueState;
   /** Loads the models ahead of the first query. If one fails to load, only the call that needs it throws. */
   prepare(): Promise<void>;
-  /** Writes the pending effects of recalls and closes every file. The engine cannot be used afterwards. */
+  /** Writes what answered queries still have to change, and closes every file. The engine cannot be used afterwards. */
   close(): Promise<void>;
 }
 

@@ -64,7 +64,8 @@ const STEPS = 3;
 const LOOK_EACH_MS = 50;
 /**
  * Time after which the memory counts as lost if the thread that holds the lock made no step (ms). A step takes some
- * milliseconds. This time is reached only where the owner itself waits, and so cannot report a dead thread.
+ * milliseconds. A dead thread is usually reported earlier by the memory's owner, except while the owner itself waits
+ * for the lock.
  */
 const STALLED_MS = 10_000;
 

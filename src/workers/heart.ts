@@ -9,7 +9,7 @@ import type { Config } from '../engine/index.ts';
  */
 export type Heart = Int32Array<SharedArrayBuffer>;
 
-/** Time between two beats (ms). */
+/** Time between two increments of the counter, the heart's beats (ms). */
 const BEAT_MS = 200;
 /** Number of successive checks that find no new beat after which the watched thread counts as hung. */
 const LOOKS = 10;

@@ -124,7 +124,7 @@ export async function changeDataKeys(config: Config, onFile: OnFile): Promise<vo
 
 /** A database file of the data folder, and whether it is encrypted. */
 interface FileStatus {
-  /** Path relative to the data folder. */
+  /** Path of the file relative to the data folder. */
   readonly name: string;
   readonly form: DatabaseForm;
 }

@@ -37,15 +37,15 @@ export type ScannedPlace =
 interface Finding {
   readonly place: ScannedPlace;
   /**
-   * Id of the memory, document, standing query or recall; for an item of a log, user, session and position; for an
-   * evaluation item, name of the set and its position.
+   * Id of the memory, document, standing query or recall (logged query); for an item of a session log, user, session
+   * and position; for an evaluation item, name of the set and its position.
    */
   readonly name: string;
   /** Number of values by kind. */
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
-   * Redacts the values. For a memory it also erases the earlier versions; a recall is erased as a whole. It does
-   * nothing for a chunk or an address of a document. Call it inside a write transaction.
+   * Redacts the values. For a memory it also erases the earlier versions; a recall (logged query) is erased as a whole.
+   * It does nothing for a chunk or an address of a document. Call it inside a write transaction.
    */
   redact(context: WriteContext): void;
 }

@@ -72,8 +72,9 @@ function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): v
 
 /**
  * Records each failure in the ledger. If a provider is down or busy, or the disk is full, no attempt is counted, and
- * every job that needs it pauses. Any other failure counts as an attempt. A job that was isolated already is left
- * unchanged. If one of several models fails, its jobs are deferred and those of the others go on.
+ * every job that needs it pauses. Any other failure counts as an attempt. A job that was already made a suspect, to run
+ * in a smaller group, is left unchanged. If one of several models fails, its jobs wait and the jobs of the other models
+ * go on.
  * @param verdict about failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due only
  *   after the pause, so that others go first; left out, they are due at once, to be claimed after the pause
  * @returns how long to pause (ms); null if no pause is needed

@@ -86,7 +86,9 @@ export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'
   askBeforeAccept(store, memories, now);
 }
 
-/** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
+/**
+ * Codes of errors that reject only one item of an add request. They are thrown before anything is written for the item.
+ */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
 
 interface Accepted {

@@ -49,7 +49,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Greatest number of memories, and of documents, that one write erases: in a delete, when memories expire, and in the
- * clean-up of abandoned readings. A lower number lets other writes in sooner, and makes a large delete slower.
+ * clean-up of documents' replaced or abandoned versions. A lower number lets other writes in sooner, and makes a large
+ * delete slower.
  */
 export const ERASE_SLICE = 100;
 
@@ -186,7 +187,7 @@ function abandonDocuments({ store, now }: WriteContext, documentNos: readonly nu
 }
 
 /**
- * Erases one slice of data that can no longer be read: replaced or abandoned readings of documents, and deleted
+ * Erases one slice of data that can no longer be read: replaced or abandoned versions of documents, and deleted
  * documents.
  * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of text together, or are a
  *   single memory. Reflections drawn from them are erased in addition
@@ -250,9 +251,9 @@ export function eraseInSlices(
  * stored replies, the latent space (a model of word meanings) if it may know their words, entities that no other memory
  * mentions, and their words in the indexed context of the memories that follow them. Running jobs lose their lease, so
  * that they write nothing afterwards. Reflections and consolidations drawn from an erased memory repeat what it said,
- * and are erased too. Memories whose waypoint led to an erased memory are linked again. Memories that an erased memory
- * had superseded or contradicted get their own status back, unless the successor of the erased memory now supersedes
- * them.
+ * and are erased too. Memories whose waypoint (automatic link) led to an erased memory are linked again. Memories that
+ * an erased memory had superseded or contradicted get their own status back, unless the successor of the erased memory
+ * now supersedes them.
  * @param named `memoryNo` of each memory; unknown numbers are ignored
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {

@@ -30,7 +30,7 @@ import { fittingVectors } from './import-vectors.ts';
 import { contradictionOf } from './relate.ts';
 import { findUserNo } from '../store/users.ts';
 
-/** A line of an import that is to be stored, with the stored rows that it refers to. */
+/** A line of an import that is to be stored, with the stored memories and documents to which it refers. */
 export type NewLine =
   | {
       readonly kind: 'new';

@@ -27,7 +27,7 @@ export function reinforceMemory(
 export interface RecallEffects {
   readonly memories: readonly number[];
   readonly waypoints: readonly (readonly [from: number, to: number])[];
-  /** Time of the recall, Unix ms. */
+  /** Time at which the query was answered, Unix ms. */
   readonly at: number;
 }
 

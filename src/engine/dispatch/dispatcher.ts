@@ -9,7 +9,7 @@ import { createLedgerWatch } from './watch-ledgers.ts';
 
 /** Time for which a hint waits for further hints (ms), so that one job of a queue carries many rows. */
 const LINGER_MS = 5;
-/** Time between two rounds while a queue is full, or while rows are collected for a full job (ms). */
+/** Time between two rounds of filling the queues while one is full, or while rows are collected for a full job (ms). */
 const FULL_PAUSE_MS = 20;
 /** Pause after a failure (ms). Each further failure in a row doubles it, up to 5 seconds. */
 const FAILURE_PAUSE_MS = 100;
@@ -87,7 +87,7 @@ async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
 }
 
-/** Drops the hints, since another dispatcher leads and hands out the rows that they name. */
+/** Drops the hints of new jobs, since another dispatcher fills the queues and hands out these jobs. */
 function standBy({ lanes }: DispatchParts, hints: Hints): Left {
   hints.takeAll();
   for (const { tenants } of lanes) tenants.clear();

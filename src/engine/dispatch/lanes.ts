@@ -1,7 +1,10 @@
 import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import type { WaitingJobs } from './dispatch-ports.ts';
 
-/** A lane: the rows of one kind, interactive or bulk, that are due at one step, and the tenants that have such rows. */
+/**
+ * A lane: the ledger rows (jobs) of one kind, interactive or bulk, that are due at one step, and the tenants that have
+ * them.
+ */
 export interface Lane {
   readonly step: QueuedStep;
   readonly bulk: boolean;

@@ -59,7 +59,7 @@ interface StampReader {
 
 const STAMPS_OF_FILES: StampReader = { read: () => stampOf, close() {} };
 
-/** State of a file when it was last read. */
+/** State of a file when it was last read to look for unfinished jobs. */
 interface FileSight {
   readonly stamp: string;
   /** False if the file may change once more and keep the same stamp, since file times have a limited resolution. */

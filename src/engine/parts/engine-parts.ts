@@ -26,9 +26,9 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
    * own functions search it. The argument is the path of the file.
    */
   readonly reportUnknownFormat: (path: string) => void;
-  /** Reads documents; null for a reader. The caller of `openParts` closes it. */
+  /** Reads documents; null for a thread with the role `reader`. The caller of `openParts` closes it. */
   readonly documentParser: DocumentParser | null;
-  /** Fetches pages for reading; null for a reader. The caller of `openParts` closes it. */
+  /** Fetches web pages; null for a thread with the role `reader`. The caller of `openParts` closes it. */
   readonly pageFetcher: PageFetcher | null;
 }
 

@@ -149,7 +149,7 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   }
 }
 
-/** The texts that wait for a call, each once, in the order of arrival. */
+/** The texts that wait to be embedded by a provider call, each once, in the order of arrival. */
 interface TextQueue {
   findOrAdd(text: string): Entry;
   isEmpty(): boolean;

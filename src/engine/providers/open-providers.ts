@@ -21,7 +21,7 @@ export interface ProviderOptions {
   readonly onCall: (entry: EmbedLogEntry) => void;
 }
 
-/** An embedder within its limits, whose calls are counted and logged. The code that opens it must close it. */
+/** An embedder whose calls are limited, counted and logged. The code that opens it must close it. */
 export interface LimitedEmbedder {
   readonly gatherer: EmbeddingGatherer;
   close(): void;
@@ -81,7 +81,7 @@ export function openLimitedEmbedder(
   return { gatherer, close: () => budgets.forEach((opened) => opened.close()) };
 }
 
-/** A language model within its limits. The code that opens it must close it. */
+/** A language model whose calls are limited, counted and logged. The code that opens it must close it. */
 export interface OpenLanguageModel {
   readonly languageModel: LanguageModel;
   close(): void;

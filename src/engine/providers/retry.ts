@@ -61,7 +61,7 @@ export interface ProviderHealth {
    * @returns how many batches of the ledger failed in a row, this one included
    */
   noteFailedBatch(ledger: string): number;
-  /** Records that a job failed on the provider while it ran alone. */
+  /** Records that the provider's call for a job failed while no other job ran. */
   noteFailureAlone(job: string): void;
   /**
    * Records that a batch of this ledger succeeded, which ends the ledger's failures in a row. The pauses of the

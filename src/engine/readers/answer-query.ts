@@ -37,7 +37,10 @@ interface Answer {
   readonly profile: Profile;
   /** Stages of the query that ran, with the time of each. */
   readonly stages: readonly StageTrace[];
-  /** The memories and waypoints that the recall reinforces; null if the query does not reinforce or has no hits. */
+  /**
+   * The memories and waypoints (automatic links) that the query reinforces; null if it does not reinforce or has no
+   * hits.
+   */
   readonly effects: RecallEffects | null;
   /** What the recall log stores of the answer, computed after the answer has been sent; null if nothing is stored. */
   readonly later: Promise<RecallToKeep> | null;

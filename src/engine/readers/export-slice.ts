@@ -27,7 +27,7 @@ export type ExportPlace =
   | { readonly stage: 'memories' | 'links'; readonly after: number }
   | { readonly stage: 'logs'; readonly after: LogPosition };
 
-/** A document whose text has been written in part. */
+/** A document of which the export has written only a part of the text so far. */
 interface OpenText {
   readonly id: string;
   readonly generationNo: number;

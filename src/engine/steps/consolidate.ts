@@ -235,7 +235,7 @@ function memoryOf(
 }
 
 /**
- * Stores how far the run has come.
+ * Stores how far a run of consolidation has come, so that it can continue there.
  * @returns false, with nothing changed, if the claim no longer holds the job
  */
 function move(

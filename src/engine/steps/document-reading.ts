@@ -20,11 +20,11 @@ export interface DocumentReading {
 export type IngestOutcome =
   /** The job was cancelled, or another worker holds it; queries find what they found before. */
   | { readonly kind: 'lost' }
-  /** The page is the same as when it was last fetched: the live generation stays. */
+  /** The web page is the same as when it was last fetched, so queries go on to find the text of the earlier reading. */
   | { readonly kind: 'unchanged' }
   /** The file has no text. */
   | { readonly kind: 'empty' }
-  /** Queries now find the new generation. `pages` is null for a format without pages. */
+  /** Queries now find the text of this reading. `pages` is null for a format without pages. */
   | { readonly kind: 'shown'; readonly format: DocumentFormat | null; readonly pages: number | null };
 
 /**

@@ -191,7 +191,7 @@ interface Draft {
 export interface EmbeddedIn {
   readonly space: VectorSpace;
   readonly texts: EmbeddedTexts;
-  /** False for a live model that answers queries only until the configured models go live. */
+  /** False for a model whose vectors answer queries only until those of the configured models do. */
   readonly isConfigured: boolean;
 }
 

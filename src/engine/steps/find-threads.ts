@@ -51,8 +51,8 @@ export interface FoundThreads {
 /**
  * Finds threads among the next 1,000 memories after `place`, in order of time and all of one user. A thread has at most
  * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
- * The nearest pairs are joined first: two memories with a waypoint between them, or two whose waypoints lead to the
- * same third memory. The same memories give the same threads. Call it inside a read transaction.
+ * The nearest pairs are joined first: two memories with a waypoint (automatic link) between them, or two whose
+ * waypoints lead to the same third memory. The same memories give the same threads. Call it inside a read transaction.
  * @param cosineBase cosine of unrelated texts in the space in which waypoints are measured
  */
 export function findThreads(

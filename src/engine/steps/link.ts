@@ -59,7 +59,7 @@ export interface Neighbour {
 export interface Found {
   readonly memory: number;
   readonly modelNo: number;
-  /** The nearest neighbour, which may be too far away for a waypoint; undefined if there is no candidate. */
+  /** The nearest neighbour, which may be too far away to be linked; undefined if there is no candidate. */
   readonly nearest: Neighbour | undefined;
   /** `memoryNo` of each memory that was compared, the nearest neighbour among them; at most 12. */
   readonly compared: readonly number[];

@@ -41,7 +41,7 @@ export async function obtainFile(
   return mayBeUnchanged && live.file_hash?.equals(fetched.sha256) ? 'unchanged' : fetched;
 }
 
-/** Whether the caller stated the same source, title and fields for both generations. */
+/** Whether the caller stated the same source, title and fields for both versions of a document. */
 function isGivenAlike(one: GenerationRow, other: GenerationRow): boolean {
   const given = ['source', 'url', 'given_title'] as const;
   return isLabelledAlike(one, other) && given.every((name) => one[name] === other[name]);

@@ -16,11 +16,14 @@ const FLUSH_MS = 200;
  */
 const BATCH = 64;
 const BATCH_ROWS = 1_000;
-/** Greatest number of recalls of one tenant whose effects wait for the next write; beyond it the oldest are dropped. */
+/**
+ * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write; beyond it the oldest are
+ * dropped.
+ */
 const MAX_HELD = 10_000;
 /**
- * Greatest number of recalls of one tenant that wait for the log, 10 to 100 kB each; beyond it the oldest are not
- * logged.
+ * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 100 kB each; beyond it the
+ * oldest are not logged.
  */
 const MAX_HELD_FOR_LOG = 1_000;
 
@@ -42,7 +45,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
-  /** Writes recalls to the log. A recall whose promise rejects is left out. */
+  /** Writes recalls (answered queries) to the log. A recall whose promise rejects is left out. */
   const logRecalls = async (path: string, kept: readonly Promise<RecallToKeep>[]) => {
     const built = await Promise.allSettled(kept);
     const recalls = built.filter((one) => one.status === 'fulfilled').map(({ value }) => value);

@@ -45,15 +45,15 @@ export interface TenantOptions {
   readonly tended: Set<string>;
 }
 
-/** Buffers the effects of recalls and the entries of the recall log, so that a query never waits for a write. */
+/** Buffers what answered queries change and the entries of the recall log, so that a query never waits for a write. */
 export interface RecallBuffer {
   /**
    * Adds what a recall (answered query) changes in the tenant's file at `path`, which is written soon. It never throws.
    */
   add(path: string, effects: RecallEffects): void;
   /**
-   * Adds a recall to those that wait for the recall log of the tenant's file at `path`. It never throws. A recall whose
-   * promise rejects is not logged.
+   * Adds a recall (answered query) to those that wait to be logged in the tenant's file at `path`. It never throws. A
+   * recall whose promise rejects is not logged.
    */
   log(path: string, recall: Promise<RecallToKeep>): void;
   /** Writes everything that waits, and resolves once it is on disk or dropped. */

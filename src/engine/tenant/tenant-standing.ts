@@ -162,8 +162,9 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
 }
 
 /**
- * Makes the function that embeds standing queries without a vector of the live model, at most 256 per call. If the
- * provider fails, they are compared by their words alone, and the provider is called again after 30 seconds.
+ * Makes the function that embeds standing queries that have no vector of the live model (the one in use), at most 256
+ * per call. If the provider fails, they are compared by their words alone, and the provider is called again after 30
+ * seconds.
  */
 function createStandingEmbedder({ path, clock, open, querySourceOf, writer }: TenantOptions): () => Promise<void> {
   let askAgainAt = -Infinity;

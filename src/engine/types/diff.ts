@@ -98,7 +98,10 @@ export interface DiffLists {
   /** Memories whose validity (`validTo`) ended in the window and that no other memory superseded. */
   readonly ended: readonly DiffEntry[];
   readonly archived: readonly DiffEntry[];
-  /** Memories that are active at the end of the window and were superseded, contradicted or archived at its start. */
+  /**
+   * Memories that are active at the end of the window of time and were superseded, contradicted or archived at its
+   * start.
+   */
   readonly restored: readonly DiffEntry[];
   readonly faded: readonly FadedEntry[];
 }

@@ -6,8 +6,8 @@ export const DOCUMENT_STATES = ['queued', 'processing', 'ready', 'empty', 'faile
 /**
  * Says how far the latest reading of a document is. A `queued` document waits for a worker. A `processing` one is being
  * read or its chunks are being embedded and linked; queries find its words as soon as it was read. A `ready` one has no
- * chunk left to process, though the jobs of some chunks may have failed. An `empty` one was read and holds no text.
- * `failed` and `cancelled` documents have no reading that queries find: if an earlier reading is found, the document
+ * chunk left to process, though the jobs of some chunks may have failed. An `empty` one was read and holds no text. A
+ * `failed` or `cancelled` document has no version that queries find; if queries find an earlier version, the document
  * stays `ready`.
  */
 export type DocumentState = (typeof DOCUMENT_STATES)[number];
@@ -78,7 +78,7 @@ export interface NewDocument {
    * valid `sector` in it becomes the primary sector of each chunk.
    */
   readonly metadata: Metadata;
-  /** Time of the event that the document is about, Unix ms; null for the time of the add. */
+  /** Time of the event that the document is about, Unix ms; null for the time at which the document is added. */
   readonly eventTime: number | null;
   /** Time from which no read finds the document, Unix ms; null for never. It is erased soon after. */
   readonly expiresAt: number | null;
@@ -105,10 +105,10 @@ export interface UploadedFile {
 }
 
 /**
- * A stored document as a caller sees it. Times are Unix ms. File, title, sizes, tags and metadata are those of the
- * reading that queries find, even while a newer reading is under way or after it failed; before the first reading is
- * found, those of the latest one. `state` and `error` describe the latest reading, and `progress` the reading under
- * way, if there is one.
+ * A stored document as a caller sees it. Times are Unix ms. A document may be read several times. File, title, sizes,
+ * tags and metadata are those of the version that queries find, even while a newer version is being read or after that
+ * failed; while queries find none, those of the latest version. `state` and `error` describe the latest reading, and
+ * `progress` the reading that is under way, if there is one.
  */
 export interface Document {
   readonly id: string;
@@ -279,9 +279,9 @@ export interface DocumentChunk {
 export interface DocumentReply {
   readonly document: Document;
   /**
-   * Result of the add. `accepted`: the document will be read, and queries find nothing of it yet. `replaced`: it will
-   * be read again, and queries find the earlier reading until then. `unchanged`: it is stored already, and nothing was
-   * written.
+   * Result of the request. `accepted`: the document will be read, and queries find nothing of it yet. `replaced`: it
+   * will be read again, and queries find the earlier version until then. `unchanged`: it is stored already, and nothing
+   * was written.
    */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
   /**

@@ -46,13 +46,13 @@ export interface Erasure {
   /** Ids of the erased memories, the first 1,000 (`ERASURE_IDS`). */
   readonly ids: readonly string[];
   /**
-   * Salted hashes of the words of the erased texts, each 12 hexadecimal digits; of more than 1,024 (`ERASURE_HASHES`),
-   * the lowest.
+   * Salted hashes of the words of the erased texts, each 12 hexadecimal digits. If there are more than 1,024
+   * (`ERASURE_HASHES`), only the lowest are kept.
    */
   readonly words: readonly string[];
   /**
-   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits; of more than 1,024, the
-   * lowest.
+   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits. If there are more than
+   * 1,024, only the lowest are kept.
    */
   readonly phrases: readonly string[];
   /** Position of the receipt in the chain of closed receipts, from 1; null while it is open. */

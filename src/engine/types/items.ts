@@ -39,7 +39,7 @@ export interface PutOptions {
    * condition if left out.
    */
   readonly ifVersion?: number | undefined;
-  /** Tags that the item must carry if it exists already; otherwise the put is a `conflict`. None by default. */
+  /** Tags that the item must have if it exists already; otherwise the put is a `conflict`. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
@@ -63,7 +63,10 @@ export interface ItemFilter {
    * At most 32 (`MAX_METADATA_CONDITIONS`).
    */
   readonly value?: { readonly [key: string]: MetadataCondition } | undefined;
-  /** Tags that an item must have: the bounds of the caller's key. None by default. */
+  /**
+   * Tags that an item must have to be listed, since the caller's key is bound to them and sees nothing else; none by
+   * default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 
@@ -83,7 +86,10 @@ export interface NamespaceFilter {
    * once. No cut by default.
    */
   readonly maxDepth?: number | undefined;
-  /** Tags that an item must have to be counted: the bounds of the caller's key. None by default. */
+  /**
+   * Tags that an item must have to be counted, since the caller's key is bound to them and sees nothing else; none by
+   * default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 

@@ -12,7 +12,7 @@ export const EDGE_TYPES = [
   'derived_from',
 ] as const;
 /**
- * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to a memory near in meaning;
+ * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to the most similar memory;
  * Cairn makes at most one from each memory. With `supersedes` the memory `src` replaces the older memory `dst`;
  * `derived_from` leads to a source; `contradicts` has no direction.
  */

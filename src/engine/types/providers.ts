@@ -95,7 +95,7 @@ export interface EmbeddingState {
    * by it.
    */
   readonly configured: EmbeddingModel | null;
-  /** Why vectors of the live model cannot be made with the present settings, as a sentence; null if they can. */
+  /** Why vectors of the model in use cannot be made with the present settings, as a sentence; null if they can. */
   readonly degraded: string | null;
 }
 

@@ -163,7 +163,7 @@ export interface RecallListing {
   readonly limit: number;
 }
 
-/** A page of recalls, newest first, without their candidates. */
+/** A page of recalls (answered queries), newest first, without their candidates. */
 export interface RecallPage {
   readonly items: readonly RecallHead[];
   /** Value of `RecallListing.before` for the next page; null on the last page. */
@@ -251,23 +251,25 @@ export interface Replay {
 /** The methods of a tenant for its recall log, which stores answered queries. */
 export interface RecallLog {
   /**
-   * Lists recalls, newest first. Their questions are redacted or withheld by the present privacy policy.
+   * Lists recalls (answered queries), newest first. Their texts are redacted or withheld by the present privacy policy.
    * @throws EngineError `not_found` for an unknown `memoryId`
    */
   listRecalls(listing: RecallListing): Promise<RecallPage>;
   /**
-   * Returns the recall with this id.
+   * Returns the recall (answered query) with this id.
    * @throws EngineError `not_found` for an unknown id, and for an answer that was not logged or is no longer kept
    */
   getRecall(id: string): Promise<RecallRecord>;
   /**
-   * Repeats a recall and compares the new answer with the kept one. It reinforces no memory and is not logged.
+   * Repeats a recall (answered query) and compares the new answer with the stored one. It reinforces no memory and is
+   * not logged.
    * @throws EngineError `not_found` as `getRecall`; `invalid` for a change that the state `then` does not allow;
-   *   `conflict` if the question was not kept and `changes` has none; with `now` also the errors of `Tenant.query`
+   *   `conflict` if the text of the query was not stored and `changes` has none; with `now` also the errors of
+   *   `Tenant.query`
    */
   replayRecall(id: string, options: ReplayOptions, signal?: AbortSignal): Promise<Replay>;
   /**
-   * Stores a caller's verdict on hits of a recall, in place of an earlier verdict on them.
+   * Stores a caller's verdict on hits of a recall (answered query), in place of an earlier verdict on them.
    * @returns all feedback on the recall
    * @throws EngineError `not_found` as `getRecall`, and for a memory that is no hit of the recall
    */

@@ -83,7 +83,7 @@ export interface TextReceipt {
   readonly stored: number;
   readonly kept: number;
   readonly removed: number;
-  /** One page of the spans, in the order of the text. */
+  /** One page of the parts of the text that memories hold, in the order of the text. */
   readonly spans: readonly HeldSpan[];
   /** Number of all spans. */
   readonly total: number;

@@ -20,8 +20,8 @@ export interface LeftOutWordsContext {
 /** Greatest number of memories that are checked before the progress is stored again. */
 const LOOKED_AT = 200;
 /**
- * Name of the entry in `store_info` that stores the progress: the `memoryNo` up to which every memory has all of its
- * words, or `DONE`.
+ * Name of the entry in `store_info` that stores the progress: the `memoryNo` up to which the word index has all words
+ * of every memory, or `DONE`.
  */
 const NOTE = 'words_complete';
 const DONE = 'done';

@@ -37,7 +37,7 @@ const LAST_FIT = 'calibrated';
 interface LastFit {
   /** Time of the fit, Unix ms. */
   readonly at: number;
-  /** Number of memories. */
+  /** Number of memories in the file. */
   readonly memories: number;
   /** `modelNo` of each model whose vector space was fitted. */
   readonly modelNos: readonly number[];

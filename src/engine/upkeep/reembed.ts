@@ -57,9 +57,7 @@ const WINDOW_JOBS = 1_024;
  * Time until the job that directs a change of the model checks the ledger again while memories are being embedded (ms).
  */
 const LOOK_AGAIN_MS = 100;
-/**
- * Time after which the director, the job that directs the change, is handed back (ms), so that other jobs come next.
- */
+/** Time after which the job that directs a change of the model is handed back (ms), so that other jobs come next. */
 const SLICE_MS = 100;
 /** Greatest number of memories that one commit links again. */
 const RELINKED_AT_ONCE = 16;
