@@ -97,7 +97,7 @@ export interface Engine {
   tenant(tenantId: string): Promise<Tenant>;
   /** Ids of tenants that this process knows to have webhooks, or searches that run on each new memory. */
   readonly tended: Set<string>;
-  /** Says whether workers take jobs from the tenants' files, or from Redis, and then whether it can be reached. */
+  /** Says whether workers take jobs from the tenants' files or from Redis, and whether that Redis can be reached. */
   queueState(): QueueState;
   /** Loads the models ahead of the first query. If one fails to load, only the call that needs it throws. */
   prepare(): Promise<void>;

@@ -77,9 +77,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /**
-   * Hints at a file: always for `encode`, whose batch looks for due jobs itself; for other steps only if a job is due.
-   */
+  /** Notes that a file may have due jobs: always at `encode`, whose batch looks itself; else only if a job is due. */
   function hint(path: string): void {
     hints.encode.hint(path);
     const { store } = pool.get(path);
@@ -88,10 +86,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /**
-   * Returns what `work` returns. Returns undefined if `work` throws, which is logged, and also once the source has
-   * paused: `work` is then not called.
-   */
+  /** Returns what `work` returns; undefined if it throws, which is logged. After a pause `work` is not run. */
   function guarded<T>(work: () => T): T | undefined {
     if (signal.aborted) return undefined;
     try {

@@ -27,7 +27,7 @@ import type { WriteContext } from './write-context.ts';
  */
 export type ScreenedItem = RejectedItem | (NewMemory & { readonly screened?: ScreenReport });
 
-/** Input of the accept step. */
+/** Input of `addMemories`: the screened items of an add request, its options, and the tenant's quota. */
 export interface AddInput {
   readonly items: readonly ScreenedItem[];
   readonly options: AddOptions;

@@ -7,7 +7,7 @@ import type { Recovery } from '../store/job-leases.ts';
 export interface StepQueues {
   /** Counts the jobs of a step's queue that no worker has picked up yet. */
   waiting(step: QueuedStep): Promise<WaitingJobs>;
-  /** Adds jobs to a step's queue. A job with a name that the queue still knows is ignored. */
+  /** Adds jobs to a step's queue. A job is ignored if the queue still holds one of its name. */
   add(step: QueuedStep, jobs: readonly QueuedJob[]): Promise<void>;
   /** Returns true once after the queues lost their data. The caller then hands out all ledger rows (jobs) again. */
   haveForgotten(): Promise<boolean>;
@@ -32,7 +32,7 @@ export interface WaitingJobs {
 
 /** A job of a queue, which names rows of one tenant's ledger. */
 export interface QueuedJob {
-  /** Name of the handout (`Handout.name`), by which a queue recognises a job that it was given twice. */
+  /** Name of the job (`Handout.name`), by which the queue recognises a job that is added twice. */
   readonly name: string;
   /** Whether the rows belong to bulk adds; workers pick up interactive jobs before them. */
   readonly bulk: boolean;

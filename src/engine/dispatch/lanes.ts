@@ -9,8 +9,8 @@ export interface Lane {
   readonly step: QueuedStep;
   readonly bulk: boolean;
   /**
-   * Ids of the tenants that may have rows: a hint named them, or work was seen in their ledger, and no attempt to take
-   * rows has found none since.
+   * Ids of the tenants that may have ledger rows (jobs) to hand out: a hint named them, or work was seen in their
+   * ledger, and no attempt to take rows has found none since.
    */
   readonly tenants: Set<string>;
   /**

@@ -56,10 +56,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
   const asked = new Set<string>();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /**
-   * Makes sure that this thread has the file's shared memory, with vectors of all live models, before it opens the
-   * file.
-   */
+  /** Waits until this thread has the file's shared memory, with vectors of all live models. */
   async function prepare(path: string): Promise<void> {
     for (;;) {
       const pending = awaited.get(path);
@@ -72,10 +69,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /**
-   * Returns the vector spaces to request: none before the file's shared memory is here; undefined if nothing is
-   * missing.
-   */
+  /** Returns the spaces to request: none before the shared memory is here; undefined if nothing is missing. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

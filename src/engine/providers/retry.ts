@@ -2,7 +2,7 @@ import { isEngineError } from '../errors.ts';
 
 /**
  * Decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`; `give_up` does not
- * run it again; `wait` is described below.
+ * run it again; `wait` lets the job wait `ms` and counts no attempt, since it is probably not at fault.
  */
 export type Retry =
   /** The failure is probably not the job's fault: jobs wait `ms`, and no attempt is counted. */

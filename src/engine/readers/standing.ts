@@ -386,7 +386,7 @@ function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<numbe
   return new Map(rows.map(({ memoryNo, userId }) => [memoryNo, userId]));
 }
 
-/** Creates a function that counts the memories of a user, or of all users for null. Each is counted once. */
+/** Creates a function that counts the memories of a user, or of all users for null, and remembers the counts. */
 function createScopes(store: Store): (userId: string | null) => number {
   const counted = new Map<string | null, number>();
   return (userId) => {

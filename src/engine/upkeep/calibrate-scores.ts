@@ -41,7 +41,7 @@ interface LastFit {
   readonly memories: number;
   /** `modelNo` of each model whose vector space was fitted. */
   readonly modelNos: readonly number[];
-  /** Number of memories with vectors, added up over these models. */
+  /** Number of memories with vectors, summed over the models of `modelNos`. */
   readonly embedded: number;
   /** Result of `lastNumbers`, which changes whenever memories, vectors or jobs are added. */
   readonly numbers: string;
