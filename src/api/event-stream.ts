@@ -35,7 +35,7 @@ export interface WatchOptions {
   readonly read: () => Promise<Watched>;
 }
 
-/** One item that is read at an interval, on behalf of all its streams. */
+/** One item, such as a job, that is read at an interval on behalf of all streams that watch it. */
 interface Watch {
   readonly listeners: Set<Listener>;
   readonly timer: NodeJS.Timeout;

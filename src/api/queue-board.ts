@@ -21,8 +21,8 @@ export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper):
   stop.addEventListener('abort', close, { once: true });
 
   /**
-   * Returns the open board. If it is not open, or Redis was lost since, a new one is opened: the old one may hold
-   * queues that never became ready.
+   * Returns the open board. A new board is opened if none is open or if the connection to Redis was lost meanwhile,
+   * since the old board may hold queues that never became ready.
    * @throws EngineError `unavailable` while Redis does not answer
    */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {

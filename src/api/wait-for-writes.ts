@@ -2,7 +2,10 @@ import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
 
-/** Longest time for which a query waits for the writes that its token names (ms). Then it answers without them. */
+/**
+ * Longest time for which a query waits for the background work of the writes that its token names (ms). After that it
+ * answers without waiting further.
+ */
 export const TOKEN_WAIT_MS = 2_000;
 
 /**

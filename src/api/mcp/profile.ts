@@ -1,7 +1,7 @@
 import { type Memory, type MemoryFilter, quoteMemories } from '../../engine/index.ts';
 import type { TenantCall } from '../route.ts';
 
-/** Number of latest memories among which those of a profile are chosen. */
+/** Number of latest memories among which the memories of a profile are chosen. */
 const CONSIDERED = 200;
 /** Greatest length of all texts that are read for a profile, in UTF-16 code units. */
 const MAX_READ_CHARACTERS = 1024 * 1024;

@@ -19,7 +19,7 @@ export interface Handover {
   readonly id: number;
 }
 
-/** Functions that answer the questions of the other end, by name. They may return a promise. */
+/** Functions that the process at the other end of the pipe may call, by name. They may return a promise. */
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
 /** The calls that this end can make to the other. */

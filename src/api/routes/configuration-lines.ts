@@ -54,7 +54,10 @@ export async function* configurationOf(
   }
 }
 
-/** Tells whether a line of an import is a setting, an evaluation set or a standing query. */
+/**
+ * Tells whether a line of an import is a setting, an evaluation set or a standing query (a stored question that is
+ * compared with each new memory).
+ */
 export function isConfiguration(line: PortableLine): line is PortableConfiguration {
   return line.type === 'setting' || line.type === 'eval_set' || line.type === 'standing_query';
 }

@@ -96,7 +96,7 @@ export const federatedQuery = z
   .meta({ id: 'FederatedQuery' });
 export type FederatedQueryBody = z.output<typeof federatedQuery>;
 
-/** The fields of a match that all members send, whatever their versions. */
+/** The fields of a match that servers of all versions send. */
 const FIELDS = {
   id: true,
   user_id: true,
@@ -116,8 +116,8 @@ const memberMatch = match.pick(FIELDS);
 
 export type MemberMatch = Wire<typeof memberMatch>;
 /**
- * A match as another server sends it, within the bounds of what is stored here; fields that are not read are passed
- * over.
+ * Schema of a match that another server sent. Its texts have the limits of memories of this server; unknown fields are
+ * ignored.
  */
 export const foreignMatch = z.object({
   ...memberMatch.shape,
@@ -126,11 +126,12 @@ export const foreignMatch = z.object({
   tags,
   metadata: jsonObject,
 });
-/** Returns the fields of a match that all members have. */
+/** Returns a match with only the fields that servers of all versions send. */
 export const memberMatchOf = (match: MatchItem): MemberMatch =>
   Object.fromEntries(Object.entries(match).filter(([name]) => name in FIELDS)) as MemberMatch;
 /**
- * Schema of the fields that are used of another server's answer. Its matches are not checked here, in form or number.
+ * Schema of the fields of another server's answer that are used here. It checks neither the form nor the number of the
+ * matches; `foreignMatch` checks each match later.
  */
 export const foreignAnswer = z.object({
   matches: z.custom<readonly unknown[]>(Array.isArray),

@@ -143,8 +143,8 @@ export const storedFields = stored;
 export const storedExample = STORED_EXAMPLE;
 
 /**
- * Fields of a memory that is requested by itself: the stored ones, and gist and names, which are derived from the text
- * if none were stated.
+ * Fields of a memory that is requested by itself: the stored fields, and its gist and names, which are derived from the
+ * text if the caller stated none.
  */
 export const shown = {
   ...stored,
@@ -307,7 +307,10 @@ export const deletedReply = z
   });
 export type DeletedItem = Wire<typeof deletedReply>;
 
-/** Schema of the mark of a reply that was cut at its greatest size; absent if it is whole. */
+/**
+ * Schema of the field `truncated`: true if the reply reached its greatest size and items were left out; absent if it is
+ * complete.
+ */
 const truncated = z
   .literal(true)
   .exactOptional()

@@ -179,7 +179,10 @@ export const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
-/** Schema of how matches above the floor were cut from the end of an answer. */
+/**
+ * Schema of what the option `cut` (which ends an answer where scores fall off) did: its mode, and how many matches it
+ * left out although their scores reach `min_score`.
+ */
 export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),

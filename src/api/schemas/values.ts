@@ -5,8 +5,8 @@ import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
 import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 
 /**
- * JSON schemas for the API description that replace zod's own translation of a schema, where that says less, or
- * describes the text in a query string rather than the value.
+ * JSON Schemas that the API description shows for certain zod schemas in place of zod's own translation, where that
+ * would say less, or would describe the text in a query string instead of the parsed value.
  */
 export const SHOWN_AS = z.registry<z.core.JSONSchema.BaseSchema>();
 
@@ -116,7 +116,7 @@ export const time = z
 /** Makes the schema of a text that is one of `values`; its error message lists all of them. */
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
-/** Makes the schema of a list of one or more of the values; it may contain a value twice. */
+/** Makes the schema of a list with at least one entry, each of which is one of `values`; entries may repeat. */
 export const someOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
   z
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))

@@ -111,8 +111,8 @@ interface LgmMetadata {
 }
 
 /**
- * Reads the node, namespace and graph that `toMemoryOfNode` wrote into the metadata. They are '' or null for a memory
- * that was stored in another way, or whose metadata was replaced since.
+ * Reads the node, namespace and graph of a memory from its metadata, where `toMemoryOfNode` wrote them. They are '' or
+ * null for a memory that was stored in another way, or whose metadata was replaced since.
  */
 function lgmOf({ metadata }: Pick<Memory, 'metadata'>): LgmMetadata {
   const noted = metadata['lgm'] as Partial<LgmMetadata> | null | undefined;

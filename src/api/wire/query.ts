@@ -136,7 +136,10 @@ const largest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.max(...given(times));
 const smallest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.min(...given(times));
-/** Converts the end of a time range (Unix ms): OpenMemory includes it, Cairn excludes it. */
+/**
+ * Converts the end of a time range (Unix ms) by adding 1 ms, since OpenMemory's range includes its end and Cairn's does
+ * not.
+ */
 const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
 
 function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {

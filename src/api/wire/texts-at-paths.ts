@@ -21,7 +21,11 @@ function stepsOf(path: string): string[] {
   return path.replace(/^\$\.?/, '').match(/\[[^\]]*\]|[^.[\]]+/g) ?? [];
 }
 
-/** Yields the values at the steps of a path, beginning with step number `at`. */
+/**
+ * Yields the values that a path finds in `value`.
+ * @param at index of the next step of the path; the steps before it have led to `value`
+ * @param budget.left number of places that may still be visited
+ */
 function* valuesAt(
   value: Json,
   { steps, at, budget }: { readonly steps: readonly string[]; readonly at: number; readonly budget: { left: number } },

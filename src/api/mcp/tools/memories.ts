@@ -23,8 +23,8 @@ const LABEL_CHARACTERS = 128;
 /** Greatest number of links, and of revisions, that are listed with a memory. */
 const MAX_SHOWN = 50;
 /**
- * Length of the listed revisions after which older ones are left out, and length of the values read after which no more
- * are read, in UTF-16 code units.
+ * Two limits in UTF-16 code units: when the listed revisions exceed it, older revisions are left out; when the values
+ * that were read exceed it, no more are read.
  */
 const HISTORY_CHARACTERS = 50_000;
 const READ_CHARACTERS = 1024 * 1024;

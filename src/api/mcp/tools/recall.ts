@@ -167,8 +167,8 @@ interface Circumstances {
 }
 
 /**
- * Returns notes that say in what way an answer is incomplete and, if it is empty, what was searched, so that an empty
- * answer and a failed search do not look alike. An empty list if there is nothing to say.
+ * Returns notes that say why an answer is incomplete, and what was searched if it is empty, so that an empty answer
+ * does not look like a failed search. The list is empty if there is nothing to say.
  */
 function notesOn(
   { hits, degraded, degradedReasons, isCut, bestNeeds, floor }: QueryResult,
