@@ -18,7 +18,10 @@ import { redirectOf } from '../client/send.ts';
 import { CliError } from './cli-error.ts';
 import { encodeForm, type FileForm } from './file-form.ts';
 
-/** Address and key of a server, from the options `--url` and `--key`. What is left out comes from the environment. */
+/**
+ * Address and key of a server, from the options `--url` and `--key`. An option that was not given is undefined;
+ * `connect` then takes the value from the environment.
+ */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly key?: string;
@@ -129,7 +132,10 @@ function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchang
   return Object.fromEntries(methods) as unknown as Client;
 }
 
-/** Sends a request of the published client, whose body is a text, through `ask`. */
+/**
+ * Sends a request of the published client, whose body is a text. It is the `fetch` of that client, but sends through
+ * `ask`.
+ */
 async function fetchOver(
   server: ServerAddress,
   url: string,
@@ -225,8 +231,9 @@ async function* receive(server: ServerAddress, path: string, accept = '*/*'): As
 }
 
 /**
- * Opens a request; the caller sends its body.
- * @param options `isNew` asks for a new connection; otherwise one that another request kept open may be used
+ * Opens a request without sending a body; the caller writes the body to it.
+ * @param options with `isNew` a new connection is made; without it, a connection that an earlier request left open may
+ *   be used
  */
 function openRequest(
   { base, shownUrl, secret }: ServerAddress,

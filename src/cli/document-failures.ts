@@ -6,7 +6,7 @@ import { startProgress } from './progress.ts';
 import type { DocumentItem, SentDocument } from './send-documents.ts';
 import { bold, count, oneLine, print, red, table, tally } from './terminal.ts';
 
-/** A document that was not stored or not read. */
+/** A document that was not stored, or that the server could not process, with the reason. */
 export interface Failure {
   readonly name: string;
   readonly code: string;
@@ -37,7 +37,8 @@ export function describeFailure(name: string, error: RefusalError | ChangedFileE
 }
 
 /**
- * Waits until the reading of all documents has ended, with a progress bar, and prints how many are in each state.
+ * Waits until the server has finished processing all documents, with a progress bar, and prints how many are in each
+ * state.
  * @returns a failure for each document that did not become `ready` or `empty`, or was deleted meanwhile
  */
 export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
@@ -53,9 +54,9 @@ export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentD
 }
 
 /**
- * Returns a failure for each document that did not become `ready` or `empty`.
- * @param sent documents by their names
- * @param settled what `awaitDocuments` returned for them
+ * Returns a failure for each document that did not become `ready` or `empty`, or is missing in `settled`.
+ * @param sent the documents that were sent, by the names that messages show
+ * @param settled the finished documents by id, as `awaitDocuments` returns them
  */
 export function failuresOf(
   sent: ReadonlyMap<string, SentDocument>,

@@ -90,7 +90,7 @@ export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
 }
 
 /**
- * Returns the speaker.
+ * Returns the user and the conversation, which it gets from the caller's function if `speaker` is one.
  * @throws TypeError if the user's id is not a string; whatever the caller's function throws
  */
 function resolved(speaker: SpeakerOf): Speaker {
@@ -99,12 +99,15 @@ function resolved(speaker: SpeakerOf): Speaker {
   return found;
 }
 
-/** Reasons to stop that leave a turn unfinished, under their names in the AI SDK and Mastra. */
+/**
+ * Finish reasons of a model call after which the turn goes on or has failed, so that nothing is stored. They are the
+ * names of the AI SDK and Mastra.
+ */
 const UNFINISHED: readonly string[] = ['tool-calls', 'error', 'suspended', 'tripwire'];
 
 /**
- * Tells whether a reply with this finish reason ends its turn. A reply that calls tools, for example, does not: the
- * model is called again.
+ * Tells whether a model reply with this finish reason is the final answer to the user's message. A reply that calls
+ * tools, for example, is not: the model is called again.
  */
 export function endsTurn(finishReason: string): boolean {
   return !UNFINISHED.includes(finishReason);

@@ -16,8 +16,8 @@ const KEY_ENDED = 'the key is no longer valid';
 export interface EventsCommandOptions extends ConnectionOptions {
   readonly follow?: boolean;
   /**
-   * Cursor after which the events begin. By default the oldest event that is kept comes first, or with `follow` the
-   * first one from now on.
+   * Cursor after which the events begin. By default printing begins with the oldest event that is kept or, with
+   * `follow`, with the first event after the start of the command.
    */
   readonly cursor?: string;
   readonly kinds?: string;
@@ -62,7 +62,10 @@ export async function events(options: EventsCommandOptions): Promise<void> {
   }
 }
 
-/** Tells whether a stream that failed may be opened again, as after a restart of the server. */
+/**
+ * Tells whether the failure of a stream is temporary, such as a restart of the server, so that the stream should be
+ * opened again.
+ */
 function mayPass(error: unknown): error is Error {
   if (error instanceof RefusalError) return error.status === 429 || error.status >= 500;
   return error instanceof ConnectionError || isCairnError(error, 'unreachable');
