@@ -32,7 +32,7 @@ export interface Reply<Value> extends Promise<Value> {
   withHead(): Promise<WithHead<Value>>;
 }
 
-/** The promise of the reply to a request that starts background work. */
+/** The promise of the reply to a request that starts background work. `ready` waits for the end of this work. */
 export interface Receipt<Value> extends Reply<Value> {
   /**
    * Waits until all jobs that the reply names are done, and returns the reply. The key must be allowed to read.

@@ -9,7 +9,7 @@ import type { Problem } from './types.ts';
  * back.
  */
 export const isUp = signal(true);
-/** Number of times that the service came back after it had not answered. Views load their data again when it rises. */
+/** Number of times that the service answered again after an outage. Views load their data again when it rises. */
 export const returns = signal(0);
 
 /** Pause between two checks whether the service is back, and before an event stream is opened again (ms). */
@@ -40,7 +40,7 @@ interface RequestParts {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True if the request must not name a tenant, such as one about the session. */
+  /** True if the request must not send the header that chooses a tenant, such as a request about the session. */
   readonly isOfNone?: boolean;
 }
 

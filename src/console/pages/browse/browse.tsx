@@ -34,8 +34,8 @@ const VIEWS = {
 type View = keyof typeof VIEWS;
 
 /**
- * Tells whether the caller may see a view. Fading memories are those of all users, so only unbound admins see them;
- * consolidations are hidden from keys that are bound to tags.
+ * Tells whether the caller may see a view. The fading memories are those of all users, so only admins whose key is not
+ * bound to a user or tags see them. Consolidations are hidden from keys that are bound to tags.
  */
 function isFor(view: View): boolean {
   if (view === 'fading') return may('admin') && !isBound();

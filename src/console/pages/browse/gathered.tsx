@@ -27,7 +27,9 @@ interface Undoing {
   readonly isRun: boolean;
 }
 
-/** Shows the consolidations, and what a new run would gather. */
+/**
+ * Shows the consolidations (memories that were gathered from several similar ones), and what a new run would gather.
+ */
 export function Gathered() {
   const { params } = address.value;
   const user = params.get('user_id') ?? undefined;

@@ -60,7 +60,10 @@ function assumptionsOf(params: URLSearchParams): Assumed {
   };
 }
 
-/** Returns the assumed rates by sector: those of single sectors, and for the others the rate of all sectors, if any. */
+/**
+ * Returns the assumed rate of decay by sector. `bySector` has the rates of single sectors; `all` is the rate for all
+ * other sectors, null if it is not assumed.
+ */
 function withOthers(bySector: readonly [string, number][], all: string | null): Record<string, number> {
   const others = all === null ? [] : SECTORS.map((sector): [string, number] => [sector, Number(all)]);
   return Object.fromEntries([...others, ...bySector]);
@@ -129,7 +132,10 @@ function Preview({ preview }: { preview: DecayPreview }) {
   );
 }
 
-/** Shows the lines of the environment that would set the assumed rates; nothing if none are assumed. */
+/**
+ * Shows the environment variables that would apply the assumed rates and the assumed threshold for archiving; nothing
+ * if none are assumed.
+ */
 function ToSet() {
   const { params } = address.value;
   const lines = [

@@ -9,9 +9,9 @@ import { texts } from '../../texts.ts';
 import type { MemoryItem, RecallList } from '../../types.ts';
 import { Fading } from './fading.tsx';
 
-/** Number of latest answers containing the memory that are requested from the log. */
+/** Number of latest answers containing the memory that are requested from the recall log. */
 const RECALLS = 50;
-/** Number of those answers that are listed. */
+/** Number of the latest answers containing the memory that are listed. */
 const LISTED = 8;
 
 /** Shows the tab About of a memory: its provenance, metadata, latest answers, salience over time and names. */
