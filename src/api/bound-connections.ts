@@ -2,7 +2,10 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 
-/** Greatest share of all connections that one network may have (an IPv4 address, or an IPv6 network). */
+/**
+ * Greatest share (0 to 1) of all connections that one network may have. A network is an IPv4 address, or an IPv6
+ * prefix.
+ */
 const SHARE_OF_ADDRESS = 0.5;
 
 /** Greatest number of bytes of replies that may wait unread on all connections together. */

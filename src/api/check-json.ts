@@ -32,7 +32,7 @@ const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
 const STEP = 4_096;
 /** Greatest length, in characters with the sign, at which JavaScript keeps every whole number exactly. */
 const SAFE_CHARACTERS = 15;
-/** Greatest number of characters of a name that an error message quotes. */
+/** Greatest number of characters of a field name that an error message quotes. */
 const QUOTED_CHARACTERS = 64;
 
 /**
@@ -54,7 +54,7 @@ export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
  *   by one
  */
 export function* checkJsonInSteps(text: string, most: JsonBounds = BODY_BOUNDS): Generator<undefined, number[]> {
-  /** Field names found so far in each open object, the outermost first; null stands for a list. */
+  /** Field names found so far in each open object, the outermost first; null for an open list. */
   const open: (Set<string> | null)[] = [];
   const commas: number[] = [];
   const counted = { values: 1, names: 0 };
@@ -163,9 +163,9 @@ function isBeforeColon(text: string, from: number): boolean {
 }
 
 /**
- * Adds the name of a field to those of its object.
+ * Adds the name of a field to the names that were found in the same object before.
  * @param quoted the name as it is written, in its quotes
- * @throws EngineError `invalid` if the object has the name already
+ * @throws EngineError `invalid` if the object has a field of this name already
  */
 function addName(names: Set<string>, quoted: string): void {
   const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);

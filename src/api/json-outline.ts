@@ -64,7 +64,7 @@ export class JsonOutline {
   }
 
   /**
-   * Takes the next bytes of the body.
+   * Processes the next bytes of the body.
    * @throws EngineError `too_large` if the outline exceeds its bound; `invalid` for more than 256 levels of nesting
    */
   push(chunk: Buffer): void {

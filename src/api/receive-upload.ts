@@ -136,7 +136,7 @@ function openParser(request: IncomingMessage, fileBytes: number): busboy.Busboy 
   }
 }
 
-/** Adds a field to those of a form. Returns what is wrong with the field; undefined if it was added. */
+/** Adds a field to the fields of a form. Returns an error message if the field is wrong; undefined if it was added. */
 function addField(
   fields: FormFields,
   { name, value, isCut }: { name: string | undefined; value: string | undefined; isCut: boolean },

@@ -34,9 +34,9 @@ interface Waiting {
 }
 
 /**
- * Limits the memory that large replies hold in this process. A client that reads slowly keeps the memory of its reply;
- * other replies to its key then wait, and are refused after 5 s. So no key can fill the memory with replies that nobody
- * reads.
+ * Limits the memory that large replies take in this process. The memory of a reply is taken until its client has read
+ * the reply. Meanwhile other large replies to the same key may have to wait, and are refused after 5 s. So no key can
+ * fill the memory with replies that nobody reads.
  */
 export class ReplyPlaces {
   readonly #held: Share = { ofKey: new Map(), total: 0 };

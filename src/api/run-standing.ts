@@ -9,8 +9,8 @@ const LOOK_MS = 200;
  */
 const BUSY_MS = 1;
 /**
- * Interval between two checks of all tenants (ms), since another process may have stored the first standing query or
- * webhook of one.
+ * Interval between two checks of all tenants (ms). They find tenants for which another process has stored the first
+ * standing query or webhook.
  */
 const SCAN_MS = 60_000;
 

@@ -28,8 +28,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that it
- * lacks. All failures are a `CliError` with a message of one line.
+ * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that the
+ * published client lacks. Every failure is a `CliError` with a message of one line.
  */
 export interface Client extends Omit<Operations, 'queryMemories'> {
   /** Sends a query. The reply has matches, or a text if `format` asks for one. */
@@ -58,8 +58,8 @@ type Operations = {
 };
 
 /**
- * Error of a server that was not reached, or whose connection ended before the whole reply. Whether the request had an
- * effect is unknown.
+ * Error of a request without a complete reply: the server was not reached, or the connection ended too early. Whether
+ * the request had an effect is unknown.
  */
 export class ConnectionError extends CliError {}
 
@@ -87,7 +87,7 @@ export class RefusalError extends CliError {
  * wait for background work.
  */
 const TIMEOUT_MS = 90_000;
-/** Longest time of one request (ms); a silent server ends it sooner. */
+/** Longest time of one request (ms). A server that sends nothing for `TIMEOUT_MS` ends it sooner. */
 const LONGEST_MS = 600_000;
 /** Longest line of an NDJSON reply that is read, in bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;

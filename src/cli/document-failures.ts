@@ -1,4 +1,4 @@
-/** Finds the documents of a run that were not sent or not read, and prints each with the reason. */
+/** Finds the documents of a run that were not sent or could not be processed, and prints each with the reason. */
 import { awaitDocuments } from './await-documents.ts';
 import { RefusalError, type Client } from './client.ts';
 import { ChangedFileError } from './file-form.ts';
@@ -16,9 +16,9 @@ export interface Failure {
 const FAILURES_SHOWN = 50;
 
 /**
- * Tells whether an error concerns a single document, so that the run may go on: a file that changed or cannot be read,
- * or a refusal by the server. An unreachable server and a status 401 concern all documents, and so does a 403 except
- * for a page.
+ * Tells whether an error concerns a single document, so that the other documents can still be sent: a file that changed
+ * or cannot be read, or a refusal by the server. An unreachable server and a status 401 concern all documents. So does
+ * a 403, except for a web page.
  * @param options `isPage` is true if the document is a web page that the server fetches
  */
 export function concernsOne(
@@ -29,7 +29,7 @@ export function concernsOne(
   return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }
 
-/** Makes the failure of a document that was not sent, from an error for which `concernsOne` holds. */
+/** Makes the failure of a document that was not sent, from an error for which `concernsOne` is true. */
 export function describeFailure(name: string, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
   if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
   const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;

@@ -1,7 +1,8 @@
 /**
- * Keeps the documents of a server equal to the files of a folder. A document belongs to the file whose path is its
- * external id, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass compares the whole
- * folder with all of its documents, so a pass that was missed or interrupted is made up for by the next.
+ * Keeps the documents of a server equal to the files of a folder. A document belongs to a file if its external id is
+ * the file's absolute path, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass
+ * compares the whole folder with all of its documents, so the next pass makes up for one that was missed or
+ * interrupted.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -96,7 +97,7 @@ const FEW = 10;
 
 export function createFolderSync(options: FolderSyncOptions): FolderSync {
   const { client, folder, wants, graceMs, shared } = options;
-  /** Documents of the folder by the absolute path of their file; undefined until the server has been asked for them. */
+  /** Documents of the folder by the absolute path of their file; undefined until they were read from the server. */
   let documents: Map<string, KnownDocument> | undefined;
   /**
    * State (`stamp`) of each file that need not be sent again, by path: its document is up to date, or was refused for

@@ -27,7 +27,7 @@ export type ItemPlace = 'list' | 'sequence' | readonly string[];
 interface ItemFile {
   readonly name: string;
   readonly place: ItemPlace;
-  /** Called with a message for each item that is damaged, too long or not an object; reading goes on after it. */
+  /** Called with a message for each item that is damaged, too long or not an object. Reading continues after it. */
   onDamage(message: string): void;
 }
 

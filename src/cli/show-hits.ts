@@ -12,11 +12,14 @@ export interface QueryReply {
   readonly degraded_reasons?: readonly string[];
   readonly floor?: {
     readonly min_score: number;
-    /** True if memories were left out because their scores are below the floor. */
+    /**
+     * True if memories were left out because their scores are below the floor (the lowest score that the answer
+     * allows).
+     */
     readonly acted: boolean;
-    /** Number of memories below the floor. */
+    /** Number of memories whose scores are below the floor. */
     readonly below: number;
-    /** Highest score among the memories below the floor; null if there are none. */
+    /** Highest score among the memories that are below the floor; null if there are none. */
     readonly best_below: number | null;
   };
   /** How many matches the option `cut` left out of the answer; absent if it left out none. */

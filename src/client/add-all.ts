@@ -13,8 +13,8 @@ export interface AddAllOptions extends Pick<CallOptions, 'signal'> {
 export type AddedMemory = BatchReply['results'][number] & { readonly index: number };
 
 /**
- * Greatest size of the memories in one request, in bytes of JSON. The server takes 1 MiB, what surrounds the memories
- * included.
+ * Greatest size of the memories in one request, in bytes of JSON. The server accepts bodies of 1 MiB, which include the
+ * JSON around the memories.
  */
 const MAX_BYTES = 1_000_000;
 

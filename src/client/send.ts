@@ -13,18 +13,24 @@ export interface Sending {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A request that is ready to be sent, and whether it may be sent twice. */
+/** A request that is ready to be sent, and whether it may be repeated. */
 export interface Outgoing {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for a request without a body. A `FormData` or string can be sent more than once. */
   readonly body?: string | FormData;
-  /** Whether the request may be sent again if no reply came, or only the 502 or 504 of a gateway. */
+  /**
+   * Whether the request may be sent again if no reply came, or if a gateway answered 502 or 504, so that the request
+   * may have been carried out.
+   */
   readonly isRepeatable: boolean;
 }
 
-/** Longest wait that the client grants a server (ms). If `Retry-After` asks for more, the error goes to the caller. */
+/**
+ * Longest wait between two attempts (ms). If `Retry-After` asks for a longer wait, the call fails with the error
+ * instead.
+ */
 const MAX_WAIT_MS = 60_000;
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 8_000;

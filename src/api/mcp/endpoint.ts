@@ -1,6 +1,6 @@
 /**
- * The part of `/mcp` that works before the MCP server is loaded: it reads bodies, words refusals as the protocol
- * requires, and tells clients where tokens come from.
+ * The part of `/mcp` that works before the MCP server is loaded: it reads bodies, answers errors in the form that the
+ * protocol requires, and tells clients where to get OAuth tokens.
  */
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';

@@ -15,8 +15,9 @@ const PROFILE_TOKENS = 1_500;
 const LASTING: MemoryFilter = { sectors: ['semantic', 'reflective'] };
 
 /**
- * Returns lasting memories of the caller's user as quoted text of at most 1,500 tokens: the most salient short ones
- * among the latest 200 in the semantic and reflective sectors. If there are none, a sentence says so.
+ * Returns a text about the caller's user of at most 1,500 tokens: quoted short memories with the highest salience (how
+ * present a memory is, 0 to 1), among the latest 200 memories of facts and conclusions (the sectors semantic and
+ * reflective). If there are none, a sentence says so.
  */
 export async function describeProfile({ tenant }: TenantCall): Promise<string> {
   const found: Memory[] = [];

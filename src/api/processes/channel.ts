@@ -25,9 +25,9 @@ export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 /** The calls that this end can make to the other. */
 export interface Channel {
   /**
-   * Calls the function `name` at the other end, and resolves with its result.
-   * @throws EngineError with the code and message of the error that it throws there; `unavailable` if the question
-   *   could not be sent; the error of `fail`, also for every later call
+   * Calls the function `name` in the process at the other end, and resolves with its result.
+   * @throws EngineError with the code and message of the error that the function throws there; `unavailable` if the
+   *   call could not be sent; the error that was passed to `fail`, also for every later call
    */
   ask<Answer>(name: string, input?: unknown): Promise<Answer>;
   /**

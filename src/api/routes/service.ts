@@ -213,8 +213,8 @@ async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
 }
 
 /**
- * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. A Redis that is down does not make
- * the server unready: adds are accepted and wait in the ledger.
+ * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. If Redis is down, the server still
+ * counts as ready, since memories are accepted and their jobs wait in the database.
  */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();

@@ -220,8 +220,8 @@ interface Ranking {
 
 /**
  * Returns the items that a query ranks, best first, at most 200; none for an empty query. No item is dropped for being
- * similar to another. It ranks the same number of items for every page, since further candidates could change the order
- * of those before them.
+ * similar to another. The same number of items is ranked for every page, since ranking more candidates could change the
+ * order of the earlier items.
  */
 async function rank(call: TenantCall, { query, userId, namespace, value }: Ranking): Promise<Found[]> {
   if (query === '') return [];

@@ -15,8 +15,8 @@ const serverName = text(FEDERATION_LIMITS.name).regex(
 );
 
 /**
- * Schema of the JSON body of `POST /federation/servers`, which registers another Cairn server, which questions of the
- * tenant may name.
+ * Schema of the JSON body of `POST /federation/servers`, which registers another Cairn server, so that the tenant's
+ * federated queries can be sent to it.
  */
 export const newServer = z.strictObject(
   {
@@ -40,8 +40,8 @@ export const newServer = z.strictObject(
 );
 
 /**
- * Schema of the reply 201 to `POST /federation/servers`, which registers another Cairn server, which questions of the
- * tenant may name.
+ * Schema of the reply 201 to `POST /federation/servers`, which registers another Cairn server, so that the tenant's
+ * federated queries can be sent to it.
  */
 export const server = z
   .strictObject({
@@ -54,11 +54,11 @@ export const server = z
   .meta({ id: 'FederationServer' });
 export type ServerItem = Wire<typeof server>;
 /**
- * Schema of the reply 200 to `GET /federation/servers`, which lists the servers that questions of the tenant may name,
- * without their keys.
+ * Schema of the reply 200 to `GET /federation/servers`, which lists the servers to which the tenant's federated queries
+ * can be sent, without their keys.
  */
 export const serverList = z.strictObject({ items: z.array(server).describe('By name.'), total: count });
-/** Schema of the reply 200 to `DELETE /federation/servers/:name`, which forgets a server and its key. */
+/** Schema of the reply 200 to `DELETE /federation/servers/:name`, which deletes a registered server and its key. */
 export const removedServer = z.strictObject({ removed: z.literal(true) });
 
 // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +173,10 @@ const member = z
 
 const example = Object.fromEntries(Object.entries(matchExample).filter(([name]) => name in FIELDS));
 
-/** Schema of the reply 200 to `POST /federation/query`, which asks several tenants and servers at once. */
+/**
+ * Schema of the reply 200 to `POST /federation/query`, which sends one query to several tenants and servers, and merges
+ * their answers.
+ */
 export const federatedAnswer = z
   .strictObject({
     query: z.string(),

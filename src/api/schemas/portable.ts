@@ -1,4 +1,4 @@
-/** Schemas of the portable form: the lines of an export, as an import takes them. */
+/** Schemas of the lines of an export file, by which an import checks them. */
 import { z } from 'zod';
 import {
   DOCUMENT_FORMATS,

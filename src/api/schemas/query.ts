@@ -235,7 +235,10 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schema of an earlier time about which to ask: a bare time, or an object of the times `valid` and `recorded`. */
+/**
+ * Schema of the earlier time as of which a query is answered: a single time, or an object with the times `valid` and
+ * `recorded`.
+ */
 export const asOf = z.union(
   [
     time,

@@ -21,7 +21,7 @@ type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
 
 /**
  * Makes the option of zod with the error message for a value of a wrong type.
- * @param what what a right value is, such as `a string`
+ * @param what description of a right value, such as `a string`
  */
 export const expected = (what: string) => ({ error: `expected ${what}` });
 
@@ -49,7 +49,7 @@ export const label = (most: number) =>
 export const id = label(LIMITS.idCharacters);
 /** Schema of an id that must be given: 1 to 256 UTF-16 code units. */
 export const givenId = id.min(1, 'must not be empty');
-/** Schema of a `user_id`: at most 256 UTF-16 code units; '' stands for no particular user. */
+/** Schema of a `user_id`: at most 256 UTF-16 code units; '' means that something belongs to no particular user. */
 export const userId = id.meta({ examples: ['ana'] });
 
 /** Schema of the path of a namespace: labels joined by dots, none of them empty. */

@@ -26,9 +26,9 @@ export interface EventsCommandOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn events`: prints the events that are kept and, with `--follow`, new ones as they happen, until it is
- * ended. If the connection is lost, it is made again every second.
- * @throws CliError for a refusal that will not pass, such as a wrong key
+ * Runs `cairn events`: prints the events that are kept and, with `--follow`, new events as they happen, until the
+ * command is ended. If the connection is lost, it is opened again, with a pause of one second.
+ * @throws CliError for a permanent failure, such as a wrong key
  */
 export async function events(options: EventsCommandOptions): Promise<void> {
   const { follow = false, json = false } = options;

@@ -16,7 +16,9 @@ export interface McpCommandOptions {
 const MAX_UNDER_WAY = 64;
 /** Longest time from a message to the end of its answer (ms). The server's own deadline for a tool is far shorter. */
 const EXCHANGE_MS = 90_000;
-/** Error codes of JSON-RPC 2.0. */
+/**
+ * Error code of JSON-RPC 2.0 for a message that is not valid JSON. `INTERNAL_ERROR` is the code for all other failures.
+ */
 const PARSE_ERROR = -32700;
 const INTERNAL_ERROR = -32603;
 

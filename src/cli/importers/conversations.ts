@@ -107,7 +107,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return typeof value === 'string' && value !== '' ? [value] : [];
 }
 
-/** A message of a conversation, or something that belongs to one, such as a file. */
+/** A message of a conversation, or a file or note that belongs to a conversation, in a common form for all programs. */
 interface Spoken {
   readonly content: string;
   readonly role: string;

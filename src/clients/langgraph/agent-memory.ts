@@ -58,8 +58,8 @@ const MAX_KEPT = 100;
 
 /**
  * Makes a middleware that gives an agent of LangChain a memory. Before each call of the model, memories that help to
- * answer the user's last message are added to the system message; they are recalled once a turn. After a run, messages
- * are stored as `capture` says. If a recall or store fails, the agent goes on.
+ * answer the user's last message are added to the system message; several model calls for one message share one recall.
+ * After a run, messages are stored as `capture` says. If a recall or store fails, the agent goes on.
  * @example createAgent({ model, tools, middleware: [createMiddleware(cairnMemory({ url, userId: 'ana' }))] })
  */
 export function cairnMemory(options: CairnMemoryOptions): CairnMemory {

@@ -22,7 +22,8 @@ export type HistoryTransaction =
 const MAX_APPENDED = 100;
 const MAX_PAGE = 1_000;
 /**
- * Greatest size of the items in one request, in bytes of JSON. Cairn takes 1 MiB, what surrounds the items included.
+ * Greatest size of the items in one request, in bytes of JSON. Cairn accepts bodies of 1 MiB, which include the JSON
+ * around the items.
  */
 const MAX_BYTES = 1_000_000;
 

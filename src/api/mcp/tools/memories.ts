@@ -23,8 +23,8 @@ const LABEL_CHARACTERS = 128;
 /** Greatest number of links, and of revisions, that are listed with a memory. */
 const MAX_SHOWN = 50;
 /**
- * Two limits in UTF-16 code units: when the listed revisions exceed it, older revisions are left out; when the values
- * that were read exceed it, no more are read.
+ * Greatest length of the list of a memory's changes, in UTF-16 code units; older changes are left out. If the replaced
+ * values that were read exceed `READ_CHARACTERS`, no further changes are read.
  */
 const HISTORY_CHARACTERS = 50_000;
 const READ_CHARACTERS = 1024 * 1024;

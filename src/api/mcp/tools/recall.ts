@@ -44,8 +44,8 @@ const recallInput = z.strictObject({
 type RecallInput = z.output<typeof recallInput>;
 
 /**
- * Makes the tool `recall`.
- * @param isRated true to name the id of the recall in the answer, for a client that also has the tool `rate_recall`
+ * Makes the tool `recall`, which answers a query with memories.
+ * @param isRated true to add the id of this answer in the recall log, for a client that also has the tool `rate_recall`
  */
 const recallTool = (isRated: boolean) =>
   tool({
@@ -67,7 +67,10 @@ const recallTool = (isRated: boolean) =>
   });
 
 export const recall = recallTool(false);
-/** The tool `recall` for a client that also has the tool `rate_recall`: its answer names the id of the recall. */
+/**
+ * The tool `recall` for a client that also has the tool `rate_recall`: its text names the id under which the answer is
+ * logged.
+ */
 export const ratedRecall = recallTool(true);
 
 export const rateRecall = tool({

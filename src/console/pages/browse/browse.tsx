@@ -19,7 +19,10 @@ import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
 import { type Pages, usePages } from './use-pages.ts';
 
-/** Number of memories on the first page, which thereby loads quickly, and on each further page. */
+/**
+ * Number of memories on the first page of the list; it is smaller than `PAGE`, so that the page loads quickly. `PAGE`
+ * is the number on each further page.
+ */
 const FIRST_PAGE = 200;
 const PAGE = 1_000;
 const ROW_HEIGHT = 64;

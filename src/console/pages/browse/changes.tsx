@@ -16,7 +16,9 @@ const DAY_MS = 86_400_000;
 type ListName = keyof typeof texts.changes.lists;
 type Shown = Diff['added'][number]['memory'];
 
-/** Shows what became known, was changed, replaced, contradicted, ended, faded and erased between two times. */
+/**
+ * Shows the memories that became known, were changed, replaced, contradicted, ended, faded or erased between two times.
+ */
 export function Changes() {
   const { params } = address.value;
   const from = params.get('from') ?? new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10);

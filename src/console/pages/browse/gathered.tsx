@@ -17,7 +17,10 @@ import { usePages } from './use-pages.ts';
 const PAGE = 10;
 
 interface Gathered extends ConsolidationItem {
-  /** The gathered memory; undefined if it was undone or erased. */
+  /**
+   * The memory that was made of several similar ones; undefined if the consolidation was undone or the memory was
+   * erased.
+   */
   readonly memory: MemoryItem | undefined;
 }
 

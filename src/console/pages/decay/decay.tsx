@@ -14,7 +14,10 @@ const DAY_MS = 86_400_000;
 /** Number of days ahead of the date that is shown unless another is chosen. */
 const AHEAD = 90;
 
-/** Page for admins that shows what salience would be at a date under other rates of decay, before they are set. */
+/**
+ * Page for admins that previews the salience (0 to 1) of memories at a date under other rates of decay, before these
+ * are set.
+ */
 export function Decay() {
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;
   const body = assumptionsOf(address.value.params);
