@@ -16,7 +16,7 @@ export interface FolderHints {
  * are several changes.
  */
 const QUIET_MS = 300;
-/** Longest wait for quiet after the first change (ms). */
+/** Longest time from the first change until `wait` resolves, even if changes go on (ms). */
 const BUSY_MS = 3_000;
 
 /**

@@ -45,7 +45,7 @@ export interface Channel {
 export function createChannel(pipe: Pipe, answers: Answers): Channel {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let lastId = 0;
-  /** The error of `fail`; undefined until then. */
+  /** The error that was passed to `fail`; undefined before. */
   let failure: Error | undefined;
   const send = (message: Message, onError: (error: Error) => void = () => {}) => {
     pipe.send?.(message, (error) => {

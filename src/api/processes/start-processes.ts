@@ -131,7 +131,10 @@ function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   return one;
 }
 
-/** Makes the functions of this process that a child may call: commit, evict and dispatch. */
+/**
+ * Makes the functions of this process that a child process may call: commit writes, close (evict) a tenant's file, and
+ * dispatch the jobs of a tenant.
+ */
 function answersFor({ transport, dispatcher }: Lead) {
   return {
     commit: (group: Parameters<Lead['transport']['commit']>[0]) => transport.commit(group),

@@ -122,10 +122,10 @@ export const someOf = <Values extends readonly [string, ...string[]]>(values: Va
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
     .min(1, 'must not be empty')
     .max(values.length, `at most ${values.length} entries`);
-/** Schema of one of the five sectors. */
+/** Schema of a sector (kind of memory): episodic, semantic, procedural, emotional or reflective. */
 export const sector = choice(SECTORS);
 
-/** Makes the schema of an object with one value for each of the five sectors. */
+/** Makes the schema of an object with one value for each of the five sectors (kinds of memory). */
 export const eachSector = <Value extends z.ZodType>(value: Value) =>
   z.strictObject(Object.fromEntries(SECTORS.map((name) => [name, value])) as Record<Sector, Value>);
 
@@ -146,7 +146,10 @@ export const jsonObject = z
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
-/** Schema of the metadata of a memory: a JSON object, whose `sector`, if any, is one of the five sectors. */
+/**
+ * Schema of the metadata of a memory: a JSON object. If it has a key `sector`, the value must be one of the five
+ * sectors (kinds of memory).
+ */
 export const metadata = jsonObject
   .superRefine((value, context) => {
     const forced: Json | undefined = Object.hasOwn(value, 'sector') ? value['sector'] : undefined;

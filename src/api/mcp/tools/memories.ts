@@ -65,7 +65,7 @@ export const listRecent = tool({
   },
 });
 
-/** Says that no memory was found, and by which conditions. */
+/** Returns a sentence that says that no memory was found, and with which conditions it was searched. */
 function noMemories({ since, cursor, session }: Omit<RecentPage, 'limit'>): string {
   const asked = [
     ...(session === undefined ? [] : [` in session ${quoteLine(session, LABEL_CHARACTERS)}`]),
