@@ -72,9 +72,9 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
 }
 
 /**
- * Turns a row into a document as callers see it. Its fields are those of the generation that queries find; without one,
- * those of the next or else the latest generation. `state` and `error` come from the latest reading, and `progress`
- * from a reading under way.
+ * Turns a row into a document as callers see it. Its fields are those of the generation (parsed version) that queries
+ * find; if they find none, those of the next or else the latest generation. `state` and `error` come from the latest
+ * reading, and `progress` from a reading that is not finished.
  */
 export function toDocument(store: Store, row: DocumentRow): Document {
   const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);

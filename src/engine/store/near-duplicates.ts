@@ -1,9 +1,13 @@
-/** Finds memories that say nearly the same, by the waypoints between them; `edges.ts` writes the waypoints. */
+/**
+ * Finds memories that say nearly the same, by their waypoints (links to the nearest memory); `edges.ts` writes these.
+ */
 
 import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Two memories by number, the one that was added earlier first, with the cosine similarity of their waypoint. */
+/**
+ * Two similar memories by number, the one that was added earlier first, with the cosine similarity of their waypoint.
+ */
 export interface NearDuplicate {
   readonly earlier: number;
   readonly later: number;
