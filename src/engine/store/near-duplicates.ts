@@ -15,9 +15,11 @@ export interface NearDuplicate {
 }
 
 /**
- * Lists at most `limit` pairs of active memories that an automatic waypoint with at least this similarity connects,
- * most similar first. It examines every waypoint, and stops where the work budget ends.
+ * Lists at most `limit` pairs of active memories that an automatic waypoint (link to the nearest memory) of at least
+ * this similarity connects, most similar first. It examines every waypoint, and stops when the work budget is used up.
  * @param asked.userId lists only memories of this user; undefined for those of all users
+ * @param asked.leastSimilarity least cosine similarity of a pair
+ * @returns `isCut`: whether it stopped early, so that pairs may be missing
  */
 export function listNearDuplicateNos(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Stores the recall log (migrations/0007-recalls.sql): questions and answers of recalls, without the text of any
- * memory.
+ * Stores the recall log (migrations/0007-recalls.sql): the queries that were answered, with the ids and scores of the
+ * memories that were considered, but without the text of any memory.
  */
 
 import type {
@@ -15,24 +15,26 @@ import { decodeCandidate } from './kept-candidates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** A recall to be logged. Its parts are JSON, since they pass from thread to thread, and texts pass fastest. */
+/**
+ * An answered query (recall) to be logged. Its parts are JSON texts, since texts pass fastest from thread to thread.
+ */
 export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
   /** Users and sessions that the query's filter named. */
   readonly asked: Pick<MemoryFilter, 'userIds' | 'sessionIds'>;
   /** A `RecallHead` as JSON. */
   readonly head: string;
-  /** The candidates, hits first; `data` is the result of `encodeCandidate`. */
+  /** The candidates (memories that the query considered), hits first; `data` is the result of `encodeCandidate`. */
   readonly candidates: readonly { readonly memoryNo: number; readonly id: string; readonly data: string }[];
   /**
-   * Numbers of superseded memories that matched and were replaced by their successors. They serve a comparison and are
-   * not logged.
+   * Numbers of superseded memories that matched the query and were replaced by their successors. They are used for a
+   * comparison and are not logged.
    */
   readonly supersededNos: readonly number[];
 }
 
 /**
- * Approximate number of bytes that a row and its index entries take beside its texts: of a recall, and of one of its
- * candidates.
+ * Approximate number of bytes that a row takes with its index entries, without its texts: the row of a recall, and that
+ * of one candidate.
  */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
@@ -59,7 +61,7 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
   for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
 }
 
-/** Deletes the oldest recalls until the rest take at most `maxBytes` bytes. Call inside a write. */
+/** Deletes the oldest recalls until the others take at most `maxBytes` bytes. Call inside a write. */
 export function trimRecalls(store: Store, maxBytes: number): void {
   const total = () => store.prepare('SELECT bytes FROM recall_total').pluck().get() as number;
   while (total() > maxBytes) {
@@ -71,7 +73,7 @@ export function trimRecalls(store: Store, maxBytes: number): void {
 }
 
 /**
- * Deletes at most `limit` recalls from before `before` (Unix ms), oldest first. Call inside a write.
+ * Deletes at most `limit` recalls older than `before` (Unix ms), oldest first. Call inside a write.
  * @returns the number of deleted recalls
  */
 export function purgeRecalls(store: Store, before: number, limit: number): number {
@@ -83,11 +85,16 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
     .run(before, limit).changes;
 }
 
-/** Most recalls that one call of `eraseRecalls` looks at, and most that it deletes, each with its candidates. */
+/**
+ * Greatest number of recalls that one call of `eraseRecalls` examines; the next constant is the greatest number that it
+ * deletes, each with its candidates.
+ */
 const LOOKED_AT_ONCE = 2_000;
 const ERASED_AT_ONCE = 10;
 
-/** Result of one call of `eraseRecalls`: how many it deleted, and where the next one begins; null at the end. */
+/**
+ * Result of one call of `eraseRecalls`: the number of deleted recalls, and where the next call begins; null at the end.
+ */
 export interface ErasedRecalls {
   readonly recalls: number;
   readonly next: number | null;
@@ -235,8 +242,8 @@ function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
 }
 
 /**
- * Stores a verdict on memories of a recall, in place of earlier verdicts on them. Does nothing for an unknown recall.
- * Call inside a write.
+ * Stores a judgement of memories that a recall returned, in place of earlier judgements of them. Does nothing for an
+ * unknown recall. Call inside a write.
  * @param memoryNos numbers of memories that the recall returned
  */
 export function putFeedback(
