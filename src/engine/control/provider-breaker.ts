@@ -56,7 +56,7 @@ interface BreakerState {
    * if calls may start.
    */
   readonly pauseMs: number;
-  /** Time for which a running probe holds back all other calls (ms); 0 or less if none does. */
+  /** Time for which all other calls must wait for a running probe (ms); 0 or less if they need not wait. */
   readonly probeMs: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Shares the capacity of a provider among every process and thread of a data folder: requests and tokens a minute, a
- * gap between calls, what its replies say is left, the pause it asked for, and a circuit breaker for when it is down.
+ * Shares the capacity of a provider among every process and thread of a data folder: the configured requests and tokens
+ * a minute, the least time between calls, the remaining limits that the provider's replies stated, a pause that it
+ * asked for, and a circuit breaker for when it is down.
  *
  * The state is in a small SQLite file beside the data, or with OM_DATABASE_URL in the database, rather than in Redis:
  * it works with and without Redis, and a Redis that is flushed does not forget the last minute. A file that is lost or
@@ -92,8 +93,8 @@ export interface BudgetOptions extends MinuteLimits {
   readonly gapMs?: number | undefined;
   readonly clock: Clock;
   /**
-   * Called for each call that was held back, with the latest reason. `ms` is the time that it waited until it started
-   * or was aborted; 0 if it failed with `rate_limited`, even after a wait.
+   * Called for each call that had to wait or was refused for now, with the latest reason. `ms` is the time that it
+   * waited until it started or was aborted; 0 if it failed with `rate_limited`, even after a wait.
    */
   readonly onHeldBack?: ((reason: WaitReason, ms: number) => void) | undefined;
 }

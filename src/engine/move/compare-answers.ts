@@ -1,4 +1,4 @@
-/** Asks two copies of a tenant the same questions, which must have the same answers. */
+/** Runs the same queries on two copies of a tenant and compares the answers, which must be equal. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config.ts';

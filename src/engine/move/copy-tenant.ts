@@ -1,4 +1,4 @@
-/** Copies a tenant from one place to the other, and compares the two copies. */
+/** Copies a tenant from the source of a move to its target, and compares the two copies. */
 
 import { createHash } from 'node:crypto';
 import { memoryNosAfter } from '../admin/rebuild-text.ts';

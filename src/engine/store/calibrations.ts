@@ -23,8 +23,8 @@ export interface FittedSpace {
 }
 
 /**
- * Mean cosine up to which unrelated texts count as not similar at all: the offline embedder gives it to texts that
- * share only their language.
+ * Mean cosine up to which unrelated texts count as not similar at all. With the offline embedder, texts that share only
+ * their language have it.
  */
 const COSINE_FREE = 0.1;
 /** Greatest base (see `baseOfCosines`) that a space can have. */

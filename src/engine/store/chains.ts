@@ -167,7 +167,7 @@ export function freesMany(store: Store, ends: readonly number[]): boolean {
 }
 
 /**
- * Finds the memories among these that are the live end of a chain.
+ * Finds which of these memories are the live end of a chain: the member that no other supersedes.
  * @returns the number of the chain by the `memoryNo` of its live end; other memories are left out
  */
 export function listChainsEndingIn(store: Store, memoryNos: readonly number[]): Map<number, number> {

@@ -81,7 +81,7 @@ export function documentsOfMemories(store: Store, memoryNos: readonly number[]):
   return rows.map(({ no }) => no);
 }
 
-/** Counts the chunks of a generation, without its root memory. */
+/** Counts the chunks of a generation (one parsed version of a document), without its root memory. */
 export function countChunks(store: Store, generationNo: number): number {
   const row = store
     .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
@@ -89,7 +89,10 @@ export function countChunks(store: Store, generationNo: number): number {
   return row.n;
 }
 
-/** Deletes the positions of a generation's memories; the memories themselves stay. Call inside a write. */
+/**
+ * Deletes the positions that memories have in a generation (one parsed version of a document). The memories stay. Call
+ * inside a write.
+ */
 export function deleteChunks(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generationNo);
 }
@@ -106,8 +109,9 @@ export function listParts(store: Store, generationNo: number): number[] {
 }
 
 /**
- * Reads the memories of a generation one by one, with `memory` as their number: the root memory (index ROOT_INDEX),
- * then the chunks in the order of the text. The connection cannot write until the iteration has ended.
+ * Reads the memories of a generation (one parsed version of a document) one by one, with `memory` as their number: the
+ * root memory (index ROOT_INDEX), then the chunks in the order of the text. The connection cannot write until the
+ * iteration has ended.
  */
 export function* readChunkTexts(
   store: Store,

@@ -46,7 +46,7 @@ export function listProposed(store: Store, userId: string | undefined, limit: nu
     .all({ user: userId ?? null, limit }) as ProposedContradiction[];
 }
 
-/** Greatest number of contradictions that are read at once. */
+/** Greatest number of contradictions that `listContradictions` returns. */
 const MAX_CONTRADICTIONS = 1_000;
 
 /**

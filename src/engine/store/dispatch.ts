@@ -17,8 +17,8 @@ import type { Store } from './open-store.ts';
 const DISPATCH_LAPSE_MS = 15_000;
 
 /**
- * Returns the greatest number of jobs in one handout: 1 for `ingest`, since a document may take minutes; 8 for
- * `reason`, since a language model is slow; 64 for other steps.
+ * Returns the greatest number of jobs that one job of a queue may carry to a worker: 1 for `ingest`, since a document
+ * may take minutes; 8 for `reason`, since a language model is slow; 64 for other steps.
  */
 function maxHandout(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
@@ -51,7 +51,7 @@ interface DueRow {
   readonly trace: string | null;
 }
 
-/** The kind of handout that is wanted. */
+/** Which jobs are to be handed to a queue: the step, and whether bulk or interactive jobs. */
 export interface WantedHandout {
   readonly step: QueuedStep;
   /** Whether jobs of bulk adds are wanted; if false, interactive ones. */
@@ -63,14 +63,14 @@ export interface WantedHandout {
   readonly partial: boolean;
 }
 
-/** The kind of handout that is wanted, and the circumstances on which it depends. */
+/** Which jobs are to be handed to a queue, with the time and the settings on which that depends. */
 export interface HandoutOptions extends WantedHandout {
   /** Whether vectors are computed on this machine. If so, bulk jobs that embed wait while documents are read. */
   readonly embedsHere: boolean;
   readonly now: number;
 }
 
-/** Result if jobs are due, but fewer than a full handout, and `partial` is false. */
+/** Result of `takeHandout` if fewer jobs are due than one handout may carry, and `partial` is false. */
 export type TooFew = 'too_few';
 
 /**
@@ -141,7 +141,7 @@ function listUnmarked(
 
 /** State of a file's jobs at one moment, as a dispatcher needs it. */
 export interface LedgerSight {
-  /** Steps that have a due job without a valid mark. */
+  /** Steps that have a due job which is not with a queue already (has no valid mark). */
   readonly steps: readonly QueuedStep[];
   /** Whether the lease of a claimed job has expired, because its worker stopped renewing it. */
   readonly hasLapsed: boolean;
@@ -182,7 +182,7 @@ function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
 }
 
 /**
- * Removes the marks of jobs that a queue did not take, so that they may be handed out again at once. Call inside a
+ * Removes the marks of jobs that a queue did not accept, so that they may be handed out again at once. Call inside a
  * write.
  */
 export function returnHandout(store: Store, jobNos: readonly number[]): void {

@@ -131,7 +131,7 @@ export function insertGeneration(
   return generationNo;
 }
 
-/** Reads the row of a generation by its number. @throws EngineError `not_found` */
+/** Reads the row of a generation (one parsed version of a document) by its number. @throws EngineError `not_found` */
 export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
   const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
     GenerationRow | undefined;
@@ -139,14 +139,14 @@ export function getGenerationRow(store: Store, generationNo: number): Generation
   return row;
 }
 
-/** Stores the number of pages of a generation that were read so far. */
+/** Stores how many pages of a document generation were read so far. */
 export function notePagesDone(store: Store, generationNo: number, done: number): void {
   store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
 }
 
 /**
- * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of a file that was fetched for a
- * generation.
+ * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of the web page that was fetched for
+ * a document generation.
  */
 export function putFetched(
   store: Store,
@@ -166,8 +166,8 @@ export function putFetched(
 }
 
 /**
- * Stores the title of a generation, and what the parser found in its file: its properties, sizes, warnings, omissions
- * and the hash of the text.
+ * Stores the title of a document generation, and what the parser found in its file: its properties, sizes, warnings,
+ * missing parts (omissions) and the hash of the text.
  */
 export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
   store
@@ -206,7 +206,8 @@ function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
 }
 
 /**
- * Adds durations of stages (ms), by name, to those of a generation; an earlier duration of the same stage is replaced.
+ * Stores durations of processing stages (ms), by name, with a document generation. A stage that has a duration already
+ * gets the new one.
  */
 export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
   store
@@ -266,8 +267,8 @@ export function dropNextGeneration(store: Store, documentNo: number): void {
 }
 
 /**
- * Finds a generation to erase: a hidden one that its document no longer names as its live or next one; undefined if
- * there is none.
+ * Finds a document generation that must be erased: it is hidden, and its document no longer refers to it as its live or
+ * next one; undefined if there is none.
  * @param id id of the only document to consider; null for any
  */
 export function findAbandonedGeneration(
@@ -290,7 +291,10 @@ export function hasAbandoned(store: Store): boolean {
   return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
 }
 
-/** Deletes the row of a generation. The foreign key deletes the positions of its memories, but not the memories. */
+/**
+ * Deletes the row of a document generation. A foreign key also deletes the positions of its memories, but not the
+ * memories.
+ */
 export function deleteGeneration(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);
 }

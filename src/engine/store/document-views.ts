@@ -141,7 +141,7 @@ function findRootId(store: Store, generationNo: number): string | null {
   return row?.id ?? null;
 }
 
-/** Counts how many of a generation's chunks are embedded, linked and failed; all 0 without a generation. */
+/** Counts how many chunks of a document generation are embedded, linked and failed; all 0 without a generation. */
 function progressOf(store: Store, generation: GenerationRow | undefined): Document['progress'] {
   if (generation === undefined) return { pagesDone: 0, chunks: 0, embedded: 0, linked: 0, failed: 0, stages: {} };
   const { generation_no: generationNo, document_no: documentNo } = generation;

@@ -29,7 +29,7 @@ export interface DocumentRow {
   readonly error: string | null;
   /** Number of the generation (parsed version) that queries find; null if they find none. */
   readonly live_no: number | null;
-  /** Number of the generation that is being read or whose reading failed; null if there is none. */
+  /** Number of the generation that is being read or that could not be read; null if there is none. */
   readonly next_no: number | null;
   readonly created_at: number;
   readonly updated_at: number;
@@ -159,7 +159,7 @@ export function failDocument(
 }
 
 /**
- * Stores that no chunk of a document's live generation is left to embed or link: a `processing` document becomes
+ * Stores that every chunk of a document's live generation is embedded and linked: a `processing` document becomes
  * `ready`.
  */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
@@ -227,7 +227,7 @@ export function listExpiredDocuments(store: Store, now: number, limit: number): 
   return rows.map(({ no }) => no);
 }
 
-/** Hides a document and all its generations from every reader. It is erased afterwards, in slices. */
+/** Hides a document and all its versions from every reader. It is erased afterwards, in slices. */
 export function hideDocument(store: Store, documentNo: number, now: number): void {
   store.prepare('UPDATE document_generations SET hidden = 1 WHERE document_no = ?').run(documentNo);
   store

@@ -23,8 +23,8 @@ const NOTE_GAIN = `
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 /**
- * Inserts the dynamics of a memory that was just inserted. It also appends the event `memory.stored`, unless the memory
- * is a part of a document. Call inside a write.
+ * Inserts the row of a new memory in `memory_dynamics` (salience, state and others). It also appends the event
+ * `memory.stored`, unless the memory is a part of a document. Call inside a write.
  */
 export function insertDynamics(
   store: Store,
@@ -40,7 +40,7 @@ export function insertDynamics(
   if (generationNo === null) appendStored(store, memoryNo, now);
 }
 
-/** Dynamics of a new memory, which is `queued` and has no sectors yet. */
+/** Initial values of a memory's row in `memory_dynamics`. A new memory is `queued` and has no sectors (kinds) yet. */
 export interface NewDynamics {
   readonly memoryNo: number;
   /** Initial salience (how present the memory is), 0..1. */
@@ -49,7 +49,7 @@ export interface NewDynamics {
   readonly decayLambda: number;
   /** Number of the document generation that the memory belongs to; null if it is no part of a document. */
   readonly generationNo?: number | null;
-  /** Number of the writer, as `ensureWriter` returns it; null if no caller asked for the memory. */
+  /** Number of the writer (key), as `ensureWriter` returns it; null if no caller asked for the memory. */
   readonly writerNo?: number | null;
   readonly now: number;
 }
@@ -121,7 +121,7 @@ export function putSectors(
     .run(values);
 }
 
-/** Reads the primary sector of a memory; undefined if the memory does not exist. */
+/** Reads the primary sector (kind) of a memory; undefined if the memory does not exist. */
 export function findPrimarySector(store: Store, memoryNo: number): Sector | undefined {
   return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memoryNo) as
     Sector | undefined;

@@ -45,14 +45,14 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
     .run(waypoint.src, waypoint.dst, waypoint.similarity, Math.min(1, waypoint.similarity), now, now);
 }
 
-/** Deletes the automatic waypoint from a memory, if there is one. */
+/** Deletes the automatic waypoint of a memory, the link to its nearest memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
 /**
- * Deletes at most `limit` automatic waypoints that have a similarity below `below` and lead from memories with one of
- * these primary sectors. Call inside a write.
+ * Deletes at most `limit` automatic waypoints (links to the nearest memory) with a similarity below `below` that start
+ * from memories with one of these primary sectors (kinds). Call inside a write.
  * @returns the number of deleted waypoints
  */
 export function deleteWeakWaypoints(
@@ -96,7 +96,7 @@ export function strengthenWaypoint(store: Store, from: number, to: number, now: 
     .run({ from, to, now });
 }
 
-/** Counts all waypoints, automatic and stated ones. */
+/** Counts all waypoints (links from a memory to its nearest one), automatic and stated ones. */
 export function countWaypoints(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM edges WHERE type = 'waypoint'`).get() as { n: number }).n;
 }
@@ -153,9 +153,9 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
 }
 
 /**
- * Writes a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
- * @param writerNo number of the writer who stated it, as `ensureWriter` returns it; with null an existing link keeps
- *   its writer
+ * Stores a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
+ * @param writerNo number of the writer (key) who stated it, as `ensureWriter` returns it; with null an existing link
+ *   keeps its writer
  */
 export function putStatedEdge(
   store: Store,
@@ -237,7 +237,7 @@ export interface Supersession {
   readonly newer: number;
 }
 
-/** Greatest number of links that one walk along chains of supersessions reads, all chains together. */
+/** Greatest number of links that one call of `listSupersessions` follows, for all chains together. */
 const MAX_CHAIN_LINKS = 10_000;
 
 /**

@@ -122,7 +122,8 @@ export function getErasure(store: Store, id: string): Erasure {
 }
 
 /**
- * Checks the chain of closed receipts from the oldest kept one to the newest, and that none was cut off at the end.
+ * Checks the chain of hashes of closed erasure receipts from the oldest kept one to the newest, and that none was
+ * removed at the end.
  * @returns `records`: number of receipts that match; `head`: hash of the last of them; `brokenAt`: position of the
  *   first receipt that is missing or does not match its hash, null if all match
  */
@@ -142,8 +143,9 @@ export function verifyErasures(store: Store): AuditVerdict {
 }
 
 /**
- * Deletes the oldest closed receipts, at most `limit`, up to the first one that was not closed before `before` (Unix
- * ms). The hash of the last deleted one is kept, so that the remaining chain can still be checked. Call inside a write.
+ * Deletes the oldest closed erasure receipts, at most `limit`, up to the first one that was not closed before `before`
+ * (Unix ms). The hash of the last deleted receipt is kept, so that the remaining chain of hashes can still be checked.
+ * Call inside a write.
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {

@@ -84,8 +84,8 @@ export interface ShownDocument {
 }
 
 /**
- * Reads a document with the generation that queries find; undefined if they find none, or if the document does not
- * exist.
+ * Reads a document with the generation (parsed version) that queries find; undefined if they find none, or if the
+ * document does not exist.
  */
 export function readShownDocument(store: Store, documentNo: number): ShownDocument | undefined {
   const document = store

@@ -12,7 +12,7 @@ export interface CompiledFilter {
   readonly sql: string;
   /** Values of the `?` in `sql`, in their order. */
   readonly parameters: readonly (string | number)[];
-  /** The conditions that `sql` joins by AND, so that it can be told which of them a memory fails. */
+  /** The conditions that `sql` joins by AND. With them it can be found out which condition a memory fails. */
   readonly conditions: readonly FilterCondition[];
   /**
    * Whether `sql` parses tags or metadata. If so, evaluating it counts each examined row, and what it parses, against

@@ -32,9 +32,9 @@ export interface GatherableSlice {
 }
 
 /**
- * SQL condition that a memory may be gathered: it is active, of at most 1,500 bytes and without a stated validity or
- * expiry, was not derived from others, and neither supersedes, is superseded by, nor contradicts another. Chunks of
- * documents and items are excluded.
+ * SQL condition that a consolidation may gather a memory: it is active, of at most 1,500 bytes and without a stated
+ * validity or expiry, was not derived from others, and neither supersedes, is superseded by, nor contradicts another.
+ * Chunks of documents and items are excluded.
  */
 const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.chain_no IS NULL
   AND m.valid_from IS NULL AND m.valid_to IS NULL AND m.expires_at IS NULL
@@ -106,7 +106,7 @@ export interface Near {
   readonly similarity: number;
 }
 
-/** Lists the automatic waypoints from these memories. */
+/** Lists the automatic waypoints (links to the nearest memory) of these memories. */
 export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Near[] {
   return store
     .prepare(

@@ -79,7 +79,7 @@ export function renewItems(store: Store, memoryNos: readonly number[], now: numb
     .run({ memoryNos: JSON.stringify(memoryNos), now });
 }
 
-/** Lists the next items in a namespace by key, expired ones too. */
+/** Lists the next items of a namespace, sorted by key, even expired ones: those with keys after `after`. */
 export function listItemsIn(
   store: Store,
   namespaceNo: number,
@@ -170,7 +170,7 @@ export function ensureNamespace(store: Store, userNo: number, path: string): num
   return Number(made.lastInsertRowid);
 }
 
-/** Finds the number of the namespace of a memory; 0 if it is in none. */
+/** Finds the number of the namespace that a memory is in as an item; 0 if it is in none. */
 export function findNamespaceOf(store: Store, memoryNo: number): number {
   const found = store.prepare('SELECT namespace_no FROM items WHERE memory = ?').pluck().get(memoryNo);
   return (found as number | undefined) ?? 0;

@@ -68,7 +68,7 @@ export function putLatentFit(
   return true;
 }
 
-/** Tells whether the file has a latent space, or a fit is being made. */
+/** Tells whether the file has a latent space, or one is being computed. */
 export function hasLatentSpace(store: Store): boolean {
   return [SPACE, BEGUN].some((key) => hasInfo(store, key));
 }

@@ -39,8 +39,8 @@ export interface Store {
   /** Path of the database file. */
   readonly path: string;
   /**
-   * Returns the prepared statement of a text. Callers with the same text share one statement. The text must have no `?`
-   * or `:name` that is not a parameter.
+   * Returns the prepared statement for an SQL text. Callers with the same text share one statement. The text must have
+   * no `?` or `:name` that is not a parameter.
    */
   prepare(sql: string): Statement;
   /** Prefetches query answers; null for a SQLite file, where a query has no round trip. */

@@ -11,14 +11,14 @@ const MAX_STATEMENTS = 500;
 
 /** The prepared statements of one connection. */
 export interface Statements {
-  /** Returns the prepared statement of a text, as `Store.prepare` does. */
+  /** Returns the prepared statement for an SQL text, as `Store.prepare` does. */
   prepare(sql: string): Statement;
   /** Counter that rises with each statement that changed rows. */
   readonly changes: number;
 }
 
 /**
- * Makes the prepared statements of a connection; the 500 that were used last are kept.
+ * Makes a cache of the prepared statements of a connection, which keeps the 500 that were used last.
  * @param file path of the database, which errors about damaged data name
  */
 export function createStatements(db: Database.Database, file: string): Statements {

@@ -22,7 +22,7 @@ export interface RankingRow {
   readonly strength: number;
   readonly strengthAt: number;
   readonly lastSeenAt: number;
-  /** Number of the writer of the memory; null if it is not known. */
+  /** Number of the writer (key) of the memory; null if it is not known. */
   readonly writerNo: number | null;
 }
 

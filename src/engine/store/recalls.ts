@@ -38,7 +38,10 @@ export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
  */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
-/** Adds a recall to the log. A candidate whose memory was erased since the answer is left out. Call inside a write. */
+/**
+ * Adds a recall (an answered query) to the log. A candidate whose memory was erased since the answer is left out. Call
+ * inside a write.
+ */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
@@ -101,9 +104,9 @@ export interface ErasedRecalls {
 }
 
 /**
- * Deletes some of the recalls with numbers above `after` whose query named a user of the filter and, if the filter
- * names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files or writers
- * deletes none. Call inside a write, until `next` is null.
+ * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
+ * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
+ * or writers deletes none. Call inside a write, repeatedly until `next` is null.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
@@ -140,8 +143,8 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, after: number)
 }
 
 /**
- * Lists at most `limit` recalls with numbers above `after`, ascending, without their candidates: all of them, or with
- * `userId` only those whose query named this user.
+ * Lists at most `limit` recalls (answered queries) with numbers above `after`, ascending, without their candidates: all
+ * of them, or with `userId` only those whose query named this user.
  */
 export function listRecallsAfter(
   store: Store,
@@ -161,14 +164,14 @@ export function listRecallsAfter(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Deletes a recall from the log, with its candidates and feedback. Call inside a write. */
+/** Deletes a recall (an answered query) from the log, with its candidates and feedback. Call inside a write. */
 export function deleteRecall(store: Store, recallNo: number): void {
   store.prepare('DELETE FROM recalls WHERE recall_no = ?').run(recallNo);
 }
 
 /**
- * Reads a recall with its feedback, by its id; undefined if the log has none. `missing` lists hits that were erased
- * since.
+ * Reads a recall (an answered query) with its feedback, by its id; undefined if it is not in the log. `missing` lists
+ * hits that were erased since.
  */
 export function findRecall(store: Store, recallId: string): RecallRecord | undefined {
   const row = store.prepare('SELECT recall_no AS recallNo, head FROM recalls WHERE recall_id = ?').get(recallId) as
@@ -193,7 +196,7 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
 }
 
 /**
- * Lists recalls without their candidates, newest first, at most `limit`.
+ * Lists recalls (answered queries) without their candidates, newest first, at most `limit`.
  * @param asked.userId lists only recalls whose query named this user; undefined for all
  * @param asked.memoryNo lists only recalls that have this memory among their kept candidates; undefined for all
  * @param asked.before lists only recalls with a lower number; undefined for the newest
@@ -220,7 +223,7 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Reads the newest recalls that have feedback, at most `limit`, newest first. */
+/** Reads the newest recalls (answered queries) that have feedback, at most `limit`, newest first. */
 export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
   const ids = store
     .prepare(

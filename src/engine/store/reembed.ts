@@ -57,7 +57,7 @@ export interface ReembedTrial {
 export interface TrialSums {
   readonly recall: readonly [number, number, number];
   readonly rightlyEmpty: readonly [number, number, number];
-  /** Numbers of items with a forbidden hit; absent in a trial that an earlier version began. */
+  /** Numbers of items with a forbidden hit; absent if an earlier version of Cairn began the trial. */
   readonly forbidden?: readonly [number, number, number];
 }
 

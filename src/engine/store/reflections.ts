@@ -19,7 +19,7 @@ export function insertReflection(store: Store, jobNo: number, { userNo, sessionI
   store.prepare('INSERT INTO reflections (user_no, session_id, job) VALUES (?, ?, ?)').run(userNo, sessionId, jobNo);
 }
 
-/** Finds the unfinished job that will reflect on exactly these memories; undefined if there is none. */
+/** Finds the unfinished job that will make a reflection on exactly these memories; undefined if there is none. */
 export function findOwedReflection(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
@@ -64,7 +64,7 @@ export function finishReflection(store: Store, jobNo: number, upTo: number): voi
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
 
-/** Greatest number of memories, latest first, that are examined to find the wanted ones. */
+/** Greatest number of memories, latest first, that are examined to find those for a reflection. */
 const MAX_LOOKED_AT = 5_000;
 
 /**
@@ -90,7 +90,8 @@ export function listRecent(
 }
 
 /**
- * Lists the numbers of a user's visible reflections, highest first, at most `limit`. Gathered memories are left out.
+ * Lists the numbers of a user's visible reflections, highest first, at most `limit`. Memories that a consolidation made
+ * are left out.
  */
 export function listReflections(
   store: Store,
@@ -113,7 +114,10 @@ export function listReflections(
 export const SELECT_CONCLUDED = `SELECT 1 FROM edges
   WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`;
 
-/** Tells whether a memory has an automatic `derived_from` link, as reflections and gathered memories do. */
+/**
+ * Tells whether a memory has an automatic `derived_from` link, as reflections and memories made by a consolidation
+ * have.
+ */
 export function isReflection(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_CONCLUDED).get(memoryNo) !== undefined;
 }

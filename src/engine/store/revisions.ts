@@ -27,7 +27,7 @@ export function replaceMemory(
     readonly status: MemoryStatus | undefined;
     /** Whether the change is caused by a link that was made or removed, and not by a caller's update. */
     readonly byLink?: boolean;
-    /** Number of the writer who makes the change, as `ensureWriter` returns it; null if no caller does. */
+    /** Number of the writer (key) who makes the change, as `ensureWriter` returns it; null if no caller does. */
     readonly writerNo?: number | null;
     readonly now: number;
   },

@@ -39,7 +39,7 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a standing query. Call inside a write.
+ * Stores a standing query, which is compared with each new memory from now on. Call inside a write.
  * @returns the number of the query
  * @throws EngineError `conflict` for more than 20,000 queries, or more than 2,000,000 characters of queries and filters
  *   together
@@ -109,7 +109,10 @@ const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
   given: parseStored(given) as Metadata,
 });
 
-/** Lists a page of the answers of a standing query, newest first. @throws EngineError `not_found` */
+/**
+ * Lists a page of the memories that answered a standing query (stored query), newest first. @throws EngineError
+ * `not_found`
+ */
 export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
   const { queryNo, answers } = getRow(store, id);
   const rows = store

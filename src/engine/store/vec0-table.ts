@@ -34,8 +34,8 @@ export interface Vec0Table {
   /** Removes a vector by its number; an unknown number is ignored. */
   remove(vectorNo: number): void;
   /**
-   * Finds for each question the numbers of at most `k` vectors, nearest by cosine first. Of equally near vectors those
-   * with the lowest numbers are found, unless more than 4,096 are equally near.
+   * Runs several searches. Returns for each of them the numbers of at most `k` vectors, nearest by cosine first. Among
+   * equally near vectors those with the lowest numbers are found, unless more than 4,096 are equally near.
    */
   nearest(questions: readonly Vec0Question[]): number[][];
   /**

@@ -9,7 +9,10 @@ import type { Store } from './open-store.ts';
 import { signLength } from './vector-encoding.ts';
 import { ROLES, type VectorSpace } from './vectors.ts';
 
-/** A vector as the index in memory holds it. */
+/**
+ * A vector as the index in memory keeps it: its number, memory, user and role, and its sign bits instead of its
+ * components.
+ */
 export interface VectorCode {
   readonly vectorNo: number;
   readonly memory: number;

@@ -15,7 +15,7 @@ const MAX_STRONG = 24;
  * high byte.
  */
 const STRONG_BYTES = 3;
-/** Number of steps from zero to the largest component that has one byte, and to the largest that has two. */
+/** Number of steps from zero to the largest component that has one byte (`STEPS`) or two bytes (`STRONG_STEPS`). */
 const [STEPS, STRONG_STEPS] = [127.5, 32_639.5];
 
 /** Returns the length of an encoded vector, in bytes; `dimensions` must be a multiple of 8. */
@@ -63,7 +63,7 @@ function strongestPlaces(magnitudes: Float32Array, falling: Float32Array, count:
   return places;
 }
 
-/** Returns the number of whole steps below a component. Zero counts as below zero, as in the sign bits. */
+/** Returns the number of whole steps below a component. Zero counts as just below zero, as in the sign bits. */
 function stepsBelow(steps: number): number {
   const whole = steps > 0 ? Math.floor(steps) : Math.ceil(steps) - 1;
   return Math.max(-STRONG_STEPS - 0.5, Math.min(STRONG_STEPS - 0.5, whole));

@@ -3,7 +3,10 @@
  * for each of TEXT_COLUMNS. Changes within a write are collected, and stored before its commit.
  */
 export interface WordTable {
-  /** Writes the row of a memory, in place of an earlier one. Call inside a write. */
+  /**
+   * Writes the row of a memory, in place of an earlier one. Call inside a write.
+   * @param columns the terms of each of TEXT_COLUMNS, in the order of the text
+   */
   put(memoryNo: number, columns: readonly (readonly string[])[]): void;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
   delete(memoryNo: number): void;

@@ -40,7 +40,9 @@ export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' |
  */
 export interface OpenTenant {
   readonly store: Store;
-  /** Id of the file, made with it, which write receipts name. */
+  /**
+   * Id of the file, which is made with the file. Write receipts contain it, so that they are valid for this file only.
+   */
   readonly storeId: string;
   /**
    * The models that queries and links use now, one for each sector (kind of memory, see SECTORS); null with
