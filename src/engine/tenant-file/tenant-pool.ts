@@ -17,8 +17,8 @@ export interface TenantPool {
 }
 
 /**
- * Interval at which the open files are checked (ms). After another connection commits to a file, this thread keeps the
- * old file contents mapped into memory for at most this long.
+ * Interval at which the open files are checked (ms). After another connection commits to a file, the file stays mapped
+ * into this thread's memory for at most this long.
  */
 const LOOK_EVERY_MS = 1_000;
 
