@@ -7,12 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
 
-/** A PostgreSQL of a test's own, with an empty schema that belongs to a role without privileges. */
+/** A PostgreSQL server for one test, with an empty schema that belongs to a role without privileges. */
 export interface PostgresServer {
   readonly url: string;
-  /** Makes another empty schema, which belongs to a role of its own. @returns its address */
+  /**
+   * Creates another empty schema, which belongs to a role of its own.
+   * @returns its address
+   */
   createSchema(): Promise<string>;
-  /** Reads rows as the server's owner, who passes every wall, in the schema of an address. */
+  /** Reads rows from the schema of an address as the server's superuser, to whom row-level security does not apply. */
   read(url: string, sql: string): Promise<unknown[]>;
   /**
    * Copies the server to a standby, which follows it from then on. Every commit of the server waits until the standby
@@ -21,7 +24,7 @@ export interface PostgresServer {
   startStandby(): Promise<Standby>;
   /** Ends all processes of the server at once, as a crash does, and starts it again. */
   restart(): void;
-  /** Holds all processes of the server, which then answer nothing, until `resume`. */
+  /** Stops all processes of the server (SIGSTOP), so that they do not answer, until `resume`. */
   pause(): void;
   resume(): void;
   stop(): void;
@@ -40,9 +43,10 @@ export interface Standby {
 }
 
 /**
- * Starts a PostgreSQL with the programs of the PATH or of Debian's package, in a temporary folder. Says so where there
- * are none, and fails with `REQUIRE_POSTGRES=1`. A server that belongs to somebody else is not used: tests kill it.
- * @returns undefined where there is none
+ * Starts a PostgreSQL server in a temporary folder, with the programs on the PATH or of Debian's package. If there are
+ * none, it prints a note, or fails if `REQUIRE_POSTGRES=1`. An existing server is not used, since tests kill the
+ * server.
+ * @returns undefined if there are no programs
  */
 export async function startPostgres(): Promise<PostgresServer | undefined> {
   const programs = findPrograms();
@@ -156,7 +160,7 @@ async function followServer({ folder, port, run, asOwner }: Followed): Promise<S
   return standby;
 }
 
-/** The user that the server runs as: PostgreSQL refuses to run as root. */
+/** Returns the user as whom the server runs, since PostgreSQL refuses to run as root. */
 function serverUser(): { readonly uid: number; readonly gid: number } {
   if (process.getuid!() !== 0) return { uid: process.getuid!(), gid: process.getgid!() };
   const idOf = (kind: '-u' | '-g') => Number(spawnSync('id', [kind, 'postgres'], { encoding: 'utf8' }).stdout);

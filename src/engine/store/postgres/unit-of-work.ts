@@ -1,8 +1,8 @@
 /**
  * Runs the transactions of one tenant. A write begins with an update of the tenant's row, which serves as the tenant's
- * write lock: a tenant has one writer at a time, as with SQLite's BEGIN IMMEDIATE, and numbers rise in the order of
- * commits. Since every write changes that row, also one that stores nothing else has a commit, which waits for the
- * standby. A read sees one snapshot.
+ * write lock: a tenant has one writer at a time, as with SQLite's BEGIN IMMEDIATE, and row numbers rise in the order of
+ * commits. Since every write changes that row, even a write without other changes has a commit that waits for a
+ * synchronous standby. A read sees one snapshot.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -12,7 +12,10 @@ import { postgresError, type BlockingConnection } from './blocking-connection.ts
 const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1 WHERE tenant = $1
   RETURNING pg_current_xact_id()::text, writes`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
-/** A statement of its own: it sees what the last writer of the tenant committed while this one waited for the lock. */
+/**
+ * SQL that reads the last row numbers. It is a separate statement after the lock, so that it sees what the previous
+ * writer of the tenant committed while this one waited for the lock.
+ */
 const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])`;
 
 /**
@@ -21,30 +24,30 @@ const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name 
  */
 const COMMIT_NOTHING = `SELECT pg_logical_emit_message(true, 'cairn', '')`;
 
-/** Most times that the state of a transaction is asked for which may still be running, 10 ms apart. */
+/** Greatest number of checks, 10 ms apart, of whether a transaction that may still be running has committed. */
 const STATUS_LOOKS = 200;
 
 /**
- * SQLSTATE for a transaction whose number the server has not given: a crash took the transaction back before anything
- * of it was on the disk, its commit included.
+ * SQLSTATE that `pg_xact_status` reports for an unknown transaction number. After a crash of the server it means that
+ * nothing of the transaction, and so not its commit either, had reached the disk.
  */
 const UNKNOWN_TRANSACTION = '22023';
 
-/** What a write knows when it begins. */
+/** State of the tenant that is read at the beginning of a write. */
 export interface BegunWrite {
-  /** Number of writes that the tenant has had, this one included. */
+  /** The tenant's counter of writes, with this write counted. */
   readonly writes: number;
-  /** The last number that each of the given tables has given to a row; a table without one is left out. */
+  /** The last row number of each requested table; a table that has had no rows is left out. */
   readonly numbers: ReadonlyMap<string, number>;
 }
 
 /**
  * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. Statements
- * that wait when `work` returns are sent together with the commit.
- * @param numbered tables whose last numbers `work` gets
- * @throws EngineError `not_found` for a tenant that is gone; `unavailable` if the lock was not free for 5 s, the
- *   session was lost before the commit, or nobody can tell whether the transaction committed; `internal` if a statement
- *   had failed, though `work` went on; whatever `work` throws
+ * that are still queued when `work` returns are sent together with the commit.
+ * @param numbered tables whose last row numbers `work` gets
+ * @throws EngineError `not_found` if the tenant does not exist; `unavailable` if the lock was not free for 5 s, the
+ *   session was lost before the commit, or it cannot be found out whether the transaction committed; `internal` if
+ *   `work` returned although one of its statements had failed; whatever `work` throws
  */
 export function inWrite<T>(
   connection: BlockingConnection,
@@ -73,7 +76,7 @@ export function inWrite<T>(
 }
 
 /**
- * Runs `work` in the transaction that is open and commits; rolls back if `work` throws.
+ * Runs `work` in the transaction that is already open, and commits it; rolls it back if `work` throws.
  * @param transaction number of the transaction, as `pg_current_xact_id` returns it
  * @throws EngineError `unavailable` as `inWrite`; whatever `work` throws
  */
@@ -90,8 +93,8 @@ export function endWrite<T>(connection: BlockingConnection, transaction: string,
 }
 
 /**
- * Runs `work` on one snapshot, which is taken with its first statement. `work` gets a function that returns the number
- * of writes that the tenant has had.
+ * Runs `work` on one snapshot, which is taken with its first statement. `work` gets a function that returns the
+ * tenant's counter of writes in that snapshot.
  */
 export function inSnapshot<T>(connection: BlockingConnection, tenant: number, work: (writes: () => number) => T): T {
   connection.queue({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [], name: 'begin-read' });
@@ -111,9 +114,9 @@ function rollback(connection: BlockingConnection): void {
 }
 
 /**
- * Commits a transaction. If the session is lost meanwhile, nobody knows whether it committed; then the server is asked
- * over a new session.
- * @throws the error of the commit or of a statement that waited, unless the server says that the transaction committed
+ * Commits a transaction. If the session is lost during the commit, it asks the server over a new session whether the
+ * transaction committed.
+ * @throws the error of the commit or of a queued statement, unless the server says that the transaction committed
  */
 function commit(connection: BlockingConnection, transaction: string): void {
   let did: string;
