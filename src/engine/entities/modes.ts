@@ -33,7 +33,7 @@ export interface EntityMode {
 export const ENTITY_MODES = ['general', 'code', 'research', 'none'] as const;
 export type EntityModeName = (typeof ENTITY_MODES)[number];
 
-/** Type of an entity of which only the name is known, or whose own type the mode does not have. */
+/** Type of an entity if only its name is known, or if the mode does not have the entity's own type. */
 export const OTHER = 'other';
 
 /**

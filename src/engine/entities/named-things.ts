@@ -63,7 +63,7 @@ function isNamedThing(identifier: string): boolean {
   return /^\p{L}|^[/~.]|^\d+\.\d+\.\d/u.test(identifier);
 }
 
-/** Finds the position of each identifier in one pass, as the identifiers are in the order of the text. */
+/** Finds the offset of each identifier in the text, in one pass; `identifiers` must be in the order of the text. */
 function locate(text: string, identifiers: readonly string[]): NamedThing[] {
   let from = 0;
   return identifiers.map((name) => {
@@ -106,7 +106,8 @@ function findNames(text: string): NamedThing[] {
 }
 
 /**
- * Removes a possessive ending, and words at either end that only begin a sentence or belong to a date or a title.
+ * Removes a possessive ending from a matched name, and words at either end that only begin a sentence or belong to a
+ * date or a title.
  * @param index offset of `matched` in the text
  * @param opens whether `matched` begins a sentence
  * @returns undefined if fewer than two characters are left
@@ -163,7 +164,7 @@ const CALENDAR = wordSet(
    sundays january february march april may june july august september october november december jan feb mar apr jun
    jul aug sep sept oct nov dec today tomorrow yesterday am pm mr mrs ms dr ok not yes no note todo`,
 );
-/** Words with which sentences begin before a name. */
+/** Words that often stand before a name at the beginning of a sentence and are not part of the name. */
 const OPENERS = wordSet(
   `ask tell call email visit meet met remember remind use using see saw contact add fix run open check update deploy
    install send read write show give set make maybe perhaps later soon then now last next since hello hi hey dear thanks

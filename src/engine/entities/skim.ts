@@ -7,7 +7,7 @@ import { gistOf } from '../text/gist.ts';
 import type { Memory } from '../types.ts';
 import { entitiesOf } from './named-things.ts';
 
-/** Number of UTF-16 code units, the first ones, of a text from which its gist and its entities are computed. */
+/** Length of the beginning of a text from which its gist and its entities are computed, in UTF-16 code units. */
 const SKIMMED_CHARACTERS = 2_000;
 
 /** Returns the stated gist of a memory, else one computed from its text; '' for a blank text. */

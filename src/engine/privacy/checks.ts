@@ -29,7 +29,7 @@ export function entropyOf(text: string): number {
   return bits;
 }
 
-/** Words and signs that mark a placeholder in documentation. */
+/** Matches words and signs by which a value is recognised as a placeholder, such as `example` or `***`. */
 const PLACEHOLDER =
   /example|sample|placeholder|change_?me|replace_?me|redacted|dummy|your[-_]|x{5,}|\*{3,}|\.{3}|…|<|\$\{|\{\{|%\(|0{8}|1234567|abcdef/i;
 
@@ -55,7 +55,9 @@ export function looksRandom(value: string): boolean {
   );
 }
 
-/** Words that stand for a password in examples, or that are common in tests. */
+/**
+ * Words that stand for a password in examples, or that are common passwords in tests; they are not reported as secrets.
+ */
 const COMMON_PASSWORDS = new Set([
   ...[
     'password',

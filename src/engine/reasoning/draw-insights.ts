@@ -15,11 +15,11 @@ export interface Insight {
   readonly sources: readonly number[];
 }
 
-/** Greatest number of insights that are kept of one answer. */
+/** Greatest number of insights that are kept from one answer of the model. */
 const MAX_INSIGHTS = 5;
 /** Greatest length of an insight, in UTF-16 code units. */
 const MAX_INSIGHT = 500;
-/** Number of characters, the first ones, that the model gets of each memory. */
+/** Greatest length of the beginning of each memory that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 600;
 /** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 1_024;

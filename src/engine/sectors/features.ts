@@ -51,8 +51,8 @@ export function featuresOf({ written, classes }: SectorWords): number[] {
 }
 
 /**
- * For each feature, the number of the last text that had it, as `runs` counts texts. A `Set` of the features of each
- * text would take twice the time.
+ * For each feature, the number of the last text that had it (`runs` numbers the texts), so that a feature is listed
+ * once for each text. A new `Set` for each text would take twice the time.
  */
 const seenIn = new Float64Array(FEATURES);
 let runs = 0;
@@ -79,7 +79,7 @@ export function denseFeaturesOf(scores: Float64Array): Float64Array {
 /** Score of the patterns below which they recognise no sector. */
 const NO_PATTERN = 0.7;
 
-/** Facts about a word that do not depend on its place in a text. */
+/** Facts about a word that do not depend on its position in a text, so that they can be cached. */
 interface WordFacts {
   readonly word: number;
   /** Hash of the word itself if it is a word of grammar or has at most three letters, else of its last two letters. */
@@ -136,7 +136,7 @@ function mix(first: number, second: number): number {
   return hash ^ (hash >>> 13) ^ second;
 }
 
-/** Returns the number of a feature, below `FEATURES`, from its hash and its kind, a small number. */
+/** Maps the hash of a feature and the number of its kind (0 to 10) to the index of the feature, 0 to `FEATURES` - 1. */
 function slot(hash: number, kind: number): number {
   let mixed = Math.imul(hash ^ (kind * 0x85ebca6b), 0xc2b2ae35);
   mixed ^= mixed >>> 16;

@@ -118,11 +118,14 @@ function undoubled(word: string): string {
   return DOUBLE.test(word) ? word.slice(0, -1) : word;
 }
 
-/** Endings that derive a word from another, longest first. They have no final e, which `withoutEnding` drops first. */
+/**
+ * Endings that derive a word from another, longest first. They have no final `e`, since `withoutEnding` drops a final
+ * `e` before it compares.
+ */
 const ENDINGS =
   `ization isation ation ition ement ment ness ical abl ibl anc enc ator ion iv ity ous ful ism ist iz is at ant
    ent al ic er or`.split(/\s+/);
-/** Least number of letters that must remain before an ending. */
+/** Least number of letters of a word that must remain when an ending is removed. */
 const MIN_LEFT = 4;
 
 function withoutEnding(word: string): string {

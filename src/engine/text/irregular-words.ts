@@ -39,7 +39,10 @@ for (const group of GROUPS.split(',')) {
   }
 }
 
-/** Endings after which a word of a question still counts as its base form: `goes`, `going`, `writing`, `running`. */
+/**
+ * Endings of a word in a question with which the word is still recognised as a form of its base: `goes`, `going`,
+ * `writing`.
+ */
 const ENDINGS = ['s', 'es', 'ing'] as const;
 
 /**
@@ -61,5 +64,7 @@ export function irregularFormsOf(word: string): readonly string[] {
 }
 
 const NONE: readonly string[] = [];
-/** Matches two equal consonants at the end where the base form has one, as in `runn` of `running`. */
+/**
+ * Matches two equal consonants at the end of a word where the base form has one consonant, as in `runn` of `running`.
+ */
 const DOUBLE = /([bdgmnpt])\1$/;

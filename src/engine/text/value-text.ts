@@ -26,10 +26,7 @@ export function textOfValue(value: Json): string {
   return lines.join('\n');
 }
 
-/**
- * Replaces each string of a JSON value that equals the old text with the new one. Returns undefined if no string equals
- * it.
- */
+/** Replaces each string of a JSON value that equals `old` with `by`. Returns undefined if no string equals `old`. */
 export function replaceText(value: Json, { old, by }: { readonly old: string; readonly by: string }): Json | undefined {
   let isFound = false;
   const walk = (node: Json): Json => {
