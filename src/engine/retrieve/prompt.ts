@@ -1,8 +1,8 @@
 /**
  * Writes answers as text for a language model. A recalled text may come from anywhere, so it is marked as quoted data
- * with its source, and nothing in it can end the quotation. It never stands at the start of a line. Code fences,
- * beginnings of tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash. Characters that
- * are invisible are removed. Other Markdown, such as emphasis and links, stays.
+ * with its source, and nothing in it can end the quotation: it never stands at the start of a line; code fences,
+ * beginnings of tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash; invisible
+ * characters are removed. Other Markdown, such as emphasis and links, stays.
  */
 
 import { estimateTokens, forEachRun } from '../text/tokens.ts';
@@ -36,12 +36,12 @@ const KEY_FACTS = 'Key facts:';
 const SURROUNDING_CHARACTERS = 280;
 /** Greatest length of a title in a text, in characters. */
 const TITLE_CHARACTERS = 120;
-/** Greatest length of an id in a text, in characters. */
+/** Greatest length of an id in a text for a model, in characters; a longer one is cut. */
 const NAME_CHARACTERS = 64;
 
 /**
- * Greatest number of characters of the titles and texts of all hits together where no token budget bounds them. Without
- * it, 200 memories may have 50 MiB.
+ * Greatest total length of the titles and texts of all hits if no token budget bounds them, in UTF-16 code units.
+ * Without this limit, 200 memories may have 50 MiB.
  */
 export const MAX_RENDERED_CHARACTERS = 1024 * 1024;
 

@@ -247,9 +247,7 @@ function startOfCandidate(text: string, from: number): number {
   return text.length;
 }
 
-/**
- * Returns the offset after the plain word (`PLAIN_WORD`) at `start` and its full stop; `start` if none begins there.
- */
+/** Returns the offset after the plain word (`PLAIN_WORD`) at `start` and its full stop; `start` if there is none. */
 function endOfPlainWord(text: string, start: number): number {
   let end = start + (partAt(text, start) === CAPITAL ? 1 : 0);
   while (partAt(text, end) === SMALL) end++;
@@ -290,9 +288,7 @@ function addTerm(terms: Set<string>, piece: string): void {
   if (term !== '') terms.add(term);
 }
 
-/**
- * Splits a path at its separators: `src/user.ts` → `src`, `user.ts`. The list is empty if there is nothing to split.
- */
+/** Splits a path: `src/user.ts` → `src`, `user.ts`. The list is empty if there is nothing to split. */
 function segmentsOf(identifier: string): string[] {
   const segments = identifier.split(PATH_SEPARATORS, MAX_PARTS);
   return segments.length > 1 ? segments : [];
