@@ -87,7 +87,7 @@ async function authorise(config: Config, url: string, body: string): Promise<Rec
   return Object.fromEntries(headers);
 }
 
-/** Types of AWS errors that ask for a pause. */
+/** Types of AWS errors that mean that too many requests were sent, so that the caller must wait. */
 const LIMITS = new Set([
   'ThrottlingException',
   'TooManyRequestsException',
@@ -96,8 +96,8 @@ const LIMITS = new Set([
 ]);
 
 /**
- * Explains a failed reply; returns undefined if its status says all. AWS names the type of the error in a header or in
- * the body, as several errors share one status.
+ * Returns the error for a failed reply; undefined if its status alone determines the error. AWS names the type of the
+ * error in a header or in the body, since several errors have one status.
  */
 function explain({ status, headers, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const { message, __type: named } = (json ?? {}) as { message?: unknown; __type?: unknown };

@@ -14,7 +14,10 @@ export interface WasmFunction {
   readonly name: string;
   /** Number of parameters, all of type i32. They are the first locals. */
   readonly parameters: number;
-  /** Types of the further locals, each with their number; they are numbered after the parameters. */
+  /**
+   * Types of the local variables other than parameters, each with their number; their indexes follow those of the
+   * parameters.
+   */
   readonly locals: readonly (readonly [count: number, type: ValueType])[];
   /** Type of the result; left out for none. */
   readonly returns?: 'i32';
@@ -101,7 +104,7 @@ function signed(value: number): Code {
   return [...bytes, rest & 0x7f];
 }
 
-/** Instructions on a function's locals by their index; parameters come first. */
+/** Instructions that read or write a function's local variable, by its index; parameters come first. */
 export const local = {
   get: (index: number): Code => [0x20, ...unsigned(index)],
   set: (index: number): Code => [0x21, ...unsigned(index)],
@@ -113,8 +116,8 @@ export const local = {
 export const base: Code = [0x23, 0];
 
 /**
- * Returns the encoder of a load or store instruction, which takes its address from the stack and adds `offset`. Its
- * alignment 0 promises no alignment.
+ * Returns an encoder of a load or store instruction, which takes its address from the stack and adds `offset`. The
+ * instruction's alignment 0 allows any address.
  */
 const memory =
   (opcode: number) =>
@@ -158,7 +161,7 @@ export const i64 = {
 
 const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...unsigned(opcode), ...rest];
 
-/** Instructions on v128 values. Loads and stores promise no alignment. */
+/** Instructions on v128 values (128-bit vectors). Loads and stores allow any address. */
 export const v128 = {
   load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
   store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
@@ -180,7 +183,10 @@ export const v128 = {
 
 /** Structured control instructions. */
 export const control = {
-  /** Runs `body` once, and again as long as it leaves a number other than 0 on the stack, which is taken. */
+  /**
+   * Runs `body` at least once, and again as long as it leaves a number other than 0 on the stack. That number is
+   * removed.
+   */
   repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
   /** Takes a number from the stack and runs `body` if it is not 0. */
   when: (...body: readonly Code[]): Code => [0x04, NO_RESULT, ...body.flat(), END],
