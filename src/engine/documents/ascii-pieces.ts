@@ -1,12 +1,10 @@
 /**
- * Returns where the piece that begins at `start` ends, if it is ASCII. The pattern of cl100k_base cuts a text into
- * pieces before it merges bytes:
- *
+ * Finds the end of the piece that begins at `start`, without a regular expression, if the piece is ASCII. Before the
+ * tokenizer cl100k_base merges bytes, it cuts a text into pieces by this pattern:
  *     '(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
  *     | ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s
- *
  * The first alternative that matches decides; contractions match in either case. No alternative looks at earlier text.
- * @param start where a piece begins, before the text's end
+ * @param start offset at which a piece begins, before the text's end
  * @returns the piece's end, exclusive; undefined if one of its characters, or the one after it, is not ASCII
  */
 export function endOfAsciiPiece(text: string, start: number): number | undefined {
@@ -32,7 +30,10 @@ const KINDS = Uint8Array.from({ length: LAST_ASCII + 1 }, (_, code) => {
   return /\s/.test(character) ? BLANK : OTHER;
 });
 
-/** Returns the kind of the character at an offset: `NOT_ASCII` for one beyond ASCII and after the end of the text. */
+/**
+ * Returns the class of the character at an offset, such as a letter or a digit; `NOT_ASCII` for a character that is not
+ * ASCII and after the end of the text.
+ */
 function kindAt(text: string, offset: number): number {
   return KINDS[text.charCodeAt(offset)] ?? NOT_ASCII;
 }

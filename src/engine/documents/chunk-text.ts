@@ -8,13 +8,16 @@ import { headingText } from './outline.ts';
 import type { TextKind } from './parsed-document.ts';
 
 export interface ChunkOptions {
-  /** Greatest number of tokens in a chunk, repeated text included; at least 64. */
+  /** Greatest number of tokens in a chunk, including the text that it repeats of the chunk before; at least 64. */
   readonly sizeTokens: number;
-  /** Greatest number of tokens that a chunk repeats of the chunk before; 0 for none, at most half of `sizeTokens`. */
+  /**
+   * Greatest number of tokens at the start of a chunk that repeat the end of the chunk before; 0 for none, at most half
+   * of `sizeTokens`.
+   */
   readonly overlapTokens: number;
-  /** Kind of the text, which decides how its boundaries are found. */
+  /** Kind of the text, which determines the rules by which its boundaries are found. */
   readonly kind: TextKind;
-  /** Starts of the text's pages, in order; empty for a text without pages, whose chunks have no page numbers. */
+  /** Starts of the text's pages, in order. For a text without pages it is empty, and chunks have no page numbers. */
   readonly pages: readonly PageStart[];
   readonly countTokens: TokenCounter;
 }

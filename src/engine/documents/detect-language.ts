@@ -3,29 +3,29 @@ const MAX_SAMPLES = 16;
 /** Number of characters in a sample. */
 const SAMPLE_CHARACTERS = 300;
 /**
- * Least number of letters of a sample that votes. Twenty suffice in a script that only one language has (`ownScript`);
- * other languages need more letters for their trigrams to differ.
+ * Least number of letters of a sample whose guess counts. Twenty suffice in a script that only one language has
+ * (`ownScript`); languages with a common script need more letters for their trigrams to differ.
  */
 const MIN_LETTERS = { ownScript: 20, shared: 120 } as const;
 /**
- * Share of letters among a sample's characters other than blanks, below which the sample is a table, a log or code and
- * does not vote.
+ * Least share of letters among a sample's characters other than blanks. A sample with fewer is a table, a log or code,
+ * and its guess does not count.
  */
 const MIN_LETTER_SHARE = 0.5;
 /**
- * Greatest score of the second-best language, as a share of the best, with which a sample votes. Nearer scores, as of
- * Lorem ipsum or identifiers, are a guess.
+ * Greatest score of the second-best language, as a share of the best score, for a sample whose guess counts. If the
+ * scores are closer, as for Lorem ipsum or identifiers, the guess is not reliable.
  */
 const MAX_RUNNER_UP = 0.94;
 /**
- * Least share of all samples that must vote for one language. It is low, since samples of code, tables and names do not
- * vote.
+ * Least share of all samples whose guess must be the returned language. It is low, since samples of code, tables and
+ * names make no guess that counts.
  */
 const MIN_VOTES = 0.25;
-/** Least share of the votes that must agree. */
+/** Least share of the guesses that count which must be the returned language. */
 const MIN_AGREEMENT = 0.75;
 
-/** Loads the trigrams of the languages that can be detected. */
+/** Loads the letter trigrams of the languages that can be detected. */
 export function loadLanguages(): Promise<typeof import('franc-min')> {
   return import('franc-min');
 }

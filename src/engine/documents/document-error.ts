@@ -31,8 +31,8 @@ export type DocumentErrorCode = (typeof DOCUMENT_ERROR_CODES)[number];
 export const NO_TEXT_FOUND = 'no_text_found';
 
 /**
- * The error of a document that could not be fetched or read. Another attempt would fail again, except for the codes
- * `parser_crashed` and `fetch_failed`. `message` says what was wrong and what to do; it never holds content, a file
+ * The error for a document that could not be fetched or read. Another attempt would fail again, except for the codes
+ * `parser_crashed` and `fetch_failed`. `message` says what was wrong and what to do; it never contains content, a file
  * name or a URL.
  */
 export class DocumentError extends Error {

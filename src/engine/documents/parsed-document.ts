@@ -12,7 +12,7 @@ interface ParseOptions {
    * and is never trusted for the format.
    */
   readonly extension: string;
-  /** Callback after each page of a file that has pages, with the number of pages done and of all pages. */
+  /** Called after each page of a file that has pages, with the number of pages done and of all pages. */
   readonly onPage?: (done: number, pages: number) => void;
 }
 
@@ -22,7 +22,7 @@ interface ParseOptions {
  */
 export type FormatParser = (bytes: Uint8Array, options: ParseOptions) => Promise<ParsedDocument>;
 
-/** Limits of all parsers. A file that exceeds one is refused, except that titles and names are cut. */
+/** Limits for all parsers. A file that exceeds one of them is refused; only titles and names are cut instead. */
 export const PARSE_LIMITS = {
   /** Greatest number of pages of a PDF, slides of a presentation, sheets of a workbook or chapters of a book. */
   pages: 2_000,
@@ -59,8 +59,8 @@ export const PARSE_LIMITS = {
 } as const;
 
 /**
- * Kinds of text, in which the chunker finds boundaries by different rules: in Markdown by headings and blocks, in plain
- * text by blank lines alone, in code (and JSON) by indentation and blank lines.
+ * Kinds of text, for which the chunker finds boundaries by different rules: in Markdown by headings and blocks, in
+ * plain text by blank lines alone, in code (and JSON) by indentation and blank lines.
  */
 export type TextKind = 'markdown' | 'plain' | 'code';
 

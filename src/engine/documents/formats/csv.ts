@@ -9,10 +9,10 @@ import { renderTable, splitHeader } from './markdown-table.ts';
 const MAX_ROWS = 200_000;
 
 /**
- * Reads a file of rows and separated cells as Markdown tables, which repeat their header. The separator is a comma,
- * semicolon, tab or bar, as the first lines show; it is a tab if the extension is tsv. Empty rows are left out.
- * @throws DocumentError `document_too_large` for more than 200,000 rows; `corrupt_document` if the rows cannot be told
- *    apart; `unsupported_encoding`
+ * Reads a file of rows and separated cells (CSV) as Markdown tables, which repeat their header. The separator is a
+ * comma, semicolon, tab or bar, as the first lines show; it is a tab if the extension is tsv. Empty rows are left out.
+ * @throws DocumentError `document_too_large` for more than 200,000 rows; `corrupt_document` if the rows cannot be
+ *   separated; `unsupported_encoding`
  */
 export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
   const { text, ...told } = await decodeText(bytes, charset);

@@ -44,7 +44,7 @@ export const readEpub: FormatParser = async (bytes, { onPage }) => {
 };
 
 /**
- * Refuses a book that needs its seller's key. Fonts may be obfuscated in a book that anybody can read; nothing else may
+ * Refuses a book with copy protection (DRM). Fonts may be obfuscated in a book that anybody can read; nothing else may
  * be encrypted.
  * @throws DocumentError `encrypted_document`
  */

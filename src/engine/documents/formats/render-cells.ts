@@ -11,8 +11,8 @@ export interface TextCell {
 }
 
 /**
- * Least share of filled cells in a large table. An emptier one would consist mainly of bars, and could be thousands of
- * times as long as its content.
+ * Least share of filled cells in a large table that is rendered as a table. An emptier one would consist mainly of `|`,
+ * and could be thousands of times as long as its content.
  */
 const MIN_FILLED = 0.2;
 /** Greatest number of cells, empty ones included, of a table to which `MIN_FILLED` does not apply. */
@@ -47,8 +47,8 @@ function regionsOf(cells: readonly TextCell[]): Row[][] {
 }
 
 /**
- * Renders a run of rows. Rows of a single cell before the first row of several become lines of text, such as the title
- * and notes of the table that follows.
+ * Renders consecutive rows. Rows of a single cell before the first row of several cells become lines of text, such as
+ * the title and notes of the table that follows.
  */
 function renderRegion(region: readonly Row[]): string {
   const head = region.findIndex((row) => row.length > 1);
