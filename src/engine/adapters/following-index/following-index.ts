@@ -140,10 +140,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
   const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
 
-  /**
-   * Applies a limited number of committed changes, or removes all vectors to start again. Call it in `alone` of the
-   * vectors.
-   */
+  /** Applies some committed changes, or removes all vectors to start again. Call it in `alone` of the vectors. */
   function advance(vectors: FollowedVectors<T>, at: Position): Comparison {
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
     const comparison = compare(vectors.position, at);
@@ -175,10 +172,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     /** Returns the vectors in memory. Call it only after `takeOver`. */
     held: () => held!,
 
-    /**
-     * Removes all vectors from memory if too many of them are marked as removed; the next `takeOver` starts again. Call
-     * it in a `store.read`.
-     */
+    /** Drops all vectors if too many of them were removed; `takeOver` then reads anew. Call it in a `store.read`. */
     dropIfSparse(): void {
       const vectors = held;
       if (vectors === undefined || !isSparse(vectors)) return;
@@ -189,10 +183,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       });
     },
 
-    /**
-     * Applies a limited number of the changes that were committed up to a snapshot. Call it in the `store.read` of the
-     * snapshot.
-     */
+    /** Applies some of the changes committed up to a snapshot. Call it in the `store.read` of the snapshot. */
     takeOver(at: Position): Comparison {
       const vectors = (held ??= hold());
       let comparison = compare(vectors.position, at);
