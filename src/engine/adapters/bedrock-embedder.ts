@@ -10,13 +10,13 @@ import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 const REQUESTS_AT_ONCE = 4;
 /** Greatest length of a text that Titan accepts, in tokens. */
 const MAX_TOKENS = 8_192;
-/** Names of the settings that hold credentials, for error messages. */
+/** Names of the settings with credentials, for error messages. */
 const CREDENTIALS = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK';
 
 /**
  * Creates an embedder that calls Amazon's Titan Text Embeddings V2 on Bedrock. Titan takes one text in a request, so
- * `maxBatchTexts` is 1, and a refused text fails alone. If `embed` gets several texts, it sends up to four requests at
- * a time; after a failure, it sends no further ones.
+ * `maxBatchTexts` is 1, and a refused text does not make others fail. If `embed` gets several texts, it sends up to
+ * four requests at a time; after a failure, it sends no more.
  */
 export function createBedrockEmbedder(config: Config): Embedder {
   const { OM_BEDROCK_MODEL: model, OM_VEC_DIM: dimensions } = config;

@@ -82,8 +82,8 @@ interface QueuedJobs {
 }
 
 /**
- * States of BullMQ in which jobs are counted: `waiting` holds interactive jobs, `prioritized` bulk jobs. Ended jobs are
- * not kept.
+ * BullMQ's states in which jobs are counted: `waiting` has interactive jobs, `prioritized` has bulk jobs. Ended jobs
+ * are not kept.
  */
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 

@@ -22,7 +22,7 @@ interface GuardedUse {
   readonly example: string;
   /** Networks that may be called although they are not public. */
   readonly allowed: readonly Network[];
-  /** Name of the setting that holds `allowed`. */
+  /** Name of the setting from which `allowed` comes. */
   readonly setting: string;
 }
 

@@ -11,7 +11,10 @@ export interface CatalogueModel {
   readonly provider: 'local' | 'ollama';
   /** Repository at Hugging Face with the model's ONNX files; null for a model that Ollama downloads. */
   readonly repository: string | null;
-  /** Approximate size of the download, in MB of 1,000,000 bytes; for `local` that of `model.onnx` in float32. */
+  /**
+   * Approximate size of the download, in MB of 1,000,000 bytes; for a `local` model, the size of `model.onnx` in
+   * float32.
+   */
   readonly megabytes: number;
   /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;

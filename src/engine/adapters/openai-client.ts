@@ -42,7 +42,7 @@ export interface OpenAiClient extends Pick<
   call<T>(request: (client: OpenAI) => APIPromise<T>, onReply?: EmbedOptions['onReply']): Promise<T>;
 }
 
-/** Wraps OpenAI's SDK: bounds the time and the size of a call, and turns the SDK's errors into EngineErrors. */
+/** Wraps OpenAI's SDK: limits the time and the size of a call, and converts the SDK's errors to EngineErrors. */
 export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   let connection: Promise<{ sdk: Sdk; client: OpenAI }> | undefined;
   const errors = createProviderErrors(server);

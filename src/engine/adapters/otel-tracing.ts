@@ -78,7 +78,7 @@ export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTL
   };
 }
 
-/** The tracer that creates spans, and the storage that holds the active span of the running code. */
+/** The tracer that creates spans, and the storage that knows the active span of the running code. */
 interface SpanSource {
   readonly tracer: Tracer;
   readonly storage: AsyncLocalStorage<OpenSpan>;

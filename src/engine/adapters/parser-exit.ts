@@ -45,7 +45,7 @@ export function errorOfExit(killedFor: KillReason | undefined, signal: NodeJS.Si
 }
 
 /**
- * Returns the reason for `ParserProcess.ended`.
+ * Returns the reason with which `ParserProcess.ended` resolves.
  * @param killedFor undefined if the parent did not kill the child
  * @param signal signal that ended the child; null if it exited by itself
  */

@@ -97,7 +97,7 @@ export async function createProviderKeys({
 }
 
 /**
- * Reads the set of keys, whose form `jose` checks.
+ * Reads the provider's set of keys. Its content is not checked here, but by `jose`.
  * @throws Error if the provider does not answer, or if its configuration names another issuer or no https URL of keys
  */
 async function fetchKeys({ issuer, jwksUrl }: Pick<ProviderKeysOptions, 'issuer' | 'jwksUrl'>): Promise<unknown> {

@@ -69,7 +69,7 @@ function endOfRun(text: string, start: number, kind: number): number {
   return end;
 }
 
-/** Greatest number of digits of one piece, since the pattern cuts longer numbers into threes. */
+/** Greatest number of digits of one piece, since the tokenizer's pattern cuts longer numbers into threes. */
 const MAX_DIGITS = 3;
 
 function endOfDigits(text: string, start: number): number {
@@ -80,8 +80,9 @@ function endOfDigits(text: string, start: number): number {
 
 /**
  * Returns the end (exclusive) of a piece that begins with a blank or a line break. If the whole run of white space ends
- * with the text, or before a character that is not ASCII, it is the piece. Else the piece ends after the run's last
- * line break; without one, before the run's last blank, which goes with the next word, or after a single blank.
+ * with the text, or before a character that is not ASCII, the run is the piece. Otherwise the piece ends after the
+ * run's last line break. A run without a line break ends before its last blank, which belongs to the next word; a
+ * single blank is a piece of its own.
  */
 function endOfBlanks(text: string, start: number): number {
   let end = start;

@@ -23,17 +23,16 @@ export interface ChunkOptions {
 }
 
 /**
- * Cuts a text into chunks of at most `sizeTokens`, each of which repeats up to `overlapTokens` of the one before. They
- * cover the text: the first starts at 0, each next one at or before the end of the last and after its start, the last
- * ends with the text.
+ * Cuts a text into chunks of at most `sizeTokens`. Each chunk repeats up to `overlapTokens` of the chunk before it. The
+ * chunks cover the text: the first starts at 0; each next one starts after the start of the one before, and at or
+ * before its end; the last ends with the text.
  *
- * A chunk may end before a section once a third of it is full; before a block (paragraph, list, table, code), an outer
- * item or a definition once half is full; before another item, row or line of code once two thirds are full; then
- * between sentences, words and anywhere. The worse the place, the fuller the chunk. The limit for sections is a third,
- * because a chunk that had to be half full tears every section that is a bit longer than half. Of several sections the
- * outermost begins the next chunk, since a chunk that spans two chapters represents neither. Fenced code and table rows
- * that fit a chunk are never cut. A heading stays with what follows it, unless that is code or a row that would not fit
- * together with the heading.
+ * A chunk may end before a section once it is a third full; before a block (paragraph, list, table, code), an outer
+ * item or a definition once it is half full; before another item, row or line of code once it is two thirds full; then
+ * between sentences, words and anywhere. For sections it is a third, because a limit of half would cut every section
+ * that is a bit longer than half a chunk. Of several sections the outermost begins the next chunk, since a chunk that
+ * spans two chapters represents neither. Fenced code and table rows that fit a chunk are never cut. A heading stays
+ * with what follows it, unless that is code or a row that would not fit together with the heading.
  *
  * A chunk that starts with a heading repeats nothing: the heading and its path say where the chunk belongs, and the end
  * of another section would only dilute it. Repeated text begins at a block, line, sentence or word, never before the

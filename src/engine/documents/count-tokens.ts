@@ -59,7 +59,7 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
  * texts, and each slice keeps its whole text in memory.
  */
 const CACHED_CHARACTERS = 8_000_000;
-/** Greatest length of an ASCII piece whose count is cached, in characters. */
+/** Greatest length of an ASCII piece (such as a word) whose token count is cached, in characters. */
 const KEPT_LONGEST = 32;
 /**
  * Greatest length of a run of characters that is passed to the tokenizer undivided, in characters, since the tokenizer
@@ -117,8 +117,8 @@ function isSpace(code: number): boolean {
 
 /**
  * Returns the end (exclusive) of the first run of letters at or after `start`; the end of the text if there is none.
- * The tokenizer's pattern takes such a run whole and does not depend on what follows, so a text counts as the sum of
- * its parts that end at such a place.
+ * The tokenizer's pattern takes such a run whole and does not depend on what follows. So the token count of a text is
+ * the sum of the counts of its parts, if they are cut at such offsets.
  */
 function endOfLetters(text: string, start: number): number {
   LETTERS_END.lastIndex = start;

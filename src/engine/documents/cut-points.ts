@@ -53,9 +53,9 @@ const wordSegmenter = new Intl.Segmenter('und', { granularity: 'word' });
 const graphemeSegmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * Returns the last offset after `after`, and at most `limit`, between two words (those of scripts without blanks, too),
- * else between two graphemes. Returns undefined if there is none. Only the 512 code units before `limit` are searched,
- * or fewer if `start` is nearer.
+ * Returns the last offset after `after`, and at most `limit`, that is between two words (also in scripts without
+ * blanks), else between two graphemes. Returns undefined if there is none. Only the 512 code units before `limit` are
+ * searched, or fewer if `start` is nearer.
  * @param start an offset between two graphemes
  */
 export function lastSegmentBreak(text: string, start: number, after: number, limit: number): number | undefined {

@@ -59,7 +59,9 @@ function readMeta(document: HtmlDocument): Map<string, string[]> {
   return values;
 }
 
-/** Greatest number of values of one meta name, and of authors, that are read; further ones are dropped. */
+/**
+ * Greatest number of values of one meta name that are read, and greatest number of authors; further ones are dropped.
+ */
 const MAX_NAMES = 32;
 /** Greatest length of a JSON-LD script that is parsed, in UTF-16 code units; a longer one is ignored. */
 const MAX_LINKED_DATA_CHARACTERS = 100_000;

@@ -28,7 +28,7 @@ export const PARSE_LIMITS = {
   pages: 2_000,
   /** Greatest number of text items on one page of a PDF. */
   pieces: 50_000,
-  /** Greatest number of bytes of an HTML file; where HTML is a string, of UTF-16 code units. */
+  /** Greatest number of bytes of an HTML file; for HTML in a string, greatest number of UTF-16 code units. */
   htmlBytes: 5 * 1024 * 1024,
   /** Greatest number of elements in one HTML page. */
   htmlElements: 150_000,
@@ -45,8 +45,8 @@ export const PARSE_LIMITS = {
   /** Greatest number of entries in the directory of a zip archive. */
   zipEntries: 2_000,
   /**
-   * Greatest ratio of inflated to packed bytes, of each file in a zip archive and of all together. It holds only above
-   * `ratioFreeBytes` inflated bytes, since small harmless files compress a hundredfold and more.
+   * Greatest ratio of inflated to packed bytes, of each file in a zip archive and of all together. It applies only
+   * above `ratioFreeBytes` inflated bytes, since small harmless files may compress by a factor of a hundred and more.
    */
   zipRatio: 100,
   ratioFreeBytes: 20 * 1024 * 1024,

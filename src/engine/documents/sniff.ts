@@ -219,8 +219,8 @@ function isText(bytes: Uint8Array, latin: string): boolean {
 }
 
 /**
- * Recognises an EPUB by its uncompressed file `mimetype`, which comes first for this purpose. Returns null for any
- * other archive, whose format its directory shows.
+ * Recognises an EPUB by its uncompressed file `mimetype`, which must be the archive's first file. Returns null for any
+ * other archive; its format must be determined from the archive's directory.
  */
 function zipFormatOfStart(start: Uint8Array): DocumentFormat | null {
   const latin = Buffer.from(start.buffer, start.byteOffset, Math.min(start.length, 128)).toString('latin1');
@@ -264,7 +264,7 @@ const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
 /**
- * Tells whether a text starts with header fields of an e-mail: at least two usual ones before an empty line, or at
+ * Tells whether a text starts with header fields of an e-mail: at least two usual fields before an empty line, or at
  * least four before any other line that is not a field.
  */
 function isEmail(text: string): boolean {

@@ -14,9 +14,9 @@ export interface PrivacyGuard {
   /** Whether the policy screens at least one group of sensitive values. */
   isOn(): boolean;
   /**
-   * Screens the fields of a memory, a patch or a document. If the policy marks a kind that was found,
-   * `metadata.sensitive` names it, even for a patch that has no metadata.
-   * @throws EngineError `unprocessable` for values that the policy refuses; what `TextAnalyzer.find` throws
+   * Screens the fields of a memory, a patch or a document. If the policy marks a kind of value that was found,
+   * `metadata.sensitive` names this kind, even for a patch that has no metadata.
+   * @throws EngineError `unprocessable` for values that the policy refuses; the errors of `TextAnalyzer.find`
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
   /** Screens the text and the fields of a parsed document. Throws the errors of `fields`. */

@@ -16,7 +16,7 @@ export function hasPlainForm(text: string): boolean {
 }
 
 /**
- * Tells whether two texts of one user state something that cannot both hold now. The order of the texts does not
+ * Tells whether two texts of one user make statements that contradict each other. The order of the texts does not
  * matter.
  */
 export function conflict(one: string, other: string): boolean {

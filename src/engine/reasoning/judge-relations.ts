@@ -65,7 +65,8 @@ function promptOf(statement: Statement, others: readonly Statement[]): { instruc
 }
 
 /**
- * Reads the relations of a reply.
+ * Parses a model's reply as relations, one for each text in order.
+ * @param count number of texts that the model got
  * @returns null unless the reply names each of the texts once, and nothing else
  */
 function readRelations(reply: string, count: number): readonly Relation[] | null {

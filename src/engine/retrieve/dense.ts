@@ -12,7 +12,9 @@ export interface QueryVector extends VectorSpace {
   readonly embedding: Float32Array;
 }
 
-/** A hit of the search by vectors. `modelNo` names its model, and is left out where only one model was searched. */
+/**
+ * A hit of the vector search. `modelNo` is the number of its embedding model; left out if only one model was searched.
+ */
 type DenseHit = VectorRank & { readonly modelNo?: number };
 
 /** The result of the search by vectors. */

@@ -55,8 +55,8 @@ interface MeasureOptions {
 /** Measures how well texts answer one query. */
 export interface EvidenceMeter {
   /**
-   * Measures a text against the whole query and against each of its asking sentences.
-   * @param cosine `Fit.cosine` of the memory; null where the query or the memory has no vector
+   * Measures how well a text answers the whole query, and each of its asking sentences.
+   * @param cosine `Fit.cosine` of the memory; null if the query or the memory has no vector
    * @returns the measurements for the whole query first, then those for each asking sentence in order
    */
   measure(text: OwnText, cosine: number | null, options?: MeasureOptions): readonly Measured[];

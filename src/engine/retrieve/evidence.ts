@@ -134,9 +134,9 @@ interface Gathered {
   strength: number;
   wordsStrength: number;
   held: number;
-  /** The highest `topic` of any text, whoever said it. */
+  /** The highest `Measured.topic` of any text, whoever said it. */
   anyone: number;
-  /** The highest `topic` of the texts that the person named in the question said or may have said. */
+  /** The highest `Measured.topic` of the texts that the person named in the question said or may have said. */
   named: number;
 }
 

@@ -56,9 +56,11 @@ export function expand(store: Store, hits: readonly Activated[], options: Expand
 
 /** The state of spreading activation between two hops. `spread` changes it. */
 export interface Spreading {
-  /** Activation of each memory so far, by `memoryNo`. */
+  /** Activation (0..1) of each memory so far, from the query or over links, by `memoryNo`. */
   readonly activations: Map<number, number>;
-  /** Strongest arrival at each memory that a link activated, by `memoryNo`. */
+  /**
+   * For each memory that got activation over a link, the strongest arrival: from where and how strong, by `memoryNo`.
+   */
   readonly arrivals: Map<number, Arrival>;
   /** Memories from which the next hop starts, strongest first; empty when nothing is left to spread. */
   front: readonly Activated[];

@@ -117,8 +117,8 @@ function findReachedStage(
 }
 
 /**
- * Sorts the terms of the query by where they are found: in the memory's own columns, else in the text of its
- * neighbours, else nowhere.
+ * Divides the terms of the query into three lists: found in the memory itself; found only in the text of its
+ * neighbours; not found.
  */
 function termsOf(
   { plan: { terms } }: Recall,

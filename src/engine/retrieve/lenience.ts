@@ -32,7 +32,10 @@ export function comparability(scope: number): number {
   return Math.min(1, scope / SMALL_SCOPE);
 }
 
-/** Returns the position of a scope between two sizes on a logarithmic scale: 0 up to `least`, 1 from `most` on. */
+/**
+ * Returns the position of the number `scope` between `least` and `most` on a logarithmic scale: 0 up to `least`, 1 from
+ * `most` on.
+ */
 function placeBetween(least: number, most: number, scope: number): number {
   return Math.min(1, Math.max(0, Math.log(scope / least) / Math.log(most / least)));
 }

@@ -31,7 +31,7 @@ export interface LexicalHit {
 
 /** The result of the search by words. */
 export interface LexicalResult {
-  /** Hits, best first; of equal ones the lower `memoryNo` first. */
+  /** The hits, best first; of equally good ones, the one with the lower `memoryNo` first. */
   readonly hits: readonly LexicalHit[];
   /** How the hits were found and which terms took no part, as a text for the trace. */
   readonly note: string;

@@ -44,8 +44,8 @@ export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: L
 }
 
 /**
- * Merges the results of two searches for one query: each memory once, best first; of equal ones the lower `memoryNo`
- * first. All fields other than the hits, such as the notes, are taken from `first`.
+ * Merges the results of two runs of the searches for one query: each memory once, best first; of equally good ones, the
+ * one with the lower `memoryNo` first. All fields other than the hits, such as the notes, are taken from `first`.
  */
 export function mergeLists(first: Lists, second: Lists): Lists {
   const byWords = (a: LexicalHit, b: LexicalHit) => b.bm25 - a.bm25;

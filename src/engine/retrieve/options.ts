@@ -72,7 +72,7 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
 
 /**
  * Checks that the reranker of a request can run: `llm` needs a language model.
- * @param languageModel null where none is configured
+ * @param languageModel null if none is configured
  * @throws EngineError `invalid` for `rerank: 'llm'` without a language model
  */
 export function requireReranker({ rerank }: RetrievalOptions, languageModel: LanguageModel | null): void {

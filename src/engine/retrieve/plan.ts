@@ -85,7 +85,10 @@ export interface QueryPlan {
   readonly rows: RowReader;
 }
 
-/** Number of memories up to which every scope counts as narrow, however small its file is. */
+/**
+ * Number of memories up to which every scope (the memories that a query searches) is narrow (`Scope`), even in a small
+ * file.
+ */
 const MIN_NARROW = 400;
 /**
  * Greatest number of memories in a narrow scope (`Scope`). An exact scan misses nothing, but costs 1.4 µs for each
@@ -153,8 +156,8 @@ export function describePlan({ scope, terms, denseSectors }: QueryPlan): string 
 }
 
 /**
- * Returns the number of memories that are searched: the exact number for a narrow scope; for a wide one, all memories
- * of the query's users, whatever the rest of the filter says.
+ * Returns the number of memories that are searched: the exact number for a narrow scope; for a wide one, the number of
+ * all memories of the query's users, without regard to the other conditions of the filter.
  */
 export function scopeSize({ scope, memories }: QueryPlan): number {
   return scope.kind === 'narrow' ? scope.memoryNos.length : memories / scope.dilution;

@@ -15,7 +15,7 @@ export const MAX_TRIALS = 32;
 /** Number of the `MAX_TRIALS` queries that are reserved for the attempt that changes all limits at once. */
 const TRIALS_KEPT = 6;
 
-/** A request that has been run, with the inspection of the memory whose outcome is explained. */
+/** A request that was run, with what happened to the memory that is explained. */
 export interface Explained {
   readonly request: MemoryQuery;
   /** The results of the stages for the original request. */

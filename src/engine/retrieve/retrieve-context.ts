@@ -103,7 +103,7 @@ export interface RunningQuery {
   readonly now: number;
 }
 
-/** A vector space whose model can be asked: neither its embedder nor its number is null. */
+/** A vector space whose model can be reached: neither `embedder` nor `modelNo` is null. */
 export interface ReachedSpace {
   readonly embedder: Embedder;
   readonly modelNo: number;

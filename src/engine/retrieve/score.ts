@@ -104,7 +104,7 @@ export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, s
 }
 
 /**
- * Computes the raw score by the formula of the profile. The formulas are those of the systems that Cairn grew from:
+ * Computes the raw score (before calibration) by the formula of the profile. Each formula is that of a memory system:
  * OpenMemory (`composite`), OpenMem (`activation`), cognitive-memory (`retention`), memv and open-mem (`fusion`).
  */
 export function rawScoreOf(features: Features, { profile, weights, bestFused }: Formula): number {

@@ -17,7 +17,7 @@ import { otherNameOf } from './other-names.ts';
 import { fullWeightOf } from './evidence-meter.ts';
 import { weighWords, wordsOf } from './query-words.ts';
 
-/** A standing query whose text is split into words and terms. */
+/** A standing query (a stored query that is compared with each new memory) whose text is split into words and terms. */
 export interface PreparedQuery extends ComparedQuery {
   readonly text: QueryText;
   /** How inflected forms of the query's words are recognised: the result of `wordFormsOf`. */

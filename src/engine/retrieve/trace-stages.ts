@@ -28,7 +28,7 @@ export interface Trace {
 
 /**
  * Creates an empty trace for one query.
- * @param tracing tracing in which each stage also becomes a span; null where the request is not traced
+ * @param tracing tracing in which each stage also becomes a span; null if the request is not traced
  */
 export function createTrace(tracing: Tracing | null): Trace {
   const stages: StageTrace[] = [];

@@ -8,9 +8,9 @@ import type { SectorWords } from './sector-words.ts';
 export const FEATURES = 1 << 15;
 
 /**
- * Lists the features of a text: its words, their beginnings and ends, their classes, how its sentences begin, and pairs
- * and triples of neighbouring words in a form that keeps only their grammar. A feature is a number below `FEATURES`
- * (32,768), computed by a hash, so two features may have one number.
+ * Lists the features of a text for the classifier: its words, their first and last letters, their classes, how its
+ * sentences begin, and pairs and triples of neighbouring words in a form that keeps only their grammar. A feature is a
+ * number below `FEATURES` (32,768), computed by a hash, so two features may have one number.
  * @returns each feature once, in the order of the text
  */
 export function featuresOf({ written, classes }: SectorWords): number[] {

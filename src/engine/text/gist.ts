@@ -40,8 +40,9 @@ function plainLine(text: string): string {
 }
 
 /**
- * Shortens a text to `length` UTF-16 code units, the ellipsis included: after the last word that fits, or inside a word
- * if that would leave less than half. A text that fits is returned unchanged. A surrogate pair is never split.
+ * Shortens a text to at most `length` UTF-16 code units, the ellipsis included. It is cut after the last word that
+ * fits, or inside a word if that would leave less than half. A text that fits is returned unchanged. A surrogate pair
+ * is never split.
  */
 function cutAtWord(text: string, length: number): string {
   if (text.length <= length) return text;

@@ -1,9 +1,9 @@
 import type { Json } from '../types.ts';
 
 /**
- * Makes the searchable text of a JSON value: a line for each text, number or boolean, with its key before it; the plain
- * entries of a list share a line. It is never longer than the value's JSON. It is '' if the value has only null, empty
- * texts, lists and objects.
+ * Converts a JSON value to a searchable text: a line for each text, number or boolean, with its key before it; the
+ * plain entries of a list are put on one line. The text is never longer than the value's JSON. It is '' if the value
+ * has only null, empty texts, lists and objects.
  */
 export function textOfValue(value: Json): string {
   const lines: string[] = [];

@@ -2,7 +2,7 @@ import { stemOf } from './stem-finder.ts';
 import { STOP_WORDS } from './stop-words.ts';
 import { isCjk, words } from './words.ts';
 
-/** Counts of a text's stems and words. */
+/** The words of a text, counted by stem and in total. */
 export interface WordCounts {
   /** Number of occurrences by stem, without stop words. */
   readonly counts: ReadonlyMap<string, number>;

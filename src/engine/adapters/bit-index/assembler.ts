@@ -1,7 +1,7 @@
 /**
- * A WebAssembly assembler with the instructions that the kernels in this folder need. Instructions are lists of bytes,
- * and a function is their concatenation. Opcodes are those of the WebAssembly specification 2.0, section 5.4. Every i32
- * address is an offset into the one memory that a module imports.
+ * A WebAssembly assembler with the instructions that the kernels (inner loops) in this folder need. Instructions are
+ * lists of bytes, and a function is their concatenation. Opcodes are those of the WebAssembly specification 2.0,
+ * section 5.4. Every i32 address is an offset into the single memory that a module imports.
  */
 
 import { MAX_PAGES } from './kernels.ts';
@@ -173,9 +173,11 @@ export const v128 = {
   and: vector(0x4e),
   or: vector(0x50),
   xor: vector(0x51),
-  /** Leaves 1 if any bit of the vector is set, else 0. */
+  /** Takes a vector and pushes 1 if any bit of it is set, else 0. */
   any: vector(0x53),
-  /** Leaves the highest bits of the 16 bytes as a 16-bit number; bit n is that of byte n. */
+  /**
+   * Takes a vector and pushes the highest bits of its 16 bytes as a 16-bit number; bit n is the highest bit of byte n.
+   */
   highestOfBytes: vector(0x64),
   /** Takes a vector and a number, and shifts each of the vector's 16 bytes left by that many bits. */
   shiftBytesLeft: vector(0x6b),

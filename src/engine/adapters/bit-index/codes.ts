@@ -33,8 +33,8 @@ type WordField = 'labels' | 'previous' | 'ordinals';
 type NumberField = 'vectorNos' | 'memories';
 
 /**
- * Opens the memory of a layout for the thread whose working area the layout names.
- * @param noteUse called with the end of the used part of the working area
+ * Opens the memory of a layout for one thread, whose working area the layout determines.
+ * @param noteUse called with the address of the end of the used part of the working area
  */
 export function openCodes(layout: Layout, shared: SharedMemory, noteUse: (end: number) => void): Codes {
   const { memory, kernels } = createKernels(layout, shared);

@@ -30,7 +30,7 @@ export interface RowTable {
 
 /** The rows of a table at one snapshot. */
 export interface Rows extends RowTable {
-  /** Number of rows, removed ones included. */
+  /** Number of rows, including removed ones. */
   readonly size: number;
   /** Number of rows that were removed. */
   readonly removed: number;

@@ -92,7 +92,7 @@ const FIELDS = [
 
 /** State of the shared vectors: counts of the rows in memory, and the position up to which the file was read. */
 export interface State extends Record<(typeof FIELDS)[number], number> {
-  /** Number of rows, removed ones included. */
+  /** Number of rows, including removed ones. */
   size: number;
   /**
    * Number of rows, from the first on, whose bits are also stored by dimension (as columns). A small index needs no

@@ -29,9 +29,9 @@ export interface Position {
 
 /** Changes that were committed between two positions. */
 export interface Change<T> extends Position {
-  /** Numbers of vectors that were removed; unknown ones are ignored. */
+  /** Vector numbers of the vectors that were removed; unknown numbers are ignored. */
   readonly removed: readonly number[];
-  /** Vectors that were added. Their numbers ascend and are above those of all vectors added before. */
+  /** Vectors that were added. Their numbers ascend and are higher than those of all vectors added before. */
   readonly added: readonly T[];
 }
 
@@ -56,7 +56,7 @@ export interface Answers {
 export interface FollowedVectors<T> {
   /** Number of vectors in memory, without removed ones. */
   readonly count: number;
-  /** Number of removed vectors whose memory is not free yet. */
+  /** Number of removed vectors whose memory is not yet free. */
   readonly removed: number;
   /** Memory in use, in bytes. */
   readonly bytes: number;

@@ -35,7 +35,10 @@ export interface PageAnnotations {
 /** Bit mask of `annotationFlags` for annotations that are never visible on a screen: bits 2 and 6, counted from 1. */
 const NEVER_SEEN = 0b100010;
 
-/** Reads the annotations of one page. Hidden ones give no texts and no buttons, and password fields give no text. */
+/**
+ * Reads the annotations of one page. From hidden ones no texts and no buttons are returned, and from password fields no
+ * text.
+ */
 export function readAnnotations(annotations: readonly PdfAnnotation[]): PageAnnotations {
   const shown = annotations.filter((annotation) => ((annotation.annotationFlags ?? 0) & NEVER_SEEN) === 0);
   return {

@@ -69,7 +69,9 @@ const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
  * space.
  */
 interface TextState {
-  /** Current transformation matrix: from the coordinates of drawing to those of the page. */
+  /**
+   * Current transformation matrix (CTM): from the coordinates of the drawing operators to the coordinates of the page.
+   */
   readonly ctm: Matrix;
   readonly font: string;
   readonly size: number;

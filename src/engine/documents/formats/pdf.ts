@@ -286,11 +286,11 @@ async function readButtons(
 // ── Fonts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Greatest number of pages whose drawing operators are read for the names of fonts, which takes as long as reading the
- * page's text.
+ * Greatest number of pages whose drawing operators are read to learn the names of fonts. Reading them takes as long as
+ * reading the page's text.
  */
 const ASKED_PAGES = 6;
-/** Greatest share of a file's pages whose drawing operators are read for the names of fonts. */
+/** Greatest share of a file's pages whose drawing operators are read to learn the names of fonts. */
 const ASKED_SHARE = 1 / 16;
 
 /**

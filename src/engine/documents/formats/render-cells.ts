@@ -19,10 +19,10 @@ const MIN_FILLED = 0.2;
 const SMALL_AREA = 1_000;
 
 /**
- * Renders the cells of a sheet as Markdown: each run of rows without an empty row between them becomes a table. A run
- * whose rows have one cell each becomes lines of text, and a large table with few filled cells becomes lines such as
- * `AB12: text`.
- * @param cells cells with content in the order of rows, and of columns within a row; '' is returned for none
+ * Renders the cells of a sheet as Markdown: consecutive rows become a table; an empty row separates two tables.
+ * Consecutive rows with one cell each become lines of text instead, and a large table with few filled cells becomes
+ * lines such as `AB12: text`.
+ * @param cells cells with content in the order of rows, and of columns within a row; '' is returned if there are none
  */
 export function renderCells(cells: readonly TextCell[]): string {
   return regionsOf(cells).map(renderRegion).join('\n\n');
