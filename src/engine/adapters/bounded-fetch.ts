@@ -4,7 +4,7 @@ import { limitTime, unscheduledMs } from './limit-time.ts';
 interface ReplyBounds {
   /** Greatest size of a reply (bytes), counted after decompression. */
   readonly maxBytes: number;
-  /** Creates the error for a longer reply; `what` is a phrase such as "is longer than 100 bytes". */
+  /** Creates the error for a reply that exceeds a limit; `what` is a phrase such as "is longer than 100 bytes". */
   readonly refused: (what: string) => Error;
   /**
    * Time limit from connecting to the last byte. Time for which this thread had no processor does not count. If it is

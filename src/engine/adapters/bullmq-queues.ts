@@ -73,7 +73,7 @@ export interface QueueCounter {
   counts(): Promise<QueuedJobs[] | undefined>;
 }
 
-/** The number of jobs of one queue in one state. */
+/** The number of jobs in one queue that are in one state. */
 interface QueuedJobs {
   readonly queue: QueueName;
   /** One of `COUNTED_STATES`: `waiting`, `prioritized`, `active`, `delayed`. */
@@ -240,7 +240,7 @@ async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
 }
 
 /**
- * Runs a call to Redis once the connection is ready.
+ * Calls Redis as soon as the connection is ready.
  * @throws EngineError `unavailable` if Redis is down, refuses the call, or does not get ready and answer within 2 s
  */
 export async function bounded<T>(redis: Redis, call: () => Promise<T>): Promise<T> {

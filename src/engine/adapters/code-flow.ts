@@ -9,7 +9,10 @@ const MAX_BYTES = 256 * 1024;
 /** Time limit for one request to the identity provider (s). */
 const TIMEOUT_S = 10;
 
-/** Secrets that a browser keeps while its user signs in at the identity provider. */
+/**
+ * Secrets of one sign-in (for PKCE, state and nonce), which the browser keeps while its user is at the identity
+ * provider.
+ */
 export interface CodeFlowSecrets {
   readonly state: string;
   readonly nonce: string;

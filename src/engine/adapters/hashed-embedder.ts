@@ -125,7 +125,7 @@ function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   }
 }
 
-/** A term: all forms of a word that have one stem. */
+/** A term: all words of a text that have one stem. */
 interface Term {
   /** The first of these forms in the text; only the letter triples of this form are added. */
   readonly word: string;

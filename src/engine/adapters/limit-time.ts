@@ -8,7 +8,7 @@ interface TimeLimit {
    * the result of the function `unscheduledMs` for it.
    */
   readonly unscheduledMs: () => number;
-  /** Called once, when the time is over. */
+  /** Called once, when the time limit has expired. */
   readonly expire: () => void;
 }
 

@@ -18,7 +18,7 @@ export interface ModelFiles {
    */
   readonly weights: string | null;
   readonly tokenizer: string;
-  /** Path of `tokenizer_config.json`; that file need not exist. */
+  /** Path of `tokenizer_config.json`; the file may be missing. */
   readonly tokenizerConfig: string;
 }
 

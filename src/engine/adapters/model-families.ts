@@ -5,7 +5,7 @@
  */
 import type { EmbedOptions } from '../ports.ts';
 
-/** How the vectors of a text's tokens become one: their mean, or the vector of the first token (`cls`). */
+/** How the vectors of a text's tokens become one vector: `mean` is their mean, `cls` the vector of the first token. */
 export type Pooling = 'mean' | 'cls';
 
 /** For each purpose (question or memory), a text that is put before each text; '' for none. */

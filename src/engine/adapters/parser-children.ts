@@ -9,12 +9,12 @@ export interface ParserChildren {
   take(tenant: string): ParserProcess;
   /** Takes back a child after it has read a document. A child that is no longer usable is ended. */
   giveBack(parser: ParserProcess): void;
-  /** Ends all children. Resolves once they are gone. */
+  /** Ends all children. Resolves when they have ended. */
   close(): Promise<void>;
 }
 
 export interface ParserChildrenOptions {
-  /** Starts a child. */
+  /** Starts a child process that reads documents. */
   readonly start: () => ParserProcess;
   /** Greatest number of children that read documents at the same time. */
   readonly size: number;
@@ -29,7 +29,7 @@ export interface ParserChildrenOptions {
 export const KEPT_FOR_TURNS = 2;
 /**
  * Memory of a child (MB) above which it counts as large. At most `size` large children are kept, including those that
- * are reading.
+ * are reading a document.
  */
 export const LARGE_MB = 256;
 

@@ -55,7 +55,7 @@ export function exitOf(killedFor: KillReason | undefined, signal: NodeJS.Signals
   return killedFor ?? (signal !== null && MEMORY_SIGNALS.has(signal) ? 'memory' : 'crashed');
 }
 
-/** Creates the error for a document whose caller aborted the reading. */
+/** Creates the error for a document whose reading the caller aborted. */
 export function aborted(): EngineError {
   return new EngineError('unavailable', 'the reading of the document was aborted');
 }

@@ -89,7 +89,7 @@ interface OpenRead {
   receivedBytes: number;
   /** Number of progress replies for the document so far. */
   progressReplies: number;
-  /** Whether the child has sent the document or its error. */
+  /** Whether the child has sent its final reply: the document that it has read, or the error. */
   isAnswered: boolean;
 }
 

@@ -28,7 +28,7 @@ const FIRST_COOLDOWN_MS = 1_000;
 
 export interface ProviderKeysOptions {
   readonly issuer: string;
-  /** URL of the keys; undefined to use the one that the issuer's configuration names. */
+  /** URL of the provider's public keys (JWKS); undefined to use the one in the issuer's configuration. */
   readonly jwksUrl: string | undefined;
   readonly logger: Logger;
   /** Returns the monotonic time (ms); `performance.now` by default. */

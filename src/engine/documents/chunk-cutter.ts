@@ -27,7 +27,7 @@ interface Cut {
   readonly tokens: number;
 }
 
-/** Cuts one text into chunks, one after the other. */
+/** Cuts one text into chunks, from its start to its end. */
 export interface Cutter {
   /**
    * Cuts the next chunk, which repeats the text from `start` to `own` and continues with new text. It starts at `own`

@@ -65,8 +65,8 @@ export function chunkText(text: string, options: ChunkOptions): Chunk[] {
 
 interface HeadingTrail {
   /**
-   * Returns the texts of the headings whose sections contain an offset, outermost first; a heading that starts at the
-   * offset is included. Headings without words are left out. The offset must not be lower than at the last call.
+   * Returns the texts of the headings whose sections contain an offset, outermost first, including a heading that
+   * starts at the offset. Headings without words are left out. The offset must not be lower than in the call before.
    */
   above(offset: number): readonly string[];
 }

@@ -21,7 +21,7 @@ export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCoun
    */
   const ends = [0];
   const sums = [0];
-  /** Offset from which the end of the next stretch is searched for. */
+  /** First offset that is tried as the end of the next stretch. */
   let next = MIN_STRETCH;
 
   const countTo = (offset: number) => {

@@ -74,8 +74,8 @@ export function lastSegmentBreak(text: string, start: number, after: number, lim
 }
 
 /**
- * Returns the last offset after `after`, and at most `limit`, between two characters; `limit + 1` if `limit` splits the
- * first character after `after`. A surrogate pair counts as one character, and so does \r\n.
+ * Returns the last offset after `after`, and at most `limit`, at which no character is split. If `limit` splits the
+ * first character after `after`, it returns `limit + 1`. A surrogate pair counts as one character, and so does \r\n.
  */
 export function lastCharacterBreak(text: string, after: number, limit: number): number {
   if (!isSplitAt(text, limit)) return limit;

@@ -88,8 +88,8 @@ function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
 }
 
 /**
- * Counts the characters beyond ASCII that decode as UTF-8 (`valid`), and the broken sequences that become U+FFFD
- * (`invalid`).
+ * Counts the characters beyond ASCII that can be decoded as UTF-8 (`valid`), and the broken sequences that become
+ * U+FFFD (`invalid`).
  */
 function countSequences(bytes: Uint8Array): { readonly valid: number; readonly invalid: number } {
   let beyondAscii = 0;

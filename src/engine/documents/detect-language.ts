@@ -1,6 +1,6 @@
-/** Greatest number of samples, evenly distributed over a text, that are examined. */
+/** Greatest number of samples of a text whose language is guessed; they are evenly distributed over the text. */
 const MAX_SAMPLES = 16;
-/** Number of characters in a sample. */
+/** Length of each sample whose language is guessed, in UTF-16 code units. */
 const SAMPLE_CHARACTERS = 300;
 /**
  * Least number of letters of a sample whose guess counts. Twenty suffice in a script that only one language has
@@ -32,10 +32,10 @@ export function loadLanguages(): Promise<typeof import('franc-min')> {
 
 /**
  * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Up to 16 samples of 300 characters
- * vote, because franc's scores come closer to each other as a text grows: 20,000 characters of English gave French 0.98
- * of its score, 300 characters 0.88.
+ * are classified, and their majority decides, because franc's scores of different languages come closer to each other
+ * as a text grows: 20,000 characters of English gave French 0.98 of English's score, 300 characters 0.88.
  * @returns a BCP 47 tag such as `de`, with three letters if the language has no code of two; null if too few samples
- *    agree
+ *   agree
  */
 export async function detectLanguage(text: string): Promise<string | null> {
   const { francAll } = await loadLanguages();

@@ -209,7 +209,10 @@ const ACCENTED = /[^\0-\x7f\P{sc=Latin}]/gu;
  */
 const MAX_ACCENTED = 0.45;
 
-/** Greatest share of š and ž among the accented letters of a text with è. */
+/**
+ * Greatest share of š and ž among the accented letters of a text that has è. A greater share means that the encoding is
+ * wrong.
+ */
 const MAX_CARONS = 0.2;
 
 function readsLikeLatin(text: string): boolean {

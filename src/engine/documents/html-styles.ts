@@ -30,7 +30,10 @@ const WEIGHTS = { tag: 1, class: 100, id: 10_000, inline: 1_000_000, important: 
 
 const FAR = /^-(?:(?:9\d\d|\d{4,})(?:\.\d+)?(?:px|pt)|\d{2,}(?:\.\d+)?r?em|\d{3,}(?:\.\d+)?(?:vw|vh)|\d{4,}%)$/;
 const ZERO = /^0(?:\.0+)?(?:px|pt|r?em|%)?$/;
-/** Matches, for each property, the values that hide an element or its text, alone or together with other properties. */
+/**
+ * For each CSS property, a pattern of the values that hide an element or its text, alone or together with other
+ * properties.
+ */
 const HIDING = {
   display: /^none$/,
   visibility: /^(?:hidden|collapse)$/,
@@ -208,7 +211,7 @@ function readRules(document: HtmlDocument): Rules {
   return rules;
 }
 
-/** A block between braces: of a rule, or of an at-rule around rules. */
+/** A block between braces in a style sheet: that of a rule, or of an at-rule (such as `@media`) around rules. */
 interface Block {
   /** Selectors of the rule that are evaluated; empty outside of rules. */
   readonly selectors: readonly Selector[];

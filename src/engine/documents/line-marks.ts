@@ -51,7 +51,10 @@ export function levelOf(mark: number): number {
   return strength >= SECTION ? SECTION + 6 - strength : 0;
 }
 
-/** Returns the strength of a heading by its level from 1 to 6: SECTION + 5 for level 1, SECTION for level 6. */
+/**
+ * Returns the strength (how well a text may be cut before a line) of a heading of a level from 1 to 6: SECTION + 5 for
+ * level 1, SECTION for level 6.
+ */
 export function sectionStrength(level: number): number {
   return SECTION + 6 - level;
 }

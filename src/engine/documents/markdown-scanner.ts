@@ -24,7 +24,7 @@ interface Scan {
   /** Kind of the block that the last non-blank line belongs to. */
   block: BlockKind;
   isAfterBlank: boolean;
-  /** Whether the next line must not be separated from the text before it. */
+  /** Whether the next line must not be separated from the line before it. */
   isTied: boolean;
   /** First line of the last paragraph; undefined before the first one. */
   paragraph: Line | undefined;

@@ -3,8 +3,8 @@ export interface PieceCounts {
   /** Returns the cached count of the characters from `start` to `end` (exclusive); undefined if there is none. */
   find(text: string, start: number, end: number): number | undefined;
   /**
-   * Caches the count of the piece from `start` to `end` (exclusive). The count must be at most 255, and the piece at
-   * most 255 characters of ASCII. The count may be dropped later, or not be kept at all.
+   * Caches the token count of the piece from `start` to `end` (exclusive). The count must be at most 255, and the piece
+   * at most 255 characters of ASCII. The count may be dropped later, or not be cached at all.
    */
   keep(text: string, start: number, end: number, count: number): void;
 }

@@ -111,8 +111,8 @@ export const LEXICON: Readonly<Record<string, string>> = {
 };
 
 /**
- * Nouns after a name that tell what kind of thing it is, by type and separated by spaces: `billing service`, `the Atlas
- * project`.
+ * Nouns by which the type of a thing is recognised, by type and separated by spaces. They stand after the thing's name:
+ * `billing service`, `the Atlas project`.
  */
 export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   project: 'project',

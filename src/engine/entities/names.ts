@@ -52,7 +52,7 @@ interface Branch {
   readonly next: NameTree;
 }
 
-/** Names by their words: a tree with one level for each word. */
+/** Known names as a tree (trie), with one level for each word of a name. */
 export type NameTree = Map<string, Branch>;
 
 /** Compiles the names of a mode's lexicon into a tree, without names whose type the mode cannot express. */

@@ -18,7 +18,7 @@ interface Pattern {
   readonly forward: boolean;
 }
 
-/** Patterns by the words between the two entities, joined by spaces and without the words in `SKIPPED`. */
+/** Patterns by the words that must be between the two entities, joined by spaces and without the words in `SKIPPED`. */
 export type Patterns = ReadonlyMap<string, readonly Pattern[]>;
 
 /** Compiles a mode's relation patterns, with every combination of their word forms. */

@@ -1,6 +1,6 @@
 /**
- * The gist and the entities of a memory for callers. If none were stated, they are computed from the text at each call.
- * They are not stored: they follow from the text, and the word index holds only what was said.
+ * The gist and the entities of a memory for callers. If none were stated, they are computed from the text at each call
+ * and not stored, so that the word index holds only what the caller stored.
  */
 
 import { gistOf } from '../text/gist.ts';

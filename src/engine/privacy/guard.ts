@@ -35,7 +35,7 @@ export interface GuardOptions {
   readonly count: (labels: { readonly group: string; readonly mode: string }, values: number) => void;
 }
 
-/** Makes the guard of a tenant. */
+/** Creates the guard, which screens what a tenant stores for sensitive values. */
 export function createGuard({ policy, analyzer, count }: GuardOptions): PrivacyGuard {
   return {
     isOn: () => groupsOf(policy()).length > 0,

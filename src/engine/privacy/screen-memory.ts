@@ -3,7 +3,7 @@ import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '..
 import type { Screening } from './screening.ts';
 
 /**
- * The fields of a memory, a patch or a document that may contain sensitive values; fields that are absent stay absent.
+ * The fields of a memory, a patch or a document that may contain sensitive values. A field that is absent stays absent.
  */
 export type ScreenedFields = {
   readonly [

@@ -23,7 +23,10 @@ const OVERLAP = 20 * 1024;
  */
 const PROSE: ReadonlySet<string> = new Set(['content', 'title', 'gist', 'document']);
 
-/** The screening of one memory or document: its fields are passed in one after the other, then its report is read. */
+/**
+ * The screening of one memory or document for sensitive values: its fields are passed in one after the other, then its
+ * report is read.
+ */
 export interface Screening {
   /**
    * Finds sensitive values in a field and redacts, marks or refuses them as the policy says.

@@ -91,8 +91,8 @@ const PROVIDER_KEYS: readonly SensitivePattern[] = [
 /** Source of a regular expression for the first line of a PEM block with a private key, without its hyphens. */
 const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
 /**
- * A PEM block with a private key, to its last line or to the next row of hyphens, at most 16,384 characters. An RSA key
- * of 16,384 bits has 12,500.
+ * Source of a regular expression for a PEM block with a private key, to its last line or to the next row of hyphens, at
+ * most 16,384 characters. An RSA key of 16,384 bits has 12,500.
  */
 // eslint-disable-next-line max-len -- one pattern
 const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;

@@ -1,7 +1,6 @@
 /**
- * Finds, without a model, two statements that cannot both hold, where their form shows it: one denies what the other
- * says, or both give one thing different values of something that has only one. Everything that is not plainly so is
- * ignored.
+ * Finds, without a model, two statements that contradict each other, if their form shows it: one denies what the other
+ * says, or both give different values to an attribute that has only one value. Every less obvious case is ignored.
  */
 import { stem } from '../text/english-words.ts';
 import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
@@ -147,7 +146,7 @@ function differInState(a: readonly PlainWord[], b: readonly PlainWord[]): boolea
 
 // ── One thing, one number or time ────────────────────────────────────────────────────────────────────────────────────
 
-/** Verbs that describe a state of a thing, and not what somebody does from time to time. */
+/** Verbs that describe a lasting state of a thing, not an action that somebody does from time to time. */
 const STATIVE = new Set(
   `is are am has have costs cost starts start ends end begins begin opens open closes close weighs weigh expires listens
    lasts allows requires needs holds`.split(/\s+/),

@@ -10,17 +10,17 @@ export const MAX_GATHERED = 2_000;
  */
 const LEAST_SAID = 0.8;
 
-/** A text that is to be gathered, with the time when it was said. */
+/** A text to be merged with others, with the time when it was said. */
 export interface GatheredText {
   readonly text: string;
-  /** Time when it was said, Unix ms. */
+  /** Time when the text was said, Unix ms. */
   readonly saidAt: number;
 }
 
-/** A text that consists of sentences of other texts. */
+/** A text that was made from sentences of other texts. */
 export interface GatheredSentences {
   readonly content: string;
-  /** Indexes, ascending, of the texts of which `content` repeats enough: at least two. */
+  /** Indexes, ascending, of the texts whose sentences `content` repeats: at least two. */
   readonly sources: readonly number[];
 }
 

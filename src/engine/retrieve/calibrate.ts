@@ -33,8 +33,8 @@ interface Calibration {
 export const CHANCE_SCORE = 0.3;
 
 /**
- * The calibrations for evidence by words alone, and for evidence by words and vectors. The values were chosen so that
- * at most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
+ * The constants for evidence by words alone, and for evidence by words and vectors. The values were chosen so that at
+ * most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
  */
 export const CALIBRATIONS = {
   words: { chance: 0.24, full: 1, voice: 0.6 },

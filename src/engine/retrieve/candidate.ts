@@ -100,7 +100,7 @@ export interface Candidate extends Findings {
    * are sorted by this value.
    */
   readonly rawScore: number;
-  /** Calibrated score, 0..1; 0 until the calibrate stage. */
+  /** Score after calibration, 0..1, which can be compared between queries; 0 until the stage `calibrate` has set it. */
   readonly score: number;
   /**
    * Id of the superseded memory that the searches found and that this memory, its successor, replaces; left out if the
@@ -122,7 +122,10 @@ export function byRawScore(a: Candidate, b: Candidate): number {
   return b.rawScore - a.rawScore || (a.row.id < b.row.id ? -1 : 1);
 }
 
-/** Returns a copy of a candidate whose raw score is multiplied by the factor, with the adjustment recorded. */
+/**
+ * Returns a copy of a candidate with its raw score multiplied by the factor of an adjustment, which is added to its
+ * list.
+ */
 export function adjust(candidate: Candidate, adjustment: Adjustment): Candidate {
   return {
     ...candidate,

@@ -8,7 +8,7 @@ import { bullet, costOf, excerpt, MAX_RENDERED_CHARACTERS, NOTICE, type Rendered
 
 const NOTHING_CHANGED = 'Nothing changed.';
 
-/** The heading of each list of changes, in the order of the text: new memories first, faded ones last. */
+/** The heading of each list of changes, in the order of the lists in the text. */
 const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
   added: 'Added',
   changed: 'Changed',

@@ -43,7 +43,7 @@ export interface Measured {
 }
 
 interface MeasureOptions {
-  /** Whether somebody other than the person named in the query said the text. */
+  /** Whether the text was said by somebody other than the person named in the query. */
   readonly saidByAnother?: boolean;
   /**
    * Words that the word index found in the text beyond the part that was read, as indexes in the list of the query's

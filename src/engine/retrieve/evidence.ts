@@ -49,7 +49,8 @@ export interface QueryEvidence {
    */
   readonly strange: ReadonlySet<number>;
   /**
-   * Measurements of each examined memory for the query, or for the asking sentence that it answers best, by `memoryNo`.
+   * For each examined memory, by `memoryNo`, its measurements for the query, or for the asking sentence that it answers
+   * best.
    */
   readonly measuredBy: ReadonlyMap<number, Measured>;
 }

@@ -54,7 +54,7 @@ export function expand(store: Store, hits: readonly Activated[], options: Expand
   return spreading.arrivals;
 }
 
-/** The state of spreading activation between two hops. `spread` changes it. */
+/** The state of spreading activation over links, between two hops. `spread` changes it. */
 export interface Spreading {
   /** Activation (0..1) of each memory so far, from the query or over links, by `memoryNo`. */
   readonly activations: Map<number, number>;

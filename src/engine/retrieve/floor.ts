@@ -11,7 +11,7 @@ export interface Floors {
    * limit.
    */
   readonly relativeFloor: number;
-  /** Confidence of the query, 0..1: the result of `confidenceOf`. */
+  /** Confidence that any memory answers the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
   /** Factor on the activation for each link that it passes, 0..1. */
   readonly decayPerHop: number;

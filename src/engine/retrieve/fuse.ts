@@ -1,12 +1,12 @@
 /** The memories that one search found, with the weight of that search in the fusion. */
 export interface RankedList {
-  /** Each `memoryNo` once, best first. */
+  /** The memories by number, each once, best first. */
   readonly memoryNos: readonly number[];
   /** Weight of the list, 0..1; a list of weight 0 is ignored. */
   readonly weight: number;
 }
 
-/** A memory with its fused score. */
+/** A memory with its score from the rank fusion. */
 export interface Fused {
   readonly memoryNo: number;
   readonly score: number;

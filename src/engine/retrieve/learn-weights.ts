@@ -194,8 +194,8 @@ function fitWeights(past: Shares, profile: Profile, present: Point): Point {
 }
 
 /**
- * Lists functions that change one weight of a point each, within the weight's range, rounded to 0.01. The weight of
- * vectors is among them if `present.vectorWeight` is not null.
+ * Lists functions, each of which changes one weight of a point (`Point`) within the weight's range, rounded to 0.01.
+ * One of them changes the weight of vectors, unless `present.vectorWeight` is null.
  */
 function movesOf(profile: Profile, { vectorWeight: start }: Point): ((point: Point, change: number) => Point)[] {
   const moved = (value: number, [from, to]: readonly [number, number]) =>

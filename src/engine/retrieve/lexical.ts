@@ -33,7 +33,7 @@ export interface LexicalHit {
 export interface LexicalResult {
   /** The hits, best first; of equally good ones, the one with the lower `memoryNo` first. */
   readonly hits: readonly LexicalHit[];
-  /** How the hits were found and which terms took no part, as a text for the trace. */
+  /** How the hits were found and which terms were not searched, as a text for the trace. */
   readonly note: string;
 }
 
@@ -84,7 +84,7 @@ const MORE = 8;
  */
 const MAX_FIRST = 2_000;
 
-/** The bounds and weights of a search by words. */
+/** The limits and weights of a search by words. */
 export interface TextSearchOptions {
   /**
    * Number of hits that suffice: with fewer, more common words of the query are searched as well. It is ignored in a
@@ -156,7 +156,7 @@ interface Located extends Term {
   readonly bytes: number;
 }
 
-/** The ranked memories of the scope, and how they were found. */
+/** The ranked memories of the search, and how they were found. */
 interface Ranking {
   readonly rows: readonly TextRank[];
   /** The terms that were searched, the rarest first. */

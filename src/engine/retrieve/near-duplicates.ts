@@ -31,8 +31,8 @@ interface Known {
 export function createNearDuplicates(collapses: boolean) {
   const known = new Map<string, Known[]>();
   /**
-   * The memory that was examined last, with its words. It is kept since a memory is examined just before it becomes a
-   * hit.
+   * The memory that was examined last, with its words. It is cached, since a memory is examined just before it becomes
+   * a hit.
    */
   let last: { readonly memory: Memory; readonly words: ReadonlySet<string> } | undefined;
   const wordsOf = (memory: Memory) => {

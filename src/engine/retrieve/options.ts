@@ -34,7 +34,7 @@ export const DEFAULT_OPTIONS = {
  */
 const RELATIVE_CUT = 0.5;
 
-/** A query with a value for every option that has a default in `DEFAULT_OPTIONS`. */
+/** A query in which every option that has a default in `DEFAULT_OPTIONS` has a value. */
 export type CompleteQuery = MemoryQuery & {
   readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
 } & { readonly penalties: Required<Penalties> };

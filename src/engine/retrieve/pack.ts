@@ -173,7 +173,10 @@ function createRoots() {
   const rootOf = new Map<string, PackedRoot>();
   const withChunk = new Set<string>();
   return {
-    /** Tells whether a memory is the root of a document that already has a chunk among the hits. */
+    /**
+     * Tells whether a memory is the root of a document (the memory of the whole document) of which a chunk is already a
+     * hit.
+     */
     isRepeated: ({ chunk, documentId }: Provenance): boolean => chunk === null && withChunk.has(documentId),
     /**
      * Returns the hit that this chunk replaces: the root of its document. Returns undefined if the memory is no chunk

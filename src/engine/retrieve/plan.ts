@@ -52,13 +52,13 @@ type Scope =
       readonly dilution: number;
     };
 
-/** The plan of a query, which all of its stages read. */
+/** The plan of a query, which all stages of the query use. */
 export interface QueryPlan {
   /** The text of the query, split into words, phrases, identifiers and sentences. */
   readonly query: QueryText;
   /** The phrases, words and identifiers of the query, each once; each word is followed by its irregular forms. */
   readonly terms: readonly Term[];
-  /** Conditions that a candidate must meet. Unless the query names statuses, they let superseded memories through. */
+  /** Conditions that a candidate must meet. Superseded memories meet them, unless the query names other statuses. */
   readonly filter: CompiledFilter;
   /**
    * Conditions that a returned memory must meet. A superseded memory fails them and is replaced by the last memory of

@@ -172,7 +172,7 @@ type RankedCandidates = Pick<
   | 'measured'
 >;
 
-/** Runs the stages from the plan to calibrated candidates, best first. */
+/** Runs the stages from `plan` to `calibrate`; returns the candidates with calibrated scores, best first. */
 function rankCandidates(running: RunningQuery): RankedCandidates {
   const { context, query, vectors, vectorWeight, trace, now } = running;
   const { store } = context;

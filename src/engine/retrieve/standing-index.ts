@@ -50,7 +50,7 @@ const BEGINNING = 4;
 interface Posting {
   readonly slot: number;
   readonly weight: number;
-  /** Whether the word alone makes its query a candidate. */
+  /** Whether the word alone makes its query a candidate for a memory (its weight is at least `FINDING_WEIGHT`). */
   readonly finds: boolean;
 }
 
@@ -110,7 +110,7 @@ function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<
   return keys;
 }
 
-/** Returns the keys of all words of a text, each once. */
+/** Returns the keys, each once, under which the words of a text are looked up in the index. */
 function keysOfText(own: OwnText, languages: ReadonlySet<StemmedLanguage>): Set<string> {
   const labels = labelsOf(own);
   const text = labels === '' ? own.content : `${own.content} ${labels}`;

@@ -42,7 +42,7 @@ const WORD_BITS = 32;
 /** Queries of one user, or of all users, for which one greatest distance applies (equal `minScore` and `forms`). */
 interface Group {
   readonly queries: readonly PreparedQuery[];
-  /** The codes of the queries, concatenated. */
+  /** The codes (sign bits of the vectors) of the queries, concatenated. */
   readonly codes: Uint32Array;
 }
 

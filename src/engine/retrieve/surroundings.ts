@@ -23,7 +23,7 @@ type Read = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
 /** The memories, documents and episodes around the hits of a query, as the query requests them. */
 export interface Surroundings {
-  /** One entry for each hit, in the order of the hits. */
+  /** The neighbours, sources and document of each hit, in the order of the hits. */
   readonly around: readonly Pick<Hit, 'neighbours' | 'sources' | 'document'>[];
   /** The episodes of the hits; left out if the query does not request them. */
   readonly episodes?: readonly Episode[];

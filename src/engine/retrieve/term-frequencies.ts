@@ -31,7 +31,7 @@ export function raritiesOf(store: Store, words: readonly string[]): number[] {
 interface CountedState {
   /** Version of the snapshot on which the memories were counted. */
   snapshot: string;
-  /** Number of the last rewrite of a text at the time of the count. */
+  /** Number of the last rewrite of a text that had happened when the memories were counted. */
   rewriteNo: number;
   /** `memoryNo` of the last memory that was counted. */
   upTo: number;

@@ -28,7 +28,7 @@ const MAX_LATENT_SHARE = 0.45;
  */
 const SHORT = 60;
 const LONG = 120;
-/** Parameters of BM25. */
+/** `K1` and `B` are the parameters of BM25: saturation of word counts, and normalisation by length. */
 const K1 = 1.2;
 const B = 0.75;
 

@@ -7,7 +7,7 @@ import { sectorWordsOf, type SectorWords } from './sector-words.ts';
 /** The sectors (kinds of memory, such as `episodic` or `procedural`) that a classifier found for a text. */
 export interface Classification {
   readonly primary: Sector;
-  /** Further sectors of the text, without the primary one, in the order of `SECTORS`. */
+  /** Further sectors that the text also belongs to, without the primary one, in the order of `SECTORS`. */
   readonly additional: readonly Sector[];
   /** Confidence in the primary sector, 0..1, at most 0.999; 0.2 for a text without signs of any sector. */
   readonly confidence: number;
@@ -20,7 +20,7 @@ export interface Classification {
 export const SECTOR_CLASSIFIERS = ['patterns', 'learned'] as const;
 export type SectorClassifier = (typeof SECTOR_CLASSIFIERS)[number];
 
-/** Classification of a text without signs of any sector: it counts as semantic. */
+/** Classification of a text in which nothing indicates a sector: it counts as semantic, with a low confidence. */
 const UNRECOGNISED: Classification = { primary: 'semantic', additional: [], confidence: 0.2 };
 
 /** Score from which the patterns recognise a sector. An exclamation mark or a word of praise alone scores less. */
@@ -42,9 +42,9 @@ const LIKELY = 0.5;
 const MAX_CONFIDENCE = 0.999;
 
 /**
- * Classifies a text into sectors. Of a text of more than 4,000 code units, only the first and the last 2,000 are
- * examined. The result is deterministic. Learned weights know languages in Latin letters; a text with more words in
- * other letters is classified by patterns.
+ * Classifies a text into sectors (kinds of memory, such as `episodic`). Of a text of more than 4,000 code units, only
+ * the first and the last 2,000 are examined. The result is deterministic. The learned weights cover languages in Latin
+ * letters; a text with more words in other letters is classified by patterns.
  * @param correction numbers from a tenant's own corrections that are added to the learned weights; null for none
  */
 export function classify(

@@ -61,8 +61,8 @@ let runs = 0;
 export const DENSE_FEATURES = 7;
 
 /**
- * Returns the dense features, which every text has: the logarithm of 1 plus the score of the patterns, for each sector;
- * a constant 1; and 1 if no sector's score reaches 0.7 (`NO_PATTERN`), else 0.
+ * Returns the dense features, which every text has: for each sector ln(1 + the score of its patterns); a constant 1;
+ * and 1 if no sector's score reaches 0.7 (`NO_PATTERN`), else 0.
  */
 export function denseFeaturesOf(scores: Float64Array): Float64Array {
   const dense = new Float64Array(DENSE_FEATURES);
@@ -82,7 +82,10 @@ const NO_PATTERN = 0.7;
 /** Facts about a word that do not depend on its position in a text, so that they can be cached. */
 interface WordFacts {
   readonly word: number;
-  /** Hash of the word itself if it is a word of grammar or has at most three letters, else of its last two letters. */
+  /**
+   * Hash of the form of the word: of the word itself if it is a word of grammar or has at most three letters, else of
+   * its last two letters.
+   */
   readonly form: number;
   readonly features: readonly number[];
   readonly endsSentence: boolean;

@@ -5,7 +5,7 @@ import { probabilitiesOf, shareOf, type SectorCorrection } from './learned-model
 import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf } from './sector-words.ts';
 
-/** A text with the sector that somebody stated for it. */
+/** A text for which somebody stated the sector (kind of memory). */
 interface StatedSector {
   readonly text: string;
   readonly sector: Sector;

@@ -1,6 +1,6 @@
 /**
- * The words of a text as both classifiers of sectors read them: folded, in order, with the marks between them and with
- * classes such as `<feeling>` or `<past>`.
+ * The words of a text in the form that both classifiers of sectors use: folded, in order, with the punctuation marks
+ * between them and with classes such as `<feeling>` or `<past>`.
  */
 import { isAscii, normalise } from '../text/words.ts';
 import { WORD_CLASSES } from './patterns.ts';

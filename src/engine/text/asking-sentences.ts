@@ -37,7 +37,7 @@ export interface AskingSentences {
   readonly standAlone: boolean;
   /** Whether question marks, and not only question words, show which sentences ask. */
   readonly areMarked: boolean;
-  /** Number of sentences that do not ask; 0 where `sentences` is empty. */
+  /** Number of sentences that do not ask a question; 0 if `sentences` is empty. */
   readonly others: number;
   /**
    * Sentences without a question word that may be the question nevertheless, such as “papers on shells”: some from the
@@ -101,7 +101,7 @@ function splitMessage(message: string): string[] {
   return sentences(marked).map(({ start, end }) => message.slice(start, end));
 }
 
-/** Matches a quotation, with its closing quote and the letter that may follow it. */
+/** Matches a quotation, with its closing quote and the letter directly after it, if there is one. */
 const QUOTED = /(?:"[^"\n]{1,400}"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』)\p{L}?/gu;
 /**
  * Matches a punctuation mark inside a quotation that does not end the sentence around the quotation. A mark just before

@@ -9,7 +9,7 @@ import { informativeness } from './english-words.ts';
 import { stemOf } from './stem-finder.ts';
 import { words } from './words.ts';
 
-/** Number of words in a phrase. */
+/** Number of words in a phrase (see `phrasesOf`). */
 const PHRASE = 4;
 /**
  * Number of hexadecimal digits of a hash. In a file of a million words, about one erasure receipt in 250,000 has a

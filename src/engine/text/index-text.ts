@@ -25,7 +25,10 @@ export interface QueryTerms {
   readonly identifiers: readonly string[];
   /** Language whose stems are used to compare the words; left out for English and for languages without a stemmer. */
   readonly language?: StemmedLanguage;
-  /** Other forms that count as a word, by word. `queryTerms` leaves it out. */
+  /**
+   * For a word of the query, other forms that a text may have instead (such as `went` for `go`). Not set by
+   * `queryTerms`.
+   */
   readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -3,8 +3,8 @@ import { STOP_WORDS } from './stop-words.ts';
 import { isAscii } from './words.ts';
 
 /**
- * Irregular English verbs and nouns: the base form, then the forms that no rule of endings leads back to it. Verbs with
- * a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
+ * Irregular English verbs and nouns: the base form, then the forms that cannot be derived from it by rules of endings.
+ * Verbs with a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
  */
 const GROUPS = `
   become became, begin began begun, bend bent, bite bit bitten, bleed bled, blow blew blown, break broke broken,

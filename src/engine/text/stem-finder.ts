@@ -77,8 +77,9 @@ export function createStemFinder(
 }
 
 /**
- * Visits the words of an ASCII text that begin like one of the query's words. No string is created for the other words.
- * The text is read as bytes, which takes half the time of `charCodeAt`.
+ * Calls `visit` for the words of an ASCII text whose first letters are like those of one of the query's words. No
+ * string is created for other words. The text is read as bytes, which takes half the time of `charCodeAt`.
+ * @param beginnings for each hash of first letters (`beginningOf`), 1 if a word of the query may begin so, else 0
  */
 function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string) => void): void {
   const bytes = text.length <= asciiBytes.length ? asciiBytes : Buffer.allocUnsafe(text.length);

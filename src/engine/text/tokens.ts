@@ -148,7 +148,7 @@ function isAsciiUnit(code: number): boolean {
   return code < 128;
 }
 
-/** Tells whether the next word of a camelCase name begins at the index. */
+/** Tells whether a new word of a camelCase name begins at the index: a capital after anything but a capital. */
 function isHump(text: string, index: number): boolean {
   return isUpper(text.charCodeAt(index)) && !isUpper(text.charCodeAt(index - 1));
 }

@@ -43,7 +43,7 @@ export function replaceText(value: Json, { old, by }: { readonly old: string; re
 }
 
 /**
- * Tells whether a text is the one that `textOfValue` makes of a value, or consists only of lines that are lines of the
+ * Tells whether a text is the result of `textOfValue` for a value, or consists only of lines that also occur in the
  * value's strings.
  */
 export function isMadeOf(text: string, value: Json): boolean {

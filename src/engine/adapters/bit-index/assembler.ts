@@ -155,7 +155,7 @@ export const i64 = {
   notEqual: [0x52],
   shiftRight: [0x88],
   popcount: [0x7b],
-  /** Leaves the number of clear bits below the lowest set bit. */
+  /** Takes an i64 and pushes the number of clear bits below its lowest set bit. */
   trailingZeros: [0x7a],
 } as const;
 
@@ -165,7 +165,9 @@ const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...u
 export const v128 = {
   load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
   store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
-  /** Takes an address and a vector, and leaves the vector with byte `lane` (0..15) replaced by that at the address. */
+  /**
+   * Takes an address and a vector, and pushes the vector with byte `lane` (0..15) replaced by the byte at the address.
+   */
   loadByte: (lane: number): Code => vector(0x54, 0, 0, lane),
   /** Takes a vector and leaves its lower (0) or higher (1) 64 bits as an i64. */
   half: (lane: 0 | 1): Code => vector(0x1d, lane),

@@ -52,7 +52,7 @@ import { openUsers } from './users.ts';
  */
 export type CodeMatrix = FollowedVectors<VectorCode>;
 
-/** The matrix as one thread has opened it. */
+/** The matrix as one thread uses it: its state, rows and lock. */
 interface Opened extends RowTable {
   readonly shared: SharedVectors;
   readonly states: States;

@@ -64,7 +64,7 @@ export function segmentOf({ firstSegment, segmentBytes }: Layout, row: number): 
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes;
 }
 
-/** Returns the address of a row's code. */
+/** Returns the address of a row's code (the sign bits of its vector). */
 export function codeAddress(layout: Layout, row: number): number {
   return segmentOf(layout, row) + (row % SEGMENT_ROWS) * layout.codeBytes;
 }

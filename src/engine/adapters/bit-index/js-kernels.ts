@@ -305,7 +305,7 @@ function componentAt(bytes: Uint8Array, { codeBytes }: Layout, address: number, 
   return value & sign ? value - 2 * sign : value;
 }
 
-/** Returns the address of a row's code. */
+/** Returns the address of a row's code (the sign bits of its vector). */
 function codeOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): number {
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes + (row % SEGMENT_ROWS) * codeBytes;
 }

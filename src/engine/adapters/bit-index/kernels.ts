@@ -24,7 +24,7 @@ export const CANDIDATE_BYTES = 8;
  * Number of bits to which each component of a question is rounded for the second pass of a search, including the sign.
  */
 export const COMPONENT_BITS = 6;
-/** Greatest number of dimensions of a code. */
+/** Greatest number of dimensions of a code (the sign bits of a vector, one for each dimension). */
 export const MAX_DIMENSIONS = 8_192;
 
 /** Number of columns (one for each dimension) that are added to the sums together. */
@@ -58,7 +58,7 @@ export const LANE_BYTES = 16;
 export const COLUMN_BYTES = SEGMENT_ROWS / 8;
 /** Size of the start value of a question's sums (bytes), for all bits of a sum. */
 export const START_BYTES = PLANES * LANE_BYTES;
-/** Size of a batch's list of columns (bytes). */
+/** Size of the list of columns that one batch adds (bytes): 4 for each column. */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
 /**
@@ -87,13 +87,13 @@ export interface Layout {
    * of the sums (16 bytes for each bit), then the columns, as offsets within a segment, 32 bits each.
    */
   readonly choices: number;
-  /** Size of the choice of one question. */
+  /** Size of the choice (start value and list of columns) of one question. */
   readonly choiceBytes: number;
   /** Address of the sums of the rows of a segment, bit-sliced: a column for each bit of the sums. */
   readonly sums: number;
-  /** Address of the candidates of all questions. */
+  /** Address of the candidates of all questions: pairs of a row and its distance. */
   readonly candidates: number;
-  /** Address of the first segment. */
+  /** Address of the first segment (a block of rows). */
   readonly firstSegment: number;
   /** Size of a segment, in whole pages. */
   readonly segmentBytes: number;
@@ -113,11 +113,11 @@ export interface Layout {
   readonly vectorNos: number;
   /** Offset in a segment of the `memoryNo` of each row, a 64-bit float each. */
   readonly memories: number;
-  /** Offset in a segment of the column of dimension 0. */
+  /** Offset in a segment of the first column, with the bits of dimension 0. */
   readonly columns: number;
-  /** Offset in a segment of a column without a set bit, after the columns of all dimensions. */
+  /** Offset in a segment of a column of zeros, after the columns of all dimensions; it fills a batch without effect. */
   readonly zeros: number;
-  /** Offset in a segment of a column in which all bits are set. */
+  /** Offset in a segment of a column of ones; it fills a batch that counts clear bits without effect. */
   readonly ones: number;
 }
 

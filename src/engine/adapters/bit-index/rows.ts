@@ -77,8 +77,8 @@ export function isRemoved(label: number): boolean {
 }
 
 /**
- * Finds, by binary search, the first of `size` rows whose vector number is at least `vectorNo`; returns `size` if there
- * is none.
+ * Finds, by binary search, the first of `size` rows whose vector number is at least `vectorNo`. Returns `size` if no
+ * row has such a number.
  */
 export function firstRowFrom(codes: Codes, size: number, vectorNo: number): number {
   const vectorNoOf = numberReader(codes, 'vectorNos');

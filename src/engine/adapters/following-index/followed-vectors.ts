@@ -23,7 +23,7 @@ export interface Question {
 export interface Position {
   /** Number of the last vector, of any model; 0 before the first. */
   readonly vectorNo: number;
-  /** Number of the last entry of the log of removals. */
+  /** Number of the last entry in the log of removed vectors. */
   readonly removalNo: number;
 }
 
@@ -62,7 +62,7 @@ export interface FollowedVectors<T> {
   readonly bytes: number;
   /** Position up to which the file was read; undefined before the first change. */
   readonly position: Position | undefined;
-  /** Runs `work` while no other thread changes the vectors, and returns its result. */
+  /** Runs `work` under a lock, while no other thread changes the vectors, and returns its result. */
   alone<R>(work: () => R): R;
   /** Applies the changes that were committed to the file after `position`. It must be called in `alone`. */
   change(change: Change<T>): void;

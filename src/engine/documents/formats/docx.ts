@@ -158,7 +158,8 @@ function archiveForMammoth(zip: ZipArchive) {
 }
 
 /**
- * Greatest number of elements in a part of the document: mammoth takes more than 512 MB of memory for half a million.
+ * Greatest number of elements in a part of the document, since mammoth (the DOCX converter) takes more than 512 MB of
+ * memory for half a million elements.
  */
 const MAX_ELEMENTS = 400_000;
 
@@ -172,7 +173,7 @@ function refuseHuge(xml: string): void {
   );
 }
 
-/** Greatest number of cells in a row of a table; Word itself makes at most 63. */
+/** Greatest number of cells in a row of a table; Word itself allows 63. */
 const MAX_CELLS = 1_000;
 
 /**

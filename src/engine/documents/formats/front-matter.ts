@@ -55,8 +55,8 @@ function readLines(lines: readonly string[]): FrontMatter {
 }
 
 /**
- * Returns the value after a key, or the values of a list in brackets; [] if there is none or it continues on the next
- * lines.
+ * Returns the value after a key, or the values of a list in brackets; [] if there is no value or the value is on the
+ * next lines.
  */
 function valuesOf(text: string): string[] {
   const trimmed = text.trim();
@@ -72,7 +72,7 @@ function unquote(value: string): string {
 }
 
 /**
- * Decodes a text in double quotes by the rules of JSON. A text with YAML's other escapes is returned as it is written.
+ * Decodes a text in double quotes by the rules of JSON. A text with escapes that only YAML has is returned unchanged.
  */
 function unescaped(quoted: string): string {
   try {

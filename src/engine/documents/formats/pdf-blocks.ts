@@ -55,8 +55,8 @@ function leadings(pages: readonly (readonly Line[])[]): (line: Line) => number {
 }
 
 /**
- * Yields the distance between the baselines of each line and the line above it in its region, in points, with their
- * font size. Lines of different sizes, and lines less than 0.8 or more than 3 sizes apart, are skipped.
+ * Yields for each line the distance between its baseline and that of the line above in its region (column), in points,
+ * with the font size. Lines of different sizes, and lines less than 0.8 or more than 3 sizes apart, are skipped.
  */
 function* stepsBetweenLines(pages: readonly (readonly Line[])[]): Generator<{ size: number; step: number }> {
   for (const lines of pages) {

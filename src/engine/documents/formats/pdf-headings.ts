@@ -1,7 +1,7 @@
 import { BULLET, type Block } from './pdf-blocks.ts';
 import type { DocumentStyle } from './pdf-style.ts';
 
-/** Deepest level of a heading; smaller headings get this level, too. */
+/** Deepest level of a heading; headings in smaller fonts get this level, too. */
 const HEADING_LEVELS = 3;
 /** Greatest length of a heading in large type, in characters. */
 const HEADING_CHARACTERS = 200;

@@ -55,7 +55,7 @@ function isNext(gap: number, size: number): boolean {
   return gap <= SEGMENT_GAP * size && gap >= -LINE_SHIFT * size;
 }
 
-/** Sorts segments from top to bottom. Segments at equal heights stay in drawing order. */
+/** Sorts segments (pieces of lines) from top to bottom. Segments at equal heights stay in drawing order. */
 export function byBaseline(segments: readonly Segment[]): Segment[] {
   return [...segments].sort((a, b) => b.baseline - a.baseline);
 }

@@ -14,7 +14,7 @@ export interface FontStyle {
   readonly isMonospaced: boolean;
 }
 
-/** Style of the whole file, with which each line is compared. */
+/** The usual style of a whole file, with which each line is compared. */
 export interface DocumentStyle {
   /** Font size that most of the file's text has, in points rounded to halves; 0 for a file without text. */
   readonly bodySize: number;

@@ -62,8 +62,8 @@ export async function serveParser(read: DocumentReader, prepare?: () => Promise<
 const HEAP_GROWTH = '--heap-growing-percent=150';
 
 /**
- * Node's permission model, which from Node 24 on can drop permissions that were granted at the start; undefined without
- * the flag `--permission`.
+ * Node's object for permissions, which from Node 24 on can drop permissions that were granted at the start; undefined
+ * if Node runs without the flag `--permission`.
  */
 const permission = (process as { readonly permission?: { readonly drop?: (scope: string) => void } }).permission;
 
