@@ -51,6 +51,9 @@ export function tripTotals(): TripTotals {
   return { ...totals };
 }
 
+/** State of a channel that has had no request. */
+const FRESH = { requests: 0, roundTrips: 0, session: null as number | null, isClosed: false, patience: PATIENCE };
+
 /**
  * Starts the thread that holds the connection. It connects at the first request.
  * @param sessionsBefore greatest number of a session so far; those of this channel have greater ones
@@ -65,14 +68,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
   // A process ends with its main thread, however many connections are open.
   thread.unref();
   port.unref();
-  const state = {
-    requests: 0,
-    roundTrips: 0,
-    session: null as number | null,
-    sessions: sessionsBefore,
-    isClosed: false,
-    patience: PATIENCE,
-  };
+  const state = { ...FRESH, sessions: sessionsBefore };
 
   const giveUp = () => {
     Object.assign(state, { isClosed: true, session: null });
