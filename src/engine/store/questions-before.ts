@@ -3,7 +3,7 @@ import type { Store } from './open-store.ts';
 /** Number of Unicode code points at the start of a text in which a question mark is searched, and that are returned. */
 const MAX_CHARACTERS = 1_000;
 
-/** Greatest number of parts of documents before a memory that are passed over on the way to that text. */
+/** Greatest number of old parts of documents before a memory that are passed over on the way to that text. */
 const PASSED_OVER = 200;
 
 /**
@@ -14,7 +14,7 @@ const MARKS = [0x3f, 0xff1f, 0x61f];
 
 /**
  * Reads the text just before each memory in its session, if it has a question mark in its first 1,000 characters.
- * Memories outside of sessions and chunks of documents have none, nor has one after 200 chunks of documents.
+ * Memories outside of sessions and chunks of documents have none, nor has one after 200 chunks of old documents.
  * @returns the first 1,000 characters of that text, by the number of the memory after it
  */
 export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {
@@ -24,8 +24,8 @@ export function readQuestionsBefore(store: Store, memoryNos: readonly number[]):
       `SELECT memoryNo, substr(q.content, 1, ${MAX_CHARACTERS}) AS question FROM (
          SELECT m.seq AS memoryNo,
            (SELECT near.seq FROM (
-                SELECT p.seq, p.event_time FROM memories p INDEXED BY memories_by_session
-                WHERE p.user_no = m.user_no AND p.session_id = m.session_id
+                SELECT p.seq, p.event_time FROM memories p INDEXED BY memories_by_turn
+                WHERE p.user_no = m.user_no AND p.session_id = m.session_id AND p.session_id <> '' AND p.is_part = 0
                   AND (p.event_time, p.seq) < (m.event_time, m.seq)
                 ORDER BY p.event_time DESC, p.seq DESC LIMIT ${PASSED_OVER}) AS near
               CROSS JOIN memory_dynamics pd ON pd.seq = near.seq

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { ListPage } from '../../../src/engine/types.ts';
 import { readQuestionsBefore } from '../../../src/engine/store/questions-before.ts';
+import { contextOf, successorsOf } from '../../../src/engine/store/session-context.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
 const MANY = 6_000;
@@ -59,7 +61,7 @@ test('a page of names whose memories a caller does not see ends with a cursor th
     });
 });
 
-test('the question before a memory is looked for among 200 parts of documents', async () => {
+test('the question before a memory is looked for among 200 parts of old documents', async () => {
   await using fixture = await openTestEngine();
   const { store } = fixture;
   const inSession = (content: string, at: number) =>
@@ -80,4 +82,29 @@ test('the question before a memory is looked for among 200 parts of documents', 
   await fixture.tenant.deleteMemory(fixture.get('SELECT id FROM memories WHERE seq = ?', asked.memoryNo + 200));
   become(200);
   expect(question()).toBe('Where is the ferry?');
+});
+
+test('parts of documents are none of the turns of their session, which every add looks through', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const said = await fixture.add({ content: 'A turn.', userId: 'ana', sessionId: 's' });
+  const file = await upload(tenant, 'A long text, in many parts. '.repeat(1_000));
+  await tenant.addDocument(newDocument(file, { userId: 'ana', sessionId: 's' }));
+  await fixture.drain();
+  const place = { memoryNo: said.memoryNo, userNo: 1, sessionId: 's', eventTime: START, isChunk: false };
+  expect(fixture.get('SELECT count(*) FROM memories WHERE session_id = ?', 's')).toBeGreaterThan(5);
+  const statements = new Set<string>();
+  const spied = { ...store, prepare: (sql: string) => (statements.add(sql), store.prepare(sql)) };
+  expect(contextOf(spied, place)).toBe('');
+  expect(successorsOf(spied, place)).toEqual([]);
+  readQuestionsBefore(spied, [said.memoryNo]);
+  const turns = "SELECT seq FROM memories INDEXED BY memories_by_turn WHERE is_part = 0 AND session_id <> ''";
+  expect(fixture.all(turns)).toEqual([{ seq: said.memoryNo }]);
+  for (const sql of statements) {
+    const plan = fixture.all<{ detail: string }>(
+      `EXPLAIN QUERY PLAN ${sql}`,
+      ...Array(sql.split('?').length - 1).fill(1),
+    );
+    expect(plan.map(({ detail }) => detail).join('\n')).toMatch(/SEARCH [mp] USING (COVERING )?INDEX memories_by_turn/);
+  }
 });

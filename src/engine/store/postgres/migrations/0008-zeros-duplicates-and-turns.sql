@@ -24,3 +24,8 @@ $$;
 -- The newest memories with the hash of a text are found without a look at the older ones.
 DROP INDEX memories_by_hash;
 CREATE INDEX memories_by_hash ON memories (tenant, user_no, session_id, content_hash, seq);
+
+-- Parts of documents, as the file's migration 0019 describes them.
+ALTER TABLE memories ADD COLUMN is_part bigint NOT NULL DEFAULT 0;
+CREATE INDEX memories_by_turn ON memories (tenant, user_no, session_id, event_time)
+  WHERE is_part = 0 AND session_id <> '';
