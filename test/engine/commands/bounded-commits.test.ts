@@ -1,5 +1,7 @@
 /** One commit holds up the writes of all tenants, so no small request makes it work on much that is stored already. */
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -14,6 +16,12 @@ async function addAll({ tenant }: TestEngine, memories: readonly NewMemory[]): P
     results.push(...outcomes.map((outcome) => (outcome.kind === 'rejected' ? outcome.error.code : outcome.kind)));
   }
   return results;
+}
+
+/** Number of commits so far. */
+async function commits({ engine }: TestEngine): Promise<number> {
+  const { values } = await engine.metrics.commits.get();
+  return values.find(({ metricName }) => metricName?.endsWith('_count'))!.value;
 }
 
 const inSession = (content: string, day: number) =>
@@ -44,6 +52,28 @@ test('an add takes no further item once much text has to be indexed anew for it'
     expect(results.slice(taken.at(-1))).toEqual(Array(rest.length - taken.at(-1)!).fill('conflict'));
   }
   expect(taken).toEqual([5, 3]);
+});
+
+test('what follows erased memories in their sessions is indexed anew in commits of some texts', async () => {
+  await using fixture = await openTestEngine();
+  const long = Array.from({ length: 9 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
+  const short = long.map((_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
+  for (const memory of [...short, ...long]) await fixture.add(memory);
+  expect(idsWithWord(fixture, 'ibis', 'context')).toHaveLength(9);
+  const { store, batch } = fixture;
+  const numbers = "SELECT seq FROM memories WHERE content LIKE 'ibis%'";
+  const context = { store, config: batch.config, now: START, newId: randomUUID, indexes: new Map() };
+  const erase = () =>
+    store.write(() =>
+      eraseInSlices(context as unknown as WriteContext, store.prepare(numbers).pluck().all() as number[]),
+    );
+  const slice = erase();
+  expect(slice.isDone).toBe(false);
+  expect(slice.receipt.memories).toBeLessThan(6);
+  expect(idsWithWord(fixture, 'ibis', 'content')).toHaveLength(9 - slice.receipt.memories);
+  while (!erase().isDone);
+  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
+  expect(idsWithWord(fixture, 'heron')).toHaveLength(9);
 });
 
 test('of the memories with the same text in a session the newest 500 are compared with a new one', async () => {
@@ -88,15 +118,11 @@ test('items of a session log that cannot be the expected ones are not read', asy
 
 test('the items of a cleared session log are erased in commits of a few', async () => {
   await using fixture = await openTestEngine();
-  const { tenant, engine } = fixture;
+  const { tenant } = fixture;
   await fillLog(fixture);
-  const commits = async () => {
-    const { values } = await engine.metrics.commits.get();
-    return values.find(({ metricName }) => metricName?.endsWith('_count'))!.value;
-  };
-  const before = await commits();
+  const before = await commits(fixture);
   expect(await tenant.clearLog(place)).toBe(40);
-  expect((await commits()) - before).toBeGreaterThanOrEqual(6);
+  expect((await commits(fixture)) - before).toBeGreaterThanOrEqual(6);
   expect(fixture.get('SELECT count(*) FROM session_log_items')).toBe(0);
   expect(fixture.get('SELECT count(*) FROM session_logs WHERE user_id IS NULL')).toBe(0);
 });
