@@ -103,7 +103,7 @@ test('parts of documents are none of the turns of their session, which every add
   for (const sql of statements) {
     const plan = fixture.all<{ detail: string }>(
       `EXPLAIN QUERY PLAN ${sql}`,
-      ...Array(sql.split('?').length - 1).fill(1),
+      ...Array.from({ length: sql.split('?').length - 1 }, () => 1),
     );
     expect(plan.map(({ detail }) => detail).join('\n')).toMatch(/SEARCH [mp] USING (COVERING )?INDEX memories_by_turn/);
   }
