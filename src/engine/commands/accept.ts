@@ -56,8 +56,11 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
   const owed: OwedWords = { memoryNos: new Set(), bytes: 0 };
+  let taken = 0;
   for (const item of items) {
-    const outcome = acceptItem(context, { item, options, before: outcomes, accepted, owed });
+    const isTaken = owed.bytes < MAX_OWED_BYTES;
+    const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, owed }) : NOT_TAKEN;
+    if (isTaken) taken += 1;
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
@@ -68,6 +71,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     token:
       first && last ? encodeReceipt({ storeId: ensureStoreId(store), first: first.jobNo, last: last.jobNo }) : null,
     replayed: false,
+    ...(taken === items.length ? {} : { taken }),
   };
   if (options.idempotency) {
     const memories = first && last ? { first: first.memoryNo, last: last.memoryNo } : null;
@@ -97,6 +101,11 @@ interface OwedWords {
 
 /** Size of texts (bytes) from which an add that has to index them anew takes no further item. */
 const MAX_OWED_BYTES = 1024 * 1024;
+
+/** The outcome of an item that an add did not take. */
+const NOT_TAKEN = rejected(
+  new EngineError('conflict', 'too much text comes after these memories in their sessions: add fewer at once'),
+);
 
 /** Adds memories to those whose words have to be written anew. */
 function owe(store: Store, owed: OwedWords, memoryNos: readonly number[]): void {
@@ -188,8 +197,6 @@ function acceptMemory(
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
-  if (owed.bytes >= MAX_OWED_BYTES)
-    throw new EngineError('conflict', 'too much text comes after these memories in their sessions: add fewer at once');
   const stored = storeMemory(context, { memory, userNo, hash, bulk, owed });
   if (older !== undefined) supersede(context, older, stored.memoryNo);
   return stored;

@@ -369,6 +369,8 @@ export interface AddReply {
   readonly token: string | null;
   /** Whether this is the stored reply to an earlier add with the same Idempotency-Key, and nothing was written now. */
   readonly replayed: boolean;
+  /** Number of the first items that were taken; the others can be added again. Left out if all were. */
+  readonly taken?: number | undefined;
 }
 
 /** Extent of a timeline. */
