@@ -50,7 +50,7 @@ export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-acces
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────
 
-export { decodeReceipt, encodeReceipt } from './commands/write-receipt.ts';
+export { spanningReceipt } from './commands/write-receipt.ts';
 export { DocumentError } from './documents/document-error.ts';
 export { splitFrontMatter } from './documents/formats/front-matter.ts';
 export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';

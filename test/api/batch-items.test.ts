@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { spanningToken } from '../../src/api/routes/batch-items.ts';
-import { decodeReceipt, encodeReceipt } from '../../src/engine/commands/write-receipt.ts';
+import { decodeReceipt, encodeReceipt, spanningReceipt } from '../../src/engine/commands/write-receipt.ts';
 
 const STORE = '0123abcd';
 const receipt = (first: number, last: number) => encodeReceipt({ storeId: STORE, first, last });
@@ -13,8 +12,8 @@ test('the receipt of a batch covers all its writes, whichever job each of them n
     [receipt(3, 3), receipt(10, 12), receipt(8, 9)],
     [null, receipt(10, 12), null, receipt(3, 3)],
   ]) {
-    const token = writes.reduce(spanningToken, null);
+    const token = writes.reduce(spanningReceipt, null);
     expect(decodeReceipt(token!, STORE)).toEqual({ storeId: STORE, first: 3, last: 12 });
   }
-  expect(spanningToken(null, null)).toBeNull();
+  expect(spanningReceipt(null, null)).toBeNull();
 });

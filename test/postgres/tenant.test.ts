@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';
+import type { AsOf, MemoryFilter } from '../../src/engine/types.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
@@ -28,6 +29,14 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
     await using inDatabase = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     const [one, other] = [await answersOf(inFile), await answersOf(inDatabase)];
     expect(one.length).toBeGreaterThan(QUESTIONS.length);
+    expect(other).toEqual(one);
+  });
+
+  test('answers about metadata, values and earlier versions with U+0000', async () => {
+    await using inFile = await openTestEngine();
+    await using inDatabase = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const [one, other] = [await answersAboutZeros(inFile), await answersAboutZeros(inDatabase)];
+    expect(one).toEqual([['a', 'b'], ['a'], ['b'], ['b'], ['c'], ['a', 'b', 'c']]);
     expect(other).toEqual(one);
   });
 
@@ -91,6 +100,36 @@ const QUESTIONS = [
   '灯台守は船を数える',
   'rollback job of the queue',
 ];
+
+/** What questions with conditions find among memories that hold U+0000, as the names of the memories. */
+async function answersAboutZeros({ tenant, clock }: TestEngine): Promise<string[][]> {
+  const metadata = { a: { zero: 'x\0y', n: 1 }, b: { zero: 'x\\u0000y', n: 1 }, c: { ['k\0']: 2 } };
+  const ids = new Map<string, string>();
+  for (const [name, of] of Object.entries(metadata)) {
+    const memory = newMemory({ content: `harbour \0 ${name}`, userId: 'ana', type: 'note', metadata: of });
+    const [outcome] = (await tenant.addMemories([memory])).outcomes;
+    if (outcome?.kind === 'accepted') ids.set(outcome.id, name);
+  }
+  const item = { ...newMemory({ content: '', userId: 'ana' }), content: null, value: { z: '\0' } };
+  await tenant.putItem({ ...item, namespace: 'n', key: 'k' });
+  const before = clock.now();
+  clock.advance(1_000);
+  for (const id of ids.keys()) await tenant.patchMemory(id, { type: 'changed' });
+  const find = async (filter: MemoryFilter, asOf?: AsOf) => {
+    const { hits } = await tenant.query({ query: 'harbour', k: 10, filter, asOf });
+    return hits.map(({ memory }) => ids.get(memory.id)!).toSorted();
+  };
+  const { items } = await tenant.listItems({ userId: 'ana', namespace: '', value: { z: '\0' } }, { limit: 10 });
+  expect(items).toHaveLength(1);
+  return [
+    await find({ metadata: { n: 1 } }),
+    await find({ metadata: { zero: 'x\0y' } }),
+    await find({ metadata: { zero: 'x\\u0000y' } }),
+    await find({ metadata: { zero: { $in: ['\0', 'x\\u0000y'] } } }),
+    await find({ metadata: { ['k\0']: { $exists: true } } }),
+    await find({ types: ['note'] }, { recorded: before }),
+  ];
+}
 
 async function answersOf(fixture: TestEngine): Promise<unknown[]> {
   const { tenant, clock } = fixture;

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory, takeTurn } from '../../engine/index.ts';
+import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory, spanningReceipt, takeTurn } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
 import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
@@ -8,15 +8,7 @@ import { takeTokens } from '../take-tokens.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
-import {
-  isItemError,
-  itemError,
-  notedItems,
-  orItemError,
-  parseItem,
-  spanningToken,
-  wantsLines,
-} from './batch-items.ts';
+import { isItemError, itemError, notedItems, orItemError, parseItem, wantsLines } from './batch-items.ts';
 
 /**
  * Number of lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between.
@@ -68,7 +60,7 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
       }
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
-      summary.token = spanningToken(summary.token, reply.token);
+      summary.token = spanningReceipt(summary.token, reply.token);
       const outcomes = reply.outcomes.values();
       const answers = items.map(({ item }) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
       if (withReceipt) {

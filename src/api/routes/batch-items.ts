@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { decodeReceipt, encodeReceipt, EngineError, type NewMemory, type NotedItem } from '../../engine/index.ts';
+import { EngineError, type NewMemory, type NotedItem } from '../../engine/index.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema } from '../schemas/memories.ts';
 import type { BatchOutcome, itemError as itemErrorSchema } from '../schemas/memory-replies.ts';
@@ -70,17 +70,4 @@ export function notedItems(
 /** Tells whether the client asks for a reply in NDJSON. */
 export function wantsLines(request: Request): boolean {
   return request.headers.accept?.includes('application/x-ndjson') ?? false;
-}
-
-/**
- * Makes one write receipt (`token`, which a query sends to wait for background work) that covers two writes. It also
- * covers everything that the tenant wrote between them. null stands for a write without background work; if one
- * argument is null, the other is returned.
- */
-export function spanningToken(before: string | null, next: string | null): string | null {
-  if (before === null || next === null) return before ?? next;
-  const { storeId, first, last } = decodeReceipt(before, before.slice(0, before.indexOf('.')));
-  const other = decodeReceipt(next, storeId);
-  // The later write may name an earlier job: a document that is unchanged answers with the job that still reads it.
-  return encodeReceipt({ storeId, first: Math.min(first, other.first), last: Math.max(last, other.last) });
 }

@@ -1,4 +1,4 @@
-import { type DocumentReply, EngineError } from '../../engine/index.ts';
+import { type DocumentReply, EngineError, spanningReceipt } from '../../engine/index.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { type LongTexts, receiveJson } from '../receive-upload.ts';
@@ -15,7 +15,7 @@ import { parse } from '../schemas/parse.ts';
 import { noQueryOnBatch, waitQuery, type Wire } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { documentOutcomeItem, ingestedItem } from '../wire/documents.ts';
-import { isItemError, itemError, spanningToken, type ItemError } from './batch-items.ts';
+import { isItemError, itemError, type ItemError } from './batch-items.ts';
 
 export const ACCEPTED_EXAMPLE = {
   document_id: '01a1ff55-50c1-7421-a45c-cf733ddd36c3',
@@ -199,7 +199,7 @@ async function addItems(call: TenantCall, value: unknown, texts: LongTexts) {
   for (const item of items) {
     const reply = await addItem(call, item, texts);
     results.push(isItemError(reply) ? reply : documentOutcomeItem(reply));
-    if (!isItemError(reply)) token = spanningToken(token, reply.token);
+    if (!isItemError(reply)) token = spanningReceipt(token, reply.token);
   }
   return { results, token };
 }

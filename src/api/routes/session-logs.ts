@@ -71,7 +71,9 @@ export const sessionLogRoutes: readonly Route[] = [
     forBoundKeys: true,
     limited: ['adds'],
     summary: 'Replaces the end of a session log in one step',
-    description: 'At most 1,000 items are replaced: all from the position `from` on, or exactly the `expected_suffix`.',
+    description:
+      'At most 1,000 items of together 8 MiB are replaced: all from the position `from` on, or exactly the ' +
+      '`expected_suffix`.',
     params: { id: SESSION },
     body: {
       json: replaceSchema,

@@ -1,8 +1,8 @@
 /** Translates receipts of deletes to the field names of the API. */
-import type { Erasure } from '../../engine/index.ts';
+import type { Erasure, ErasureSummary } from '../../engine/index.ts';
 import type { ErasureItem, ErasureReply } from '../schemas/erasures.ts';
 
-export function erasureItem(erasure: Erasure): ErasureItem {
+export function erasureItem(erasure: ErasureSummary): ErasureItem {
   const { id, kind, keyId, begunAt, closedAt, by, counts, searched, words, phrases, chainNo, hash } = erasure;
   return {
     id,
@@ -13,8 +13,8 @@ export function erasureItem(erasure: Erasure): ErasureItem {
     by: [...by],
     counts: { ...counts },
     searched: [...searched],
-    words: words.length,
-    phrases: phrases.length,
+    words,
+    phrases,
     chain_no: chainNo,
     hash,
   };
@@ -23,7 +23,7 @@ export function erasureItem(erasure: Erasure): ErasureItem {
 export function erasureReplyItem(erasure: Erasure): ErasureReply {
   const { ids, words, phrases, salted } = erasure;
   return {
-    ...erasureItem(erasure),
+    ...erasureItem({ ...erasure, words: words.length, phrases: phrases.length }),
     ids: [...ids],
     word_hashes: [...words],
     phrase_hashes: [...phrases],

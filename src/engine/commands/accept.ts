@@ -7,6 +7,7 @@ import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
+import { contentBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -57,17 +58,23 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
 
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
+  const owed: OwedWords = { memoryNos: new Set(), bytes: 0 };
+  let taken = 0;
   for (const item of items) {
-    const outcome = acceptItem(context, { item, options, before: outcomes, accepted });
+    const isTaken = owed.bytes < MAX_OWED_BYTES;
+    const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, owed }) : NOT_TAKEN;
+    if (isTaken) taken += 1;
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
+  reindexText(store, [...owed.memoryNos]);
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
     token:
       first && last ? encodeReceipt({ storeId: ensureStoreId(store), first: first.jobNo, last: last.jobNo }) : null,
     replayed: false,
+    ...(taken === items.length ? {} : { taken }),
   };
   if (options.idempotency) {
     const memories = first && last ? { first: first.memoryNo, last: last.memoryNo } : null;
@@ -87,8 +94,31 @@ export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'
 }
 
 /**
- * Codes of errors that reject only one item of an add request. They are thrown before anything is written for the item.
+ * Memories whose words have to be written anew, since memories came before them in their session, and the bytes of
+ * their texts. Many new memories may come before the same two, whose words are then written once.
  */
+interface OwedWords {
+  readonly memoryNos: Set<number>;
+  bytes: number;
+}
+
+/** Size of texts (bytes) from which an add that has to index them anew takes no further item. */
+const MAX_OWED_BYTES = 1024 * 1024;
+
+/** The outcome of an item that an add did not take. */
+const NOT_TAKEN = rejected(
+  new EngineError('conflict', 'too much text comes after these memories in their sessions: add fewer at once'),
+);
+
+/** Adds memories to those whose words have to be written anew. */
+function owe(store: Store, owed: OwedWords, memoryNos: readonly number[]): void {
+  const added = memoryNos.filter((memoryNo) => !owed.memoryNos.has(memoryNo));
+  if (added.length === 0) return;
+  for (const memoryNo of added) owed.memoryNos.add(memoryNo);
+  for (const bytes of contentBytes(store, added).values()) owed.bytes += bytes;
+}
+
+/** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
 
 interface Accepted {
@@ -101,7 +131,8 @@ interface Accepted {
 /**
  * Stores one item of an add request. An error that rejects only this item becomes its outcome; other errors are thrown.
  * @param asked.before outcomes of the items before it
- * @param asked.accepted memories that this request has stored so far; a new one is appended
+ * @param asked.accepted memories that this add stored; a new one is appended
+ * @param asked.owed memories that the caller indexes anew; those that follow the new one are added
  */
 function acceptItem(
   context: WriteContext,
@@ -110,15 +141,16 @@ function acceptItem(
     readonly options: AddOptions;
     readonly before: readonly AddOutcome[];
     readonly accepted: Accepted[];
+    readonly owed: OwedWords;
   },
 ): AddOutcome {
-  const { item, options, before, accepted } = asked;
+  const { item, options, before, accepted, owed } = asked;
   if (isRejected(item)) return item;
   const { screened, ...memory } = item;
   const report = screened === undefined ? {} : { screened };
   try {
     const sources = getSources(context, sourcesOf(options, before));
-    const result = acceptMemory(context, memory, options);
+    const result = acceptMemory(context, memory, { ...options, owed });
     if (!('memoryNo' in result)) return { ...result, ...report };
     deriveFrom(context, result.memoryNo, sources);
     accepted.push(result);
@@ -153,7 +185,7 @@ type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
 function acceptMemory(
   context: WriteContext,
   memory: NewMemory,
-  { bulk = false, withinTags = [] }: AddOptions,
+  { bulk = false, withinTags = [], owed }: AddOptions & { readonly owed: OwedWords },
 ): Accepted | Duplicate {
   const { store, now } = context;
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, memory.userId);
@@ -168,7 +200,7 @@ function acceptMemory(
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
-  const stored = storeMemory(context, { memory, userNo, hash, bulk });
+  const stored = storeMemory(context, { memory, userNo, hash, bulk, owed });
   if (older !== undefined) supersede(context, older, stored.memoryNo);
   return stored;
 }
@@ -189,6 +221,8 @@ interface StoredAnew {
   readonly value?: string | null;
   /** Kind of the memory's job: `import` for a memory whose links come with it; `memory` by default. */
   readonly kind?: 'memory' | 'import';
+  /** Gets the memories whose words the caller then writes anew; left out if that is to be done at once. */
+  readonly owed?: OwedWords;
 }
 
 /**
@@ -197,7 +231,7 @@ interface StoredAnew {
  */
 export function storeMemory(
   context: WriteContext,
-  { memory, userNo, hash, bulk, value = null, kind = 'memory' }: StoredAnew,
+  { memory, userNo, hash, bulk, value = null, kind = 'memory', owed }: StoredAnew,
 ): Accepted {
   const { store, now } = context;
   const id = context.newId();
@@ -227,7 +261,8 @@ export function storeMemory(
     files: memory.files,
     context: before,
   });
-  reindexText(store, successors);
+  if (owed === undefined) reindexText(store, successors);
+  else owe(store, owed, successors);
   const jobId = context.newId();
   const jobNo = insertJob(store, {
     id: jobId,

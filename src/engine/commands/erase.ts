@@ -35,7 +35,7 @@ import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
-import { withinBytes } from '../store/text-sizes.ts';
+import { contentBytes, withinBytes } from '../store/text-sizes.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
@@ -59,6 +59,12 @@ export const ERASE_SLICE = 100;
  * hashed for the receipt, which takes 1 to 2 ms for each 1,000 bytes.
  */
 export const ERASE_BYTES = 32 * 1024;
+
+/**
+ * Greatest number of bytes of the texts that one write indexes anew since memories before them in their session are
+ * erased, unless a single one needs more.
+ */
+const REINDEXED_BYTES = 1024 * 1024;
 
 /** Result of one write of a delete that takes several writes. */
 export interface ErasedSlice {
@@ -242,8 +248,33 @@ export function eraseInSlices(
   const first = resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
   const thinned = thinMemories(context, first ?? [...memoryNos, ...resting]);
   if (thinned !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...thinned }, isDone: false };
-  if (first === undefined) beforeLast();
-  return { receipt: eraseMemories(context, first ?? memoryNos), isDone: first === undefined };
+  const part = first ?? withinFollowers(context.store, memoryNos);
+  const isDone = first === undefined && part.length === memoryNos.length;
+  if (isDone) beforeLast();
+  return { receipt: eraseMemories(context, part), isDone };
+}
+
+/**
+ * Returns the first of these memories, as many as have at most 1 MiB of texts together in the memories that follow them
+ * in their sessions, which are indexed anew when they go; at least one.
+ */
+function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
+  if (memoryNos.length < 2) return memoryNos;
+  const going = new Set(memoryNos);
+  const followers = new Map(
+    readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, successorsOf(store, placeOf(row))]),
+  );
+  const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
+  const bytesOf = contentBytes(store, [...staying]);
+  let left = REINDEXED_BYTES;
+  const beyond = memoryNos.findIndex((memoryNo, place) => {
+    for (const follower of followers.get(memoryNo) ?? []) {
+      left -= bytesOf.get(follower) ?? 0;
+      bytesOf.delete(follower);
+    }
+    return place > 0 && left < 0;
+  });
+  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
 }
 
 /**

@@ -38,17 +38,22 @@ export function importLines(
   const memories = lines.filter(({ type }) => type === 'memory').length;
   if (memories > 0) refuseOverBacklog(context, memories);
   if (memories > 0 || lines.some(({ type }) => type === 'session_item')) refuseOverQuota(context, quota, memories);
-  return lines.map((line) => {
+  const owed = new Set<number>();
+  const outcomes = lines.map((line): ImportOutcome => {
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind !== 'new') return judged;
-    storeLine(context, judged);
+    storeLine(context, judged, owed);
     return { kind: 'stored' };
   });
+  // One at a time: they may be long.
+  for (const memoryNo of owed) reindexText(context.store, [memoryNo]);
+  return outcomes;
 }
 
-function storeLine(context: WriteContext, judged: NewLine): void {
+/** @param owed memories whose words the caller writes anew; those that follow a new memory are added */
+function storeLine(context: WriteContext, judged: NewLine, owed: Set<number>): void {
   const { store } = context;
-  if ('hash' in judged) return storeMemory(context, judged.line, judged);
+  if ('hash' in judged) return storeMemory(context, judged, owed);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
   if ('link' in judged) return storeLink(context, judged.line, judged.link);
   if ('log' in judged) return storeLogItem(context, judged.line, judged.log);
@@ -57,8 +62,8 @@ function storeLine(context: WriteContext, judged: NewLine): void {
 
 function storeMemory(
   context: WriteContext,
-  line: PortableMemory,
-  { hash, document, vectors }: Omit<Extract<NewLine, { readonly hash: Buffer }>, 'kind' | 'line'>,
+  { line, hash, document, vectors }: Extract<NewLine, { readonly hash: Buffer }>,
+  owed: Set<number>,
 ): void {
   const { store, config, now } = context;
   const userNo = ensureUser(store, line.user_id);
@@ -78,7 +83,8 @@ function storeMemory(
     insertExactPlace(store, document.liveNo!, memoryNo, line.document!);
     showComplete(store, document.documentNo);
   }
-  indexWords(context, line, { memoryNo, userNo, isChunk: document !== null });
+  for (const successor of indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }))
+    owed.add(successor);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {
@@ -93,16 +99,17 @@ function storeMemory(
   });
 }
 
+/** Writes the words of a memory. @returns the memories that follow it in its session, whose words are to be written */
 function indexWords(
   { store, now }: WriteContext,
   line: PortableMemory,
   place: { readonly memoryNo: number; readonly userNo: number; readonly isChunk: boolean },
-): void {
+): readonly number[] {
   const eventTime = line.event_time ?? line.created_at ?? now;
   const { context, successors } = neighboursOf(store, { ...place, sessionId: line.session_id, eventTime });
   const { title, content, gist, entities, tags, files } = line;
   putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, files, context });
-  reindexText(store, successors);
+  return successors;
 }
 
 function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow | undefined): void {

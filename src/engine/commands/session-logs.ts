@@ -11,6 +11,7 @@ import {
 } from '../store/writers-log-items.ts';
 import {
   MAX_LOG_ITEMS,
+  MAX_REPLACED_BYTES,
   MAX_REPLACED_ITEMS,
   type ErasureFilter,
   type LogChange,
@@ -53,6 +54,7 @@ export function changeLog(
   }
   if (items.length > 0) refuseOverQuota(context, quota, 0);
 
+  if (log !== undefined && before - first > 1) requireFewBytes(logs.bytesFrom(store, log, first));
   log ??= logs.insertLog(store, place, now);
   if (first < before) log = logs.cutLog(store, log, first, now);
   log = logs.appendItems(store, log, items, { writerNo: ensureWriter(store, context.writtenBy), now });
@@ -113,7 +115,10 @@ export function eraseItemsOfWriters(
   return slice;
 }
 
-/** Erases at most `limit` items of logs that can no longer be read. `isDone` is true if there was no such log left. */
+/**
+ * Erases some of the items, at most `limit`, of logs that can no longer be read. `isDone` is true if there was no such
+ * log.
+ */
 export function eraseLogItems(
   { store, now }: WriteContext,
   { limit }: { readonly limit: number },
@@ -126,6 +131,12 @@ export function eraseLogItems(
 function requireTotal(total: number, wanted: number | undefined): void {
   if (wanted === undefined || wanted === total) return;
   throw new EngineError('conflict', `the log has ${total} items, not ${wanted}`);
+}
+
+/** @throws EngineError `invalid` for more bytes of items than one change may replace */
+function requireFewBytes(bytes: number): void {
+  if (bytes <= MAX_REPLACED_BYTES) return;
+  throw new EngineError('invalid', `${bytes} bytes of items would be replaced, at most ${MAX_REPLACED_BYTES} can be`);
 }
 
 /**
@@ -144,7 +155,10 @@ function startOf(store: Store, log: logs.LogRow | undefined, replaces: LogChange
     if (from > total) throw new EngineError('invalid', `from: the log has ${total} items, expected 0..${total}`);
     return from;
   }
-  const there = log === undefined || from < 0 ? [] : logs.readItems(store, log, from, total);
+  // Items that are much larger than the expected ones are not read: they are others.
+  const bytes = Buffer.byteLength(JSON.stringify(replaces.expected));
+  const isThere = log !== undefined && from >= 0 && logs.bytesFrom(store, log, from) <= 2 * bytes;
+  const there = isThere ? logs.readItems(store, log, from, total) : [];
   const isAsExpected =
     there.length === replaces.expected.length &&
     there.every(({ item }, index) => isDeepStrictEqual(item, replaces.expected[index]));

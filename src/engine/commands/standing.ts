@@ -12,16 +12,16 @@ import {
   insertStandingQuery,
   noteAnswers as note,
 } from '../store/standing.ts';
+import { handEvents as hand } from '../store/hand-events.ts';
 import {
+  type ClaimedDeliveries,
   claimDeliveries as claim,
-  handEvents as hand,
   insertWebhook,
   settleDelivery,
   type WantedDeliveries,
 } from '../store/webhooks.ts';
 import {
   WEBHOOK_TIMEOUT_MS,
-  type ClaimedDelivery,
   type CreatedStandingQuery,
   type CreatedWebhook,
   type DeliveryOutcome,
@@ -108,10 +108,7 @@ export function handEvents({ store, now, newId }: WriteContext, { limit }: { rea
 const deliveryLease = ({ OM_LEASE_MS }: WriteContext['config']) => Math.max(OM_LEASE_MS, 2 * WEBHOOK_TIMEOUT_MS);
 
 /** Claims deliveries that are due. Each claim is for one attempt. */
-export function claimDeliveries(
-  { store, now, config }: WriteContext,
-  wanted: WantedDeliveries,
-): readonly ClaimedDelivery[] {
+export function claimDeliveries({ store, now, config }: WriteContext, wanted: WantedDeliveries): ClaimedDeliveries {
   return claim(store, { now, leaseMs: deliveryLease(config), ...wanted });
 }
 

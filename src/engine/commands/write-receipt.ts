@@ -29,3 +29,15 @@ export function decodeReceipt(token: string, storeId: string): WriteReceipt {
   }
   return { storeId, first, last };
 }
+
+/**
+ * Makes one receipt (`token`) that covers two writes, the earlier one first; it also covers everything that the tenant
+ * wrote in between. null stands for a write without background work; if one of the two is null, returns the other.
+ */
+export function spanningReceipt(before: string | null, next: string | null): string | null {
+  if (before === null || next === null) return before ?? next;
+  const { storeId, first, last } = decodeReceipt(before, before.slice(0, before.indexOf('.')));
+  const other = decodeReceipt(next, storeId);
+  // The later write may name an earlier job: a document that is unchanged answers with the job that still reads it.
+  return encodeReceipt({ storeId, first: Math.min(first, other.first), last: Math.max(last, other.last) });
+}

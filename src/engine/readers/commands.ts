@@ -10,6 +10,7 @@ import { listLinks } from '../store/edges.ts';
 import { listEntities } from '../store/entities.ts';
 import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
+import { listErasures } from '../store/erasures.ts';
 import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos } from '../store/memories.ts';
@@ -116,6 +117,10 @@ export const READ_COMMANDS = {
   listLinks: ({ open, clock }: ReadContext, { id }: { readonly id: string }) => {
     const { store } = open();
     return store.read(() => listLinks(store, getMemoryRow(store, id, clock.now()).memoryNo));
+  },
+  listErasures: ({ open }: ReadContext, page: { readonly limit: number; readonly offset: number }) => {
+    const { store } = open();
+    return store.read(() => listErasures(store, page));
   },
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (

@@ -151,7 +151,8 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     externalId: null,
   };
   const userNo = ensureUser(store, document.user_id);
-  const memoryNo = insertMemory(store, { id: newId(), userNo, memory, contentHash: contentHash(part.content), now });
+  const hash = contentHash(part.content);
+  const memoryNo = insertMemory(store, { id: newId(), userNo, memory, contentHash: hash, now, isPart: true });
   insertDynamics(store, {
     memoryNo,
     salience: initialSalience(null, 0),

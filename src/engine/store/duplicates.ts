@@ -36,9 +36,17 @@ export function keptHash(contentHash: Buffer): Buffer {
  */
 const TWINS_COMPARED = 8;
 
+/**
+ * Greatest number of memories with an equal hash in the session that are looked at, the newest ones: a text may be kept
+ * any number of times, and each add of it would go through all of them.
+ */
+const LOOKED_AT = 500;
+
 // The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
-export const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash
-  JOIN memory_dynamics d ON d.seq = m.seq
+export const SELECT_DUPLICATES = `${TWIN} FROM (
+    SELECT seq FROM memories INDEXED BY memories_by_hash
+    WHERE content_hash = ? AND user_no = ? AND session_id = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) AS newest
+  CROSS JOIN memories m ON m.seq = newest.seq CROSS JOIN memory_dynamics d ON d.seq = m.seq
   WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
     AND (m.event_time_given = 0 OR m.event_time = ?)
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
@@ -53,10 +61,11 @@ export type DuplicateKey = { readonly contentHash: Buffer; readonly userNo: numb
 
 /** Lists the parameters of `SELECT_DUPLICATES`. */
 export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
+  const text = [keptHash(key.contentHash), key.userNo, key.sessionId];
   return [
-    keptHash(key.contentHash),
-    key.userNo,
-    key.sessionId,
+    // Once more for the rows themselves: so it is known which writes leave an answer as it is.
+    ...text,
+    ...text,
     key.eventTime === null ? 0 : 1,
     key.eventTime,
     key.expiresAt,
@@ -67,10 +76,11 @@ export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
 }
 
 /**
- * Finds the memory of which a new one would be an exact duplicate: same text (by hash), user, session, event time,
- * validity and expiry. An event time that was not given equals only another that was not given. Not found are parts of
- * a document, which are erased with it; items, whose text the next put may replace; and superseded, contradicted and
- * expired memories, which no query would find. An archived memory is found.
+ * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
+ * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
+ * document, which are erased with it; items, whose text the next put may replace; superseded, contradicted and expired
+ * ones, which no query would find; and memories that expire or are valid at other times, since the new add would end
+ * with them. An archived memory is found. Of the memories with this text in the session, the newest 500 are looked at.
  * @returns undefined if there is none
  */
 export function findDuplicate(store: Store, key: DuplicateKey, now: number): Twin | undefined {

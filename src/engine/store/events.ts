@@ -170,19 +170,29 @@ export function takeUserNo(store: Store, userId: string): number {
     .get() as number;
 }
 
-function findErasedUserNo(store: Store, userId: string): number | undefined {
+/** Returns the kept numbers of those of these users whose last memory was erased, by name. */
+export function erasedNumbers(store: Store, userIds: ReadonlySet<string>): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>();
   const isAny = store.prepare('SELECT 1 FROM erased_users LIMIT 1').get() !== undefined;
-  if (!isAny) return undefined;
-  return store
-    .prepare('SELECT user_no FROM erased_users WHERE user_hash = ?')
-    .pluck()
-    .get(hashOfUser(store, userId)) as number | undefined;
+  if (!isAny || userIds.size === 0) return numbers;
+  const find = store.prepare('SELECT user_no FROM erased_users WHERE user_hash = ?').pluck();
+  const hashOf = userHashes(store);
+  for (const userId of userIds) {
+    const userNo = find.get(hashOf(userId)) as number | undefined;
+    if (userNo !== undefined) numbers.set(userId, userNo);
+  }
+  return numbers;
 }
 
-function hashOfUser(store: Store, userId: string): Buffer {
+const findErasedUserNo = (store: Store, userId: string) => erasedNumbers(store, new Set([userId])).get(userId);
+
+const hashOfUser = (store: Store, userId: string) => userHashes(store)(userId);
+
+/** Makes the function that hashes the names of users with a key of the file. */
+function userHashes(store: Store): (userId: string) => Buffer {
   const secret = findInfo(store, 'idempotency_secret');
   assert(secret !== undefined, 'a migration made the secret of the stored replies');
-  return keyedHash(secret, `user ${userId}`);
+  return (userId) => keyedHash(secret, `user ${userId}`);
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,8 +232,8 @@ export interface NumberedEvent extends Omit<FeedEvent, 'cursor'> {
   readonly eventNo: number;
   /** Number of the memory that the event is about; null if it is about none, or for its erasure. */
   readonly memoryNo: number | null;
-  /** Tells whether the event is about data of a user, even if the user's name was erased since. */
-  readonly isOf: (userId: string) => boolean;
+  /** Number of the user whom the event is about, which stays if the name was erased since; null if it is not known. */
+  readonly userNo: number | null;
 }
 
 /**
@@ -240,8 +250,7 @@ export function readNumberedEvents(
   const events = rows.flatMap((row) => {
     const subject = subjectOf(store, row);
     if (subject === undefined) return [];
-    const isOf = (userId: string) => ownersNamed(store, userId)(subject);
-    return { eventNo: row.event_no, memoryNo: row.memory, isOf, ...tellOf(row, subject) };
+    return { eventNo: row.event_no, memoryNo: row.memory, userNo: subject.userNo, ...tellOf(row, subject) };
   });
   return { events, last: rows.at(-1)?.event_no ?? after };
 }

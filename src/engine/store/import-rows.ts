@@ -111,8 +111,8 @@ export function insertExactMemory(store: Store, line: PortableMemory, facts: Mem
     .prepare(
       `INSERT INTO memories (id, user_no, session_id, event_time, event_time_given, created_at, updated_at, valid_from,
          valid_to, expires_at, version, confidence, importance, type, external_id, content_hash, tags, files, entities,
-         title, gist, metadata, content, value)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         title, gist, metadata, content, value, is_part)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       line.id,
@@ -139,6 +139,7 @@ export function insertExactMemory(store: Store, line: PortableMemory, facts: Mem
       JSON.stringify(line.metadata),
       line.content,
       line.value === null ? null : JSON.stringify(line.value),
+      facts.generationNo === null ? 0 : 1,
     );
   store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(facts.userNo);
   const memoryNo = Number(result.lastInsertRowid);

@@ -14,7 +14,7 @@ import {
 } from '../types.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import { compileMetadata, namespaceMatches, valuePasses } from './label-conditions.ts';
-import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
 import { firstPassing } from './passing-memories.ts';
 import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWanted } from './placed.ts';
@@ -55,13 +55,14 @@ interface ItemInOrder {
 export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWanted): PlacedSlice {
   const { cursor, now } = wanted;
   const passes = itemCondition(filter, now);
-  const after = cursor === undefined ? undefined : decodeCursor<[string, string]>(ITEMS, cursor, ['string', 'string']);
+  const after =
+    cursor === undefined ? undefined : openCursor<[string, string]>(store, ITEMS, cursor, ['string', 'string']);
   const userNo = findUserNo(store, filter.userId);
   if (userNo === undefined) return { placed: [], bytes: 0, next: null };
   const found = listItemsBelow(store, { userNo, namespace: filter.namespace, after, limit: LOOKED_AT_ONCE });
   const looked = filter.value === undefined ? found : firstWithin(store, found, LOOKED_INTO_BYTES);
   const passing = firstPassing(store, passes, looked, wanted.limit);
-  const cursorAfter = ({ path, key }: ItemInOrder) => encodeCursor(ITEMS, [path, key]);
+  const cursorAfter = ({ path, key }: ItemInOrder) => sealCursor(store, ITEMS, [path, key]);
   return placesOf(store, { found, looked, passing, wanted, cursorAfter });
 }
 
@@ -136,11 +137,18 @@ export function listNamespacesBelow(
 }
 
 const NAMESPACES = 'namespaces';
+/**
+ * Number of items after which no further namespace is counted for a page; and (`LOOKED_AT`) greatest number of
+ * namespaces that are examined for a page.
+ */
+const COUNTED = 200_000;
+const LOOKED_AT = 5_000;
 
 /**
- * Lists the namespaces that match a filter, with the number of their items; namespaces without such items are left out.
- * With `maxDepth`, paths are cut to that number of labels, and equal ones are listed once. They are adjacent in the
- * order, so one step skips them all.
+ * Lists the namespaces that match a filter, with the number of their items; those without such items are left out. With
+ * `maxDepth`, paths that are equal once they are cut are listed as one. They are adjacent in the order, so one step
+ * skips them all. A page ends early after about 200,000 counted items or 5,000 examined namespaces, so it is the last
+ * one only if `next` is null.
  * @throws EngineError `invalid` for a cursor of another list
  */
 export function listNamespaces(
@@ -149,21 +157,24 @@ export function listNamespaces(
   { limit, cursor, now }: CursorPage & { readonly now: number },
 ): ListPage<NamespaceSummary> {
   const { userId, prefix, suffix, maxDepth = Infinity } = filter;
-  const after = cursor === undefined ? undefined : decodeCursor<[string]>(NAMESPACES, cursor, ['string'])[0];
+  const after = cursor === undefined ? undefined : openCursor<[string]>(store, NAMESPACES, cursor, ['string'])[0];
   const userNo = userId === undefined ? undefined : findUserNo(store, userId);
   if (userId !== undefined && userNo === undefined) return { items: [], next: null };
 
   const stated = literalStart(prefix);
   const [ofUser, users] = userNo === undefined ? ['', []] : ['n.user_no = ? AND ', [userNo]];
-  const where = `${ofUser}${PATH_ORDER} >= max(?, ?) AND ${PATH_ORDER} < ? AND ${namespaceMatches('n.path')}`;
+  const where = `${ofUser}${PATH_ORDER} >= max(?, ?) AND ${PATH_ORDER} < ?`;
   const ends = JSON.stringify([prefix, suffix]);
-  const next = store.prepare(`SELECT n.path FROM namespaces n WHERE ${where} ORDER BY ${PATH_ORDER} LIMIT 1`).pluck();
+  const next = store.prepare(
+    `SELECT n.path, ${namespaceMatches('n.path')} AS matches FROM namespaces n WHERE ${where}
+     ORDER BY ${PATH_ORDER} LIMIT 1`,
+  );
   const passes = itemCondition(filter, now);
   const count = store.prepare(
     `SELECT count(*) AS items, max(m.updated_at) AS lastUsedAt FROM namespaces n
      CROSS JOIN items i ON i.namespace_no = n.namespace_no AND i.namespace_no > 0
      CROSS JOIN memories m ON m.seq = i.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
-     WHERE ${where} AND ${passes.sql}`,
+     WHERE ${where} AND ${namespaceMatches('n.path')} AND ${passes.sql}`,
   );
 
   const items: NamespaceSummary[] = [];
@@ -171,14 +182,22 @@ export function listNamespaces(
   const isCut = (path: string) => path.split('.').length >= maxDepth;
   // Behind a path that was not cut stands what lies below it; behind one that was cut, nothing of that is left.
   const behindShown = (path: string) => (isCut(path) ? endOf(path) : behind(path));
-  for (let from = after === undefined ? start : behindShown(after); ;) {
-    const path = next.get(...users, start, from, stop, ends) as string | undefined;
-    if (path === undefined) return { items, next: null };
-    if (items.length === limit) return { items, next: encodeCursor(NAMESPACES, [items.at(-1)!.path]) };
-    const shown = path.split('.').slice(0, maxDepth).join('.');
+  let [from, looked, counted] = [after ?? start, 0, 0];
+  for (;;) {
+    const found = next.get(ends, ...users, start, from, stop) as { path: string; matches: unknown } | undefined;
+    if (found === undefined) return { items, next: null };
+    if (items.length === limit || counted >= COUNTED || looked >= LOOKED_AT)
+      return { items, next: sealCursor(store, NAMESPACES, [from]) };
+    looked += 1;
+    if (!found.matches) {
+      from = behind(found.path);
+      continue;
+    }
+    const shown = found.path.split('.').slice(0, maxDepth).join('.');
     from = behindShown(shown);
-    const counted = count.get(...users, orderOf(shown), '', from, ends, ...passes.parameters) as CountedItems;
-    if (counted.items > 0) items.push({ path: shown, ...counted });
+    const ofShown = count.get(...users, orderOf(shown), '', from, ends, ...passes.parameters) as CountedItems;
+    if (ofShown.items > 0) items.push({ path: shown, ...ofShown });
+    counted += ofShown.items;
   }
 }
 

@@ -113,6 +113,8 @@ export interface MemoryInsert {
   readonly contentHash: Buffer;
   /** Time of the add, Unix ms; it becomes the event time if none is stated. */
   readonly now: number;
+  /** Whether the memory is a part of a document; false if left out. */
+  readonly isPart?: boolean;
 }
 
 /**
@@ -122,14 +124,14 @@ export interface MemoryInsert {
  */
 export function insertMemory(
   store: Store,
-  { id, userNo, memory, value = null, contentHash, now }: MemoryInsert,
+  { id, userNo, memory, value = null, contentHash, now, isPart = false }: MemoryInsert,
 ): number {
   const result = store
     .prepare(
       `INSERT INTO memories (id, user_no, session_id, event_time, event_time_given, created_at, updated_at, valid_from,
          valid_to, expires_at, confidence, importance, type, external_id, content_hash, tags, files, entities, title,
-         gist, metadata, content, value)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         gist, metadata, content, value, is_part)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       id,
@@ -156,6 +158,7 @@ export function insertMemory(
       JSON.stringify(memory.metadata),
       memory.content,
       value,
+      isPart ? 1 : 0,
     );
   store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(userNo);
   const memoryNo = Number(result.lastInsertRowid);

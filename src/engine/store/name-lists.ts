@@ -14,7 +14,7 @@ import {
 } from '../types.ts';
 import { compileFilter } from './filter.ts';
 import { LABEL_KINDS } from './labels.ts';
-import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
 import { findUserNo } from './users.ts';
 
@@ -55,7 +55,7 @@ export function listNames(
   { filter, page, now }: { readonly filter: NameFilter; readonly page: CursorPage; readonly now: number },
 ): ListPage<NameSummary> {
   const { userId, prefix, withinTags = [] } = filter;
-  const after = page.cursor === undefined ? undefined : decodeCursor<[string]>(kind, page.cursor, ['string'])[0];
+  const after = page.cursor === undefined ? undefined : openCursor<[string]>(store, kind, page.cursor, ['string'])[0];
   const userNo = userId === undefined ? undefined : (findUserNo(store, userId) ?? WITHOUT_MEMORIES);
   if (kind === 'sessions' && userNo === undefined) throw new EngineError('invalid', 'sessions are listed for one user');
 
@@ -76,7 +76,7 @@ export function listNames(
       .get(...[from, ...parameters], ...(logs === null ? [] : [from, ...logs.parameters])) as string | null | undefined;
     if (!name?.startsWith(prefix)) return { items, next: null };
     if (items.length === page.limit || counted >= COUNTED || looked >= LOOKED_AT)
-      return { items, next: encodeCursor(kind, [from]) };
+      return { items, next: sealCursor(store, kind, [from]) };
     const found = count.get(name, ...parameters, ...passes.parameters) as Pick<NameSummary, 'memories' | 'lastUsedAt'>;
     const logged = logs === null ? undefined : logs.count(store, name);
     const lastUsedAt = Math.max(found.lastUsedAt, logged?.lastUsedAt ?? 0);

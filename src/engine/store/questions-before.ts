@@ -3,6 +3,9 @@ import type { Store } from './open-store.ts';
 /** Number of Unicode code points at the start of a text that are searched for a question mark and returned. */
 const MAX_CHARACTERS = 1_000;
 
+/** Greatest number of old parts of documents before a memory that are passed over on the way to that text. */
+const PASSED_OVER = 200;
+
 /**
  * Code points of the question marks: Latin, full-width, Arabic. They are passed as numbers, since a `?` in the text of
  * a statement would count as a parameter.
@@ -10,9 +13,9 @@ const MAX_CHARACTERS = 1_000;
 const MARKS = [0x3f, 0xff1f, 0x61f];
 
 /**
- * Reads for each memory the text just before it in its session, if that has a question mark in its first 1,000
- * characters (code points). Memories outside of sessions and chunks of documents have no such text.
- * @returns the first 1,000 characters of the text before, by the number of the memory that follows it
+ * Reads the text just before each memory in its session, if it has a question mark in its first 1,000 characters.
+ * Memories outside of sessions and chunks of documents have none, nor has one after 200 chunks of old documents.
+ * @returns the first 1,000 characters of that text, by the number of the memory after it
  */
 export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {
   if (memoryNos.length === 0) return new Map();
@@ -20,11 +23,13 @@ export function readQuestionsBefore(store: Store, memoryNos: readonly number[]):
     .prepare(
       `SELECT memoryNo, substr(q.content, 1, ${MAX_CHARACTERS}) AS question FROM (
          SELECT m.seq AS memoryNo,
-           (SELECT p.seq FROM memories p INDEXED BY memories_by_session
-              CROSS JOIN memory_dynamics pd ON pd.seq = p.seq
-            WHERE p.user_no = m.user_no AND p.session_id = m.session_id
-              AND (p.event_time, p.seq) < (m.event_time, m.seq) AND pd.generation_no IS NULL
-            ORDER BY p.event_time DESC, p.seq DESC LIMIT 1) AS questionNo
+           (SELECT near.seq FROM (
+                SELECT p.seq, p.event_time FROM memories p INDEXED BY memories_by_turn
+                WHERE p.user_no = m.user_no AND p.session_id = m.session_id AND p.session_id <> '' AND p.is_part = 0
+                  AND (p.event_time, p.seq) < (m.event_time, m.seq)
+                ORDER BY p.event_time DESC, p.seq DESC LIMIT ${PASSED_OVER}) AS near
+              CROSS JOIN memory_dynamics pd ON pd.seq = near.seq
+            WHERE pd.generation_no IS NULL ORDER BY near.event_time DESC, near.seq DESC LIMIT 1) AS questionNo
          FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
            CROSS JOIN memory_dynamics d ON d.seq = m.seq
          WHERE m.session_id <> '' AND d.generation_no IS NULL

@@ -19,18 +19,20 @@ export interface SessionPlace {
   readonly eventTime: number;
 }
 
+/** SQL that is true if a memory is no part of a document; parts of earlier versions are known by their generation. */
+const IS_TURN = "m.is_part = 0 AND m.session_id <> '' AND d.generation_no IS NULL";
 // The texts of the statements are made once, as every add uses them.
-const SELECT_BEFORE = `SELECT m.content FROM memories m INDEXED BY memories_by_session
+const SELECT_BEFORE = `SELECT m.content FROM memories m INDEXED BY memories_by_turn
   CROSS JOIN memory_dynamics d ON d.seq = m.seq
-  WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) < (?, ?) AND d.generation_no IS NULL
+  WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) < (?, ?) AND ${IS_TURN}
   ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES}`;
-const SELECT_AFTER = `SELECT m.seq AS memoryNo FROM memories m INDEXED BY memories_by_session
+const SELECT_AFTER = `SELECT m.seq AS memoryNo FROM memories m INDEXED BY memories_by_turn
   CROSS JOIN memory_dynamics d ON d.seq = m.seq
-  WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) > (?, ?) AND d.generation_no IS NULL
+  WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) > (?, ?) AND ${IS_TURN}
   ORDER BY m.event_time, m.seq LIMIT ${CONTEXT_MEMORIES}`;
-const SELECT_LATEST = `SELECT m.seq AS memoryNo, m.content FROM memories m INDEXED BY memories_by_session
+const SELECT_LATEST = `SELECT m.seq AS memoryNo, m.content FROM memories m INDEXED BY memories_by_turn
   CROSS JOIN memory_dynamics d ON d.seq = m.seq
-  WHERE m.user_no = ? AND m.session_id = ? AND d.generation_no IS NULL
+  WHERE m.user_no = ? AND m.session_id = ? AND ${IS_TURN}
   ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES + 1}`;
 
 /**

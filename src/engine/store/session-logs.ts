@@ -22,6 +22,8 @@ export interface LogRow {
 
 /** Greatest weight (`jsonWeight`, in bytes) of the items on one page. A page has at least one item in any case. */
 const PAGE_BYTES = 1024 * 1024;
+/** Greatest size (bytes) of the items that `eraseLogItems` erases, unless a single one is larger. */
+const ERASED_BYTES = 2 * 1024 * 1024;
 
 /** Finds the log of a session of a user; undefined if the session has none. */
 export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow | undefined {
@@ -73,6 +75,14 @@ function setLength(store: Store, { logNo }: LogRow, items: number, now: number):
   return { logNo, items };
 }
 
+/** Returns the size of the items of a log from the position `from` (counted from 0) on, in bytes. */
+export function bytesFrom(store: Store, { logNo }: LogRow, from: number): number {
+  return store
+    .prepare('SELECT coalesce(sum(octet_length(item)), 0) FROM session_log_items WHERE log_no = ? AND position >= ?')
+    .pluck()
+    .get(logNo, from) as number;
+}
+
 /** Reads the items of a log from the position `from` (counted from 0) to before `to`, whatever their size. */
 export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
   const rows = store
@@ -111,18 +121,15 @@ export function readLogPage(
        WHERE log_no = ? AND position < ? ORDER BY position DESC LIMIT ?`,
     )
     .pluck()
-    .all(log.logNo, end, fitting(sizes)) as number[];
-  const from = end - fitting(weights);
+    .all(log.logNo, end, fitting(sizes, PAGE_BYTES)) as number[];
+  const from = end - fitting(weights, PAGE_BYTES);
   return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
 }
 
-/**
- * Returns how many items from the beginning of a list fit on a page by these sizes (bytes): at least one, if there is
- * one.
- */
-function fitting(sizes: readonly number[]): number {
+/** Returns how many of the first items have at most `most` bytes by these sizes: at least one, if there is one. */
+function fitting(sizes: readonly number[], most: number): number {
   let bytes = 0;
-  const beyond = sizes.findIndex((size, index) => (bytes += size) > PAGE_BYTES && index > 0);
+  const beyond = sizes.findIndex((size, index) => (bytes += size) > most && index > 0);
   return beyond === -1 ? sizes.length : beyond;
 }
 
@@ -239,21 +246,26 @@ export function abandonWithOperations(store: Store, logNo: number): void {
 }
 
 /**
- * Erases at most `limit` items of one hidden log, which has no user any more, and the log itself once it has no items.
- * Call inside a write.
+ * Erases at most `limit` items and 2 MiB, but at least one item, of one log that was taken from its user, and the log
+ * once it has no items. Call inside a write.
  * @returns the number of erased items; `isDone` is true if there was no such log
  */
 export function eraseLogItems(store: Store, limit: number): { readonly items: number; readonly isDone: boolean } {
   const logNo = store.prepare('SELECT log_no FROM session_logs WHERE user_id IS NULL LIMIT 1').pluck().get() as
     number | undefined;
   if (logNo === undefined) return { items: 0, isDone: true };
-  const items = store
+  const first = store
     .prepare(
-      `DELETE FROM session_log_items WHERE log_no = ? AND position IN
-         (SELECT position FROM session_log_items WHERE log_no = ? LIMIT ?)`,
+      `SELECT position, octet_length(item) AS bytes FROM session_log_items WHERE log_no = ?
+       ORDER BY position LIMIT ?`,
     )
-    .run(logNo, logNo, limit).changes;
-  if (items < limit) store.prepare('DELETE FROM session_logs WHERE log_no = ?').run(logNo);
+    .all(logNo, limit) as { readonly position: number; readonly bytes: number }[];
+  const sizes = first.map(({ bytes }) => bytes);
+  const items = fitting(sizes, ERASED_BYTES);
+  const last = first[items - 1];
+  if (last !== undefined)
+    store.prepare('DELETE FROM session_log_items WHERE log_no = ? AND position <= ?').run(logNo, last.position);
+  if (items === first.length && items < limit) store.prepare('DELETE FROM session_logs WHERE log_no = ?').run(logNo);
   return { items, isDone: false };
 }
 

@@ -1,7 +1,4 @@
-/**
- * Stores webhooks and their deliveries: one row for each webhook and event that must be sent to it. The row is added
- * when the event is read from the change feed.
- */
+/** Stores webhooks and their deliveries: one row for each webhook and event, which `hand-events.ts` adds. */
 
 import { randomBytes } from 'node:crypto';
 import { EngineError } from '../errors.ts';
@@ -19,9 +16,8 @@ import {
   type StandingPage,
   type Webhook,
 } from '../types.ts';
-import { feedId, hasEvents, newestNo, type NumberedEvent, readNumberedEvents } from './events.ts';
+import { feedId, newestNo } from './events.ts';
 import type { Store } from './open-store.ts';
-import { findStandingAnswer } from './standing.ts';
 import { parseStored } from './stored-json.ts';
 
 interface HookRow {
@@ -42,10 +38,10 @@ const SECRET_BYTES = 24;
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which gets the events that happen from now on. Call inside a write.
- * @param owned.queryNo number of the standing query if the webhook gets only answers of this query; null for a webhook
- *   that also gets other events
- * @throws EngineError `conflict` for more than 20,000 webhooks, and while the change feed is off
+ * Stores a webhook, which gets the events that follow. Call inside a write.
+ * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
+ *   other events
+ * @throws EngineError `conflict` over `STANDING_LIMITS`, and while there is no feed
  */
 export function insertWebhook(
   store: Store,
@@ -56,6 +52,7 @@ export function insertWebhook(
   const count = store.prepare('SELECT count(*) FROM webhooks').pluck().get() as number;
   if (count >= STANDING_LIMITS.webhooks)
     throw new EngineError('conflict', `a tenant has at most ${STANDING_LIMITS.webhooks} webhooks: delete one first`);
+  if (queryNo === null) refuseOneMore(store, userId);
   const newest = newestNo(store);
   // Without webhooks nobody moved the cursor on.
   if (count === 0) store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, newest);
@@ -67,6 +64,27 @@ export function insertWebhook(
     )
     .run(id, queryNo, userId ?? null, url, JSON.stringify(kinds), secret, newest, now);
   return { ...getWebhook(store, id), secret };
+}
+
+/**
+ * Refuses one more webhook for the events of a user, or of all users if `userId` is undefined: each of them gets a
+ * delivery of each of these events.
+ * @throws EngineError `conflict`
+ */
+function refuseOneMore(store: Store, userId: string | undefined): void {
+  const count = (condition: string, ...values: string[]) =>
+    store
+      .prepare(`SELECT count(*) FROM webhooks WHERE query_no IS NULL${condition}`)
+      .pluck()
+      .get(...values) as number;
+  const { ofEvents, ofSameEvents } = STANDING_LIMITS;
+  if (count('') >= ofEvents)
+    throw new EngineError('conflict', `at most ${ofEvents} webhooks are no standing query's: delete one first`);
+  const isAll = userId === undefined;
+  const same = isAll ? count(' AND user_id IS NULL') : count(' AND user_id = ?', userId);
+  if (same < ofSameEvents) return;
+  const events = isAll ? 'the events of all users' : 'the events of one user';
+  throw new EngineError('conflict', `at most ${ofSameEvents} webhooks are told of ${events}: delete one first`);
 }
 
 /** Lists a page of webhooks, newest first; `total` counts all of them. */
@@ -107,109 +125,12 @@ function hookOf(store: Store, { hookNo, kinds, ...row }: HookRow): Webhook {
   return { ...row, kinds: parseStored(kinds) as EventKind[], deliveries };
 }
 
-// ── From events to deliveries ────────────────────────────────────────────────────────────────────────────────────────
-
-/** Tells whether there are webhooks, and events in the change feed for which no deliveries were made yet. */
-export function hasEventsToHand(store: Store): boolean {
-  if (!hasEvents(store) || store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() === undefined) return false;
-  return cursorOf(store) < newestNo(store);
-}
-
-/**
- * Makes deliveries for the next events. It examines at most `limit` events, adds a delivery for each webhook that must
- * get the event, and stores how far it has read the change feed. Call inside a write.
- * @returns the number of deliveries that were made
- */
-export function handEvents(
-  store: Store,
-  { limit, now, newId }: { readonly limit: number; readonly now: number; readonly newId: () => string },
-): number {
-  if (!hasEventsToHand(store)) return 0;
-  const feed = feedId(store);
-  const { events, last } = readNumberedEvents(store, cursorOf(store), limit);
-  const forAll = listHooks(store, 'query_no IS NULL AND user_id IS NULL');
-  const insert = store.prepare(
-    'INSERT INTO deliveries (id, hook_no, at, user_id, event, next_at) VALUES (?, ?, ?, ?, ?, ?)',
-  );
-  let made = 0;
-  for (const event of events) {
-    const hooks = [...forAll, ...hooksOfOwner(store, event), ...hooksOfQuery(store, event)];
-    const wanted = hooks.filter(
-      ({ since, kinds }) => since < event.eventNo && (kinds === null || kinds.has(event.kind)),
-    );
-    if (wanted.length === 0) continue;
-    const told = JSON.stringify(toldOf(store, event));
-    for (const { hookNo } of wanted) insert.run(`msg_${newId()}`, hookNo, event.at, event.userId, told, now);
-    made += wanted.length;
-  }
-  store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, last);
-  return made;
-}
-
-/**
- * Returns the number of the last event for which deliveries were made; 0 if the change feed was switched on again
- * since.
- */
-function cursorOf(store: Store): number {
-  const { feed_id: feed, event_no: eventNo } = store.prepare('SELECT * FROM webhook_cursor').get() as {
-    feed_id: string;
-    event_no: number;
-  };
-  return feed === feedId(store) ? eventNo : 0;
-}
-
-interface Hook {
-  readonly hookNo: number;
-  readonly userId: string | null;
-  /** Number of the last event before the webhook was stored; the webhook gets only later ones. */
-  readonly since: number;
-  /** Kinds of events that are sent to the webhook; null for all kinds. */
-  readonly kinds: ReadonlySet<EventKind> | null;
-}
-
-function listHooks(store: Store, condition: string, ...values: readonly (string | number)[]): Hook[] {
-  const rows = store
-    .prepare(
-      `SELECT hook_no AS hookNo, user_id AS userId, kinds,
-         iif((SELECT feed_id FROM webhook_cursor) = (SELECT feed_id FROM event_feed), since_no, 0) AS since
-       FROM webhooks WHERE ${condition}`,
-    )
-    .all(...values) as (Omit<Hook, 'kinds'> & { kinds: string })[];
-  return rows.map((row) => {
-    const kinds = parseStored(row.kinds) as EventKind[];
-    return { ...row, kinds: kinds.length === 0 ? null : new Set(kinds) };
-  });
-}
-
-function hooksOfOwner(store: Store, { userId, isOf, kind }: NumberedEvent): Hook[] {
-  if (userId !== null) return listHooks(store, 'query_no IS NULL AND user_id = ?', userId);
-  if (kind !== 'memory.deleted' && kind !== 'memory.expired') return [];
-  // The name may have gone with the user's last memory: only a hash of it is kept.
-  return listHooks(store, 'query_no IS NULL AND user_id IS NOT NULL').filter((hook) => isOf(hook.userId!));
-}
-
-function hooksOfQuery(store: Store, { standingId }: NumberedEvent): Hook[] {
-  if (standingId === undefined) return [];
-  return listHooks(store, 'query_no = (SELECT query_no FROM standing_queries WHERE id = ?)', standingId);
-}
-
-function toldOf(store: Store, { kind, subject, standingId, memoryNo }: NumberedEvent): DeliveredEvent {
-  const told = { type: kind, id: subject };
-  if (standingId === undefined || memoryNo === null) return told;
-  const answer = findStandingAnswer(store, standingId, memoryNo);
-  return {
-    ...told,
-    standingId,
-    documentId: answer?.documentId ?? undefined,
-    score: answer?.score ?? undefined,
-    supersedes: answer?.supersedes ?? undefined,
-  };
-}
-
 // ── Deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Greatest number of deliveries of one webhook in one claim, so that a slow receiver does not block other webhooks. */
 const EACH = 4;
+/** Greatest number of webhooks whose deliveries one claim looks at. */
+const HOOKS_AT_ONCE = 256;
 
 /** Tells whether a pending delivery is due at `now` (Unix ms). */
 export function hasDueDeliveries(store: Store, now: number): boolean {
@@ -226,37 +147,57 @@ export interface WantedDeliveries {
    * already.
    */
   readonly busyHooks: readonly number[];
+  /** Number of the webhook after which webhooks are looked at; 0 for the first ones. */
+  readonly after: number;
+}
+
+/** Deliveries that were claimed. */
+export interface ClaimedDeliveries {
+  readonly claimed: readonly ClaimedDelivery[];
+  /** The next claim's `after`; 0 if there were no further webhooks with pending deliveries. */
+  readonly next: number;
 }
 
 /**
- * Claims at most `limit` due deliveries, at most 4 of each webhook, for an attempt that must end within `leaseMs` (ms);
- * after that they are due again. Call inside a write.
+ * Claims at most `limit` due deliveries of the next 256 webhooks, at most 4 of each, for an attempt that must end
+ * within `leaseMs` (ms); after that they are due again. Call inside a write.
  */
 export function claimDeliveries(
   store: Store,
-  { now, leaseMs, limit, busyHooks }: WantedDeliveries & { readonly now: number; readonly leaseMs: number },
-): ClaimedDelivery[] {
-  // The webhooks with pending deliveries are found by skips along the index: one may have a hundred thousand of them.
+  { now, leaseMs, limit, busyHooks, after }: WantedDeliveries & { readonly now: number; readonly leaseMs: number },
+): ClaimedDeliveries {
+  const hooks = hooksWithPending(store, after);
+  const next = hooks.length === HOOKS_AT_ONCE ? hooks.at(-1)! : 0;
+  const wanted = hooks.filter((hookNo) => !busyHooks.includes(hookNo));
   const rows = store
     .prepare(
-      `WITH RECURSIVE hooks (hook_no) AS (
-         SELECT min(hook_no) FROM deliveries WHERE state = 'pending'
-         UNION ALL
-         SELECT (SELECT min(hook_no) FROM deliveries WHERE state = 'pending' AND hook_no > hooks.hook_no)
-         FROM hooks WHERE hook_no IS NOT NULL)
-       SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, d.id, d.at, d.user_id AS userId, d.event,
+      `SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, d.id, d.at, d.user_id AS userId, d.event,
          d.attempts + 1 AS attempts, h.url, h.secret
-       FROM hooks CROSS JOIN deliveries d ON d.delivery_no IN (
+       FROM json_each(?) AS hooks CROSS JOIN deliveries d ON d.delivery_no IN (
            SELECT delivery_no FROM deliveries
-           WHERE hook_no = hooks.hook_no AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH})
+           WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH})
          CROSS JOIN webhooks h ON h.hook_no = d.hook_no
-       WHERE hooks.hook_no NOT IN (SELECT value FROM json_each(?))
        ORDER BY d.next_at, d.delivery_no LIMIT ?`,
     )
-    .all(now, JSON.stringify(busyHooks), limit) as (Omit<ClaimedDelivery, 'event'> & { event: string })[];
+    .all(JSON.stringify(wanted), now, limit) as (Omit<ClaimedDelivery, 'event'> & { event: string })[];
   const claim = store.prepare('UPDATE deliveries SET attempts = ?, next_at = ? WHERE delivery_no = ?');
   for (const { deliveryNo, attempts } of rows) claim.run(attempts, now + leaseMs, deliveryNo);
-  return rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent }));
+  return { claimed: rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent })), next };
+}
+
+/** Lists the next webhooks with pending deliveries, by skips along the index: one may have a hundred thousand. */
+function hooksWithPending(store: Store, after: number): number[] {
+  return store
+    .prepare(
+      `WITH RECURSIVE hooks (hook_no, place) AS (
+         SELECT min(hook_no), 1 FROM deliveries WHERE state = 'pending' AND hook_no > ?
+         UNION ALL
+         SELECT (SELECT min(hook_no) FROM deliveries WHERE state = 'pending' AND hook_no > hooks.hook_no), place + 1
+         FROM hooks WHERE hook_no IS NOT NULL AND place < ${HOOKS_AT_ONCE})
+       SELECT hook_no FROM hooks WHERE hook_no IS NOT NULL ORDER BY hook_no`,
+    )
+    .pluck()
+    .all(after) as number[];
 }
 
 /**

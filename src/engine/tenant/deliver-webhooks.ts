@@ -26,12 +26,16 @@ export function createDeliveries({
 }: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
   /** `hookNo` of the webhook of each delivery that is being sent; a webhook may occur several times. */
   const underWay: number[] = [];
+  /** Number of the webhook after which the next claim looks. */
+  let after = 0;
   return async (signal) => {
     if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
-    const claimed = await writer.write(path, 'claimDeliveries', {
+    const { claimed, next } = await writer.write(path, 'claimDeliveries', {
       limit: MAX_UNDER_WAY - underWay.length,
       busyHooks: [...new Set(underWay)],
+      after,
     });
+    after = next;
     for (const delivery of claimed) {
       underWay.push(delivery.hookNo);
       void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery.hookNo), 1));

@@ -1,10 +1,11 @@
 import type { Tenant } from '../engine.ts';
-import { EngineError } from '../errors.ts';
+import { spanningReceipt } from '../commands/write-receipt.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
-import type { Memory, Provenance } from '../types.ts';
+import type { AddOptions, AddReply, Memory, Provenance } from '../types.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
@@ -44,11 +45,16 @@ export function createMemoryMethods(
   const guard = guardOf(options);
   return {
     async addMemories(items, addOptions = {}) {
-      const reply = await writer.write(path, 'addMemories', {
-        items: guard.isOn() ? await screenItems(guard, items) : items,
-        options: addOptions,
-        quota: quotaOf(options),
-      });
+      const screened = guard.isOn() ? await screenItems(guard, items) : items;
+      const add = (some: typeof screened) =>
+        writer.write(path, 'addMemories', { items: some, options: addOptions, quota: quotaOf(options) });
+      let reply = await add(screened);
+      while (reply.taken !== undefined && isDivisible(addOptions)) {
+        const rest = await add(screened.slice(reply.taken)).catch(orUndefined);
+        // What was stored is told; the other items have been refused.
+        if (rest === undefined) break;
+        reply = joinReplies(reply, rest);
+      }
       await failpoint('after-accept-commit');
       if (!reply.replayed) {
         for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
@@ -90,6 +96,25 @@ export function createMemoryMethods(
     ...createMemoryLists(options),
     timeline: (id, around) => readers.read(path, 'timeline', { ...around, id }),
     sectorStats: () => readers.read(path, 'sectorStats', {}),
+  };
+}
+
+/** Tells whether the items of an add may be stored by several writes. */
+const isDivisible = ({ idempotency, allOrNothing = false, derived = [] }: AddOptions) =>
+  idempotency === undefined && !allOrNothing && derived.length === 0;
+
+/** Returns undefined for an error of the engine. @throws any other error */
+function orUndefined(error: unknown): undefined {
+  if (!isEngineError(error)) throw error;
+}
+
+/** Returns the reply to an add of which one write took the first items, and another one the rest. */
+function joinReplies({ taken = 0, outcomes, token }: AddReply, rest: AddReply): AddReply {
+  return {
+    outcomes: [...outcomes.slice(0, taken), ...rest.outcomes],
+    token: spanningReceipt(token, rest.token),
+    replayed: false,
+    ...(rest.taken === undefined ? {} : { taken: taken + rest.taken }),
   };
 }
 

@@ -77,11 +77,17 @@ export const ERASURE_HASHES = 1_024;
  */
 export type Receipted<Receipt extends DeleteReceipt = DeleteReceipt> = Receipt & { readonly erasure?: string };
 
+/** Receipt of a delete in a list: `words` and `phrases` are the numbers of its hashes. */
+export interface ErasureSummary extends Omit<Erasure, 'ids' | 'words' | 'phrases' | 'salted'> {
+  readonly words: number;
+  readonly phrases: number;
+}
+
 /** The methods of a tenant that read receipts of deletes. */
 export interface Erasures {
   /** Lists receipts, those begun last first; `total` counts all receipts. */
   listErasures(page: { readonly limit: number; readonly offset: number }): Promise<{
-    readonly items: readonly Erasure[];
+    readonly items: readonly ErasureSummary[];
     readonly total: number;
   }>;
   /** Returns the receipt with this id. @throws EngineError `not_found` */

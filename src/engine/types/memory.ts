@@ -372,6 +372,8 @@ export interface AddReply {
    * Whether this is the stored reply to an earlier request with the same Idempotency-Key, and nothing was written now.
    */
   readonly replayed: boolean;
+  /** Number of the first items that were taken; the others can be added again. Left out if all were. */
+  readonly taken?: number | undefined;
 }
 
 /** Extent of a timeline. */

@@ -36,7 +36,8 @@ export interface LogChange {
   readonly items: readonly Json[];
   /**
    * Items of the log that the new ones replace: all from the position `from` on, or the items at the end if they equal
-   * `expected`. At most 1,000 (`MAX_REPLACED_ITEMS`). If left out, nothing is replaced.
+   * `expected`. At most 1,000 (`MAX_REPLACED_ITEMS`) and 8 MiB (`MAX_REPLACED_BYTES`). If left out, nothing is
+   * replaced.
    */
   readonly replaces?: { readonly from: number } | { readonly expected: readonly Json[] } | undefined;
   /**
@@ -68,6 +69,8 @@ export const MAX_APPENDED_ITEMS = 100;
  * Greatest number of items that one change replaces. They are removed in one commit, for which all other writes wait.
  */
 export const MAX_REPLACED_ITEMS = 1_000;
+/** Greatest size (bytes of JSON) of the items that one change replaces, unless it replaces a single one. */
+export const MAX_REPLACED_BYTES = 8 * 1024 * 1024;
 
 /** The methods of a tenant for session logs, which keep the items of a conversation exactly and in their order. */
 export interface SessionLogs {
@@ -76,8 +79,8 @@ export interface SessionLogs {
    * Items are neither searched nor embedded.
    * @throws EngineError `conflict` if `operationId` stands for another change, or for one whose log was erased; if the
    *   log has another number of items than `ifTotal`; if it does not end in `expected`; and if it would have more than
-   *   100,000 items. `invalid` to replace more than 1,000 items, or for a `from` beyond the end. `unprocessable` if the
-   *   privacy policy refuses an item. `storage_full` over the tenant's quota
+   *   100,000 items. `invalid` to replace more than 1,000 items or several of more than 8 MiB, or for a `from` beyond
+   *   the end. `unprocessable` if the privacy policy refuses an item. `storage_full` over the tenant's quota
    */
   changeLog(place: LogPlace, change: LogChange): Promise<LogReceipt>;
   /**

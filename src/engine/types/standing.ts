@@ -8,9 +8,16 @@ import type { Metadata } from './memory.ts';
 
 /**
  * Greatest numbers of standing queries and of webhooks of a tenant, and of characters of its standing queries together,
- * the JSON of their filters included. All queries are in memory while memories are compared with them.
+ * the JSON of their filters included. All queries are in memory while memories are compared with them. `ofEvents`:
+ * greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user, and for all users.
  */
-export const STANDING_LIMITS = { queries: 20_000, characters: 2_000_000, webhooks: 20_000 } as const;
+export const STANDING_LIMITS = {
+  queries: 20_000,
+  characters: 2_000_000,
+  webhooks: 20_000,
+  ofEvents: 1_000,
+  ofSameEvents: 100,
+} as const;
 
 /** Longest time in which a webhook's receiver must answer, in ms, as Standard Webhooks recommends. */
 export const WEBHOOK_TIMEOUT_MS = 15_000;
@@ -214,8 +221,8 @@ export interface Standing {
   deleteStandingQuery(id: string): Promise<void>;
   /**
    * Stores a webhook, which gets the events that happen from then on.
-   * @throws EngineError `conflict` for more than 20,000 webhooks, and with `OM_EVENTS=false`; `invalid` for a URL to
-   *   which Cairn does not send; `storage_full` over the tenant's quota
+   * @throws EngineError `conflict` over `STANDING_LIMITS`, and with `OM_EVENTS=false`; `invalid` for a URL to which
+   *   Cairn does not send; `storage_full` over the tenant's quota
    */
   createWebhook(webhook: NewWebhook): Promise<CreatedWebhook>;
   /** Lists webhooks, newest first. */

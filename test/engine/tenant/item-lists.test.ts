@@ -4,6 +4,7 @@ import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import { moveNamespace } from '../../../src/engine/commands/move-namespace.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
+import { type Place, sealCursor } from '../../../src/engine/store/list-cursor.ts';
 import type { ItemFilter, Json, NamespaceFilter, NewItem } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
@@ -169,8 +170,10 @@ test('a cursor of another list, a broken and a forged one are refused, and a for
   }
   const list = (cursor: string, namespace = '') => tenant.listItems({ userId: 'ana', namespace }, { limit: 9, cursor });
   const { next } = await tenant.listNamespaces({ prefix: '', suffix: '' }, { limit: 1 });
-  const forged = (...parts: unknown[]) => Buffer.from(JSON.stringify(parts)).toString('base64url');
-  const bad = [next!, 'x', '====', '__proto__', forged('items'), forged('items', 1, 2), forged('items', 'a', '1', 'b')];
+  const clear = Buffer.from(JSON.stringify(['items', 'a', '1'])).toString('base64url');
+  const forged = (list: string, ...place: Place) => sealCursor(fixture.store, list, place);
+  const malformed = [forged('items'), forged('items', 1, 2), forged('items', 'a', '1', 'b')];
+  const bad = [next!, 'x', '====', '__proto__', clear, forged('names', 'a', '1'), ...malformed];
   for (const cursor of [...bad, forged('items', '\ud800', ''), forged('items', 'a'.repeat(9_000), '')])
     await expect(list(cursor), cursor.slice(0, 40)).rejects.toMatchObject({ code: 'invalid' });
   const names = async (cursor: string, namespace: string) => (await list(cursor, namespace)).items.map(nameOf);

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createInlineReaders } from '../../../src/engine/readers/readers.ts';
 import type { Erasure } from '../../../src/engine/tenant/tenant-erasure.ts';
+import { createErasureMethods } from '../../../src/engine/tenant/tenant-erasures.ts';
 import { createDocumentMethods } from '../../../src/engine/tenant/tenant-documents.ts';
 import { createJobMethods } from '../../../src/engine/tenant/tenant-jobs.ts';
 import { createLinkMethods } from '../../../src/engine/tenant/tenant-links.ts';
@@ -57,4 +58,9 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
   const around = { before: 1, after: 1, sameSession: false, tags: [] };
   const { anchor } = await createMemoryMethods(options, {} as Erasure, documents).timeline(one.id, around);
   expect(anchor.id).toBe(one.id);
+  await tenant.deleteMemory(other.id);
+  const receipts = await createErasureMethods(options).listErasures(PAGE);
+  const { words, phrases, ids } = await tenant.getErasure(receipts.items[0]!.id);
+  expect([words.length, phrases.length, ids]).toEqual([3, 0, [other.id]]);
+  expect(receipts).toMatchObject({ items: [{ kind: 'memory', words: 3, phrases: 0 }], total: 1 });
 });

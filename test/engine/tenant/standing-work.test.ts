@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { handEvents } from '../../../src/engine/store/hand-events.ts';
+import { claimDeliveries } from '../../../src/engine/store/webhooks.ts';
 import { STANDING_LIMITS } from '../../../src/engine/types.ts';
-import { openTestEngine } from '../../support/engine-fixture.ts';
+import { openTestEngine, START } from '../../support/engine-fixture.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
 const WORDS = 'harbour ferry lighthouse captain anchor compass schooner barnacle mooring starboard';
@@ -84,4 +87,81 @@ test('what a webhook or a standing query leaves is deleted and tried again in sh
     'SELECT user_id, count(*) AS n FROM deliveries GROUP BY user_id',
   );
   expect(left).toEqual([{ user_id: null, n: 2_500 }]);
+});
+
+test('an event is told to at most a hundred webhooks of all users, and to as many of its user', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant } = fixture;
+  const url = 'http://127.0.0.1:9/hook';
+  const create = async (count: number, userId?: string) => {
+    for (let n = 0; n < count; n += 1) await tenant.createWebhook({ url, kinds: [], userId });
+  };
+  const most = STANDING_LIMITS.ofSameEvents;
+  await create(most);
+  await expect(create(1)).rejects.toMatchObject({ code: 'conflict', message: /of the events of all users/ });
+  await create(most, 'ana');
+  await expect(create(1, 'ana')).rejects.toMatchObject({ code: 'conflict', message: /of the events of one user/ });
+  for (let user = 2; user < STANDING_LIMITS.ofEvents / most; user += 1) await create(most, `user ${user}`);
+  await expect(create(1, 'ben')).rejects.toMatchObject({ code: 'conflict', message: /no standing query's/ });
+  await tenant.createStandingQuery({ ...about(WORDS), webhookUrl: url });
+});
+
+test('events are made deliveries of in commits of some thousand, each event once', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant, store } = fixture;
+  const hooks = STANDING_LIMITS.ofSameEvents;
+  for (let n = 0; n < hooks; n += 1)
+    await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: ['memory.stored'] });
+  await tenant.addMemories(Array.from({ length: 33 }, (_, n) => newMemory({ content: `note ${n}`, userId: 'ana' })));
+  const hand = () => store.write(() => handEvents(store, { limit: 500, now: START, newId: randomUUID }));
+  expect([hand(), hand(), hand(), hand(), hand()]).toEqual([1_000, 1_000, 1_000, 300, 0]);
+  const counts = fixture.all<{ n: number }>('SELECT count(*) AS n FROM deliveries GROUP BY hook_no, event');
+  expect(counts).toEqual(Array(33 * hooks).fill({ n: 1 }));
+});
+
+test('the webhook of a user whose name is erased is told of it, and those of others are not', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant, store } = fixture;
+  const hookOf = async (userId: string) =>
+    (await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: ['memory.deleted'], userId })).id;
+  const [ana] = [await hookOf('ana'), await hookOf('ben'), await hookOf('nobody')];
+  const { id } = await fixture.add({ content: 'only one', userId: 'ana' });
+  await fixture.add({ content: 'another', userId: 'ben' });
+  await tenant.deleteMemory(id);
+  store.write(() => handEvents(store, { limit: 500, now: START, newId: randomUUID }));
+  const told = fixture.all('SELECT h.id FROM deliveries d JOIN webhooks h ON h.hook_no = d.hook_no');
+  expect(told).toEqual([{ id: ana }]);
+});
+
+test('a claim looks at some of the webhooks with deliveries that wait, and the next claim at the others', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant, store } = fixture;
+  await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: [] });
+  store.write(() => {
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 299)
+         INSERT INTO webhooks (id, query_no, user_id, url, kinds, secret, since_no, created_at)
+         SELECT id || n, query_no, user_id, url, kinds, secret, since_no, created_at FROM webhooks, numbers`,
+      )
+      .run();
+    store
+      .prepare(
+        `INSERT INTO deliveries (id, hook_no, at, event, next_at) SELECT 'msg' || hook_no, hook_no, 0, '{}', 0
+         FROM webhooks`,
+      )
+      .run();
+  });
+  const claim = (after: number) =>
+    store.write(() =>
+      claimDeliveries(store, { now: START, leaseMs: 1_000, limit: 1_000, busyHooks: [after + 1], after }),
+    );
+  const first = claim(0);
+  expect(first.next).toBe(256);
+  const second = claim(first.next);
+  expect(second.next).toBe(0);
+  const hooks = [first, second].map(({ claimed }) => claimed.map(({ hookNo }) => hookNo));
+  const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  expect(hooks).toEqual([numbers(2, 256), numbers(258, 300)]);
+  expect(claim(0).claimed.map(({ hookNo }) => hookNo)).toEqual([]);
 });

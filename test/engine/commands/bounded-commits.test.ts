@@ -1,0 +1,134 @@
+/** One commit holds up the writes of all tenants, so no small request makes it work on much that is stored already. */
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
+import { changeLog } from '../../../src/engine/commands/session-logs.ts';
+import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
+import { DAY_MS } from '../../../src/engine/dynamics.ts';
+import type { LogChange, NewMemory } from '../../../src/engine/types.ts';
+import { idsWithWord, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+
+/** Adds memories in batches of a hundred. @returns the kinds of their outcomes, or the codes of their errors */
+async function addAll({ tenant }: TestEngine, memories: readonly NewMemory[]): Promise<string[]> {
+  const results: string[] = [];
+  for (let at = 0; at < memories.length; at += 100) {
+    const { outcomes } = await tenant.addMemories(memories.slice(at, at + 100));
+    results.push(...outcomes.map((outcome) => (outcome.kind === 'rejected' ? outcome.error.code : outcome.kind)));
+  }
+  return results;
+}
+
+/** Number of commits so far. */
+async function commits({ engine }: TestEngine): Promise<number> {
+  const { values } = await engine.metrics.commits.get();
+  return values.find(({ metricName }) => metricName?.endsWith('_count'))!.value;
+}
+
+const inSession = (content: string, day: number) =>
+  newMemory({ content, userId: 'ana', sessionId: 's', eventTime: START + day * DAY_MS });
+
+test('memories that many new ones come before are indexed once for all of them', async () => {
+  await using fixture = await openTestEngine();
+  const late = await fixture.add(inSession('late', 100));
+  const latest = await fixture.add(inSession('latest', 101));
+  const rewrites = ({ memoryNo }: { memoryNo: number }) =>
+    fixture.get<number>('SELECT count(*) FROM text_rewrites WHERE memory = ?', memoryNo);
+  const early = Array.from({ length: 50 }, (_, day) => inSession(`early ${day === 49 ? 'heron' : day}`, day));
+  expect(new Set(await addAll(fixture, early))).toEqual(new Set(['accepted']));
+  expect([rewrites(late), rewrites(latest)]).toEqual([1, 1]);
+  expect(idsWithWord(fixture, 'heron', 'context')).toEqual([late.id, latest.id]);
+  expect(idsWithWord(fixture, '48', 'context')).toHaveLength(2);
+});
+
+test('an add takes no further item in a commit once much text has to be indexed anew for it', async () => {
+  await using fixture = await openTestEngine();
+  const long = Array.from({ length: 8 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
+  for (const memory of long) await fixture.add(memory);
+  const short = Array.from({ length: 8 }, (_, no) => inSession(`short ${no}`, 2 * no));
+  const claim = { key: 'k', route: 'POST /memory/add/batch', bodyHash: Buffer.alloc(32) };
+  const { outcomes, taken } = await fixture.tenant.addMemories(short, { idempotency: claim });
+  expect(taken).toBe(5);
+  expect(outcomes.map(({ kind }) => kind)).toEqual([...Array(5).fill('accepted'), ...Array(3).fill('rejected')]);
+  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
+  const before = await commits(fixture);
+  const reply = await fixture.tenant.addMemories(others);
+  expect((await commits(fixture)) - before).toBe(2);
+  expect(reply.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
+  const jobNos = reply.outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.jobNo : 0));
+  expect(reply.token?.split('.').slice(1)).toEqual(
+    [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
+  );
+});
+
+test('what follows erased memories in their sessions is indexed anew in commits of some texts', async () => {
+  await using fixture = await openTestEngine();
+  const long = Array.from({ length: 9 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
+  const short = long.map((_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
+  for (const memory of [...short, ...long]) await fixture.add(memory);
+  expect(idsWithWord(fixture, 'ibis', 'context')).toHaveLength(9);
+  const { store, batch } = fixture;
+  const numbers = "SELECT seq FROM memories WHERE content LIKE 'ibis%'";
+  const context = { store, config: batch.config, now: START, newId: randomUUID, indexes: new Map() };
+  const erase = () =>
+    store.write(() =>
+      eraseInSlices(context as unknown as WriteContext, store.prepare(numbers).pluck().all() as number[]),
+    );
+  const slice = erase();
+  expect(slice.isDone).toBe(false);
+  expect(slice.receipt.memories).toBeLessThan(6);
+  expect(idsWithWord(fixture, 'ibis', 'content')).toHaveLength(9 - slice.receipt.memories);
+  while (!erase().isDone);
+  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
+  expect(idsWithWord(fixture, 'heron')).toHaveLength(9);
+});
+
+test('of the memories with the same text in a session the newest 500 are compared with a new one', async () => {
+  await using fixture = await openTestEngine();
+  const copies = Array.from({ length: 600 }, (_, day) => inSession('the same words', day));
+  expect(new Set(await addAll(fixture, copies))).toEqual(new Set(['accepted']));
+  expect(await addAll(fixture, copies.slice(100, 102))).toEqual(['duplicate', 'duplicate']);
+  expect(await addAll(fixture, copies.slice(99, 100))).toEqual(['accepted']);
+});
+
+const place = { userId: 'ana', sessionId: 's' };
+
+/** Fills the log with 40 items of 250,000 bytes. */
+async function fillLog({ tenant }: TestEngine): Promise<void> {
+  for (let n = 0; n < 10; n += 1) await tenant.changeLog(place, { items: Array(4).fill('x'.repeat(250_000)) });
+}
+
+test('a change of a session log replaces at most 8 MiB of items, or one', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  await fillLog(fixture);
+  const replace = async (from: number) => tenant.changeLog(place, { items: [from], replaces: { from } });
+  await expect(replace(0)).rejects.toMatchObject({ code: 'invalid', message: /10000080 bytes .* at most 8388608/ });
+  expect(await replace(10)).toMatchObject({ removed: 30, total: 11 });
+});
+
+test('items of a session log that cannot be the expected ones are not read', async () => {
+  await using fixture = await openTestEngine();
+  await fillLog(fixture);
+  const { store } = fixture;
+  const statements: string[] = [];
+  const spied = { ...store, prepare: (sql: string) => (statements.push(sql), store.prepare(sql)) };
+  const context = { store: spied, now: START, writtenBy: null } as unknown as WriteContext;
+  const change = (expected: LogChange['items']) => () =>
+    store.write(() => changeLog(context, { place, change: { items: [], replaces: { expected } } }));
+  const readsItems = () => statements.some((sql) => sql.includes('created_at AS createdAt, item'));
+  expect(change(Array(40).fill('x'))).toThrow(expect.objectContaining({ code: 'conflict' }));
+  expect(readsItems()).toBe(false);
+  expect(change(['x'.repeat(249_999)])).toThrow(expect.objectContaining({ code: 'conflict' }));
+  expect(readsItems()).toBe(true);
+});
+
+test('the items of a cleared session log are erased in commits of a few', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  await fillLog(fixture);
+  const before = await commits(fixture);
+  expect(await tenant.clearLog(place)).toBe(40);
+  expect((await commits(fixture)) - before).toBeGreaterThanOrEqual(6);
+  expect(fixture.get('SELECT count(*) FROM session_log_items')).toBe(0);
+  expect(fixture.get('SELECT count(*) FROM session_logs WHERE user_id IS NULL')).toBe(0);
+});
