@@ -52,7 +52,7 @@ interface AsJson {
   readonly format?: 'json' | null | undefined;
 }
 interface AsText {
-  readonly format: 'prompt' | 'text';
+  readonly format: Exclude<QueryMemoriesInput['format'], AsJson['format']>;
 }
 
 const TIMEOUT_MS = 90_000;

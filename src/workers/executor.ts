@@ -52,8 +52,8 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
   /** Returns the privacy guard of the tenant whose file has this path. If it is undefined, texts are not screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
   /**
-   * Returns the object that limits how many parsers and page fetches the tenant uses at once, by the path of its file.
-   * If it is undefined, a tenant may use all of them.
+   * Returns the object that limits the tenant's parser time and page fetches in a minute, and its page fetches at the
+   * same time, by the path of its file. Without this function nothing is limited.
    */
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;

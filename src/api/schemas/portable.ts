@@ -37,7 +37,10 @@ import {
   type Wire,
 } from './values.ts';
 
-/** Greatest length of a document's title, author or similar text that came from its file, in UTF-16 code units. */
+/**
+ * Greatest length of a title, gist, author, etag or similar text in a line of an import, in UTF-16 code units; a line
+ * with a longer one is refused.
+ */
 const FOUND_CHARACTERS = 65_536;
 const MOST = 1_000_000_000_000;
 

@@ -44,7 +44,10 @@ const arrival = z
     activation: unit,
   })
   .nullable()
-  .describe('The link or name over which activation came; null if there was none.');
+  .describe(
+    'The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there ' +
+      "was none, or only links that gave less than the memory's own match.",
+  );
 
 /** Schema of the reasons for a match: its ranks by words and by vectors, its activation, features and adjustments. */
 export const hitExplanation = z

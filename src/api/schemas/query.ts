@@ -244,7 +244,11 @@ export const asOf = z.union(
     time,
     z
       .strictObject({
-        valid: time.optional().describe('Memories that had happened and were valid at this time.'),
+        valid: time
+          .optional()
+          .describe(
+            'Memories whose event time is not after this time and that were valid then; without it, at `recorded`.',
+          ),
         recorded: time.optional().describe('Memories that were stored by this time, with their values of that time.'),
       })
       .refine(

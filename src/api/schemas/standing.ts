@@ -71,7 +71,9 @@ const standingFields = {
   query: z.string(),
   user_id: z.string().nullable().describe('The user whose memories answer; null for all users.'),
   filters: z.looseObject({}).describe('The conditions, as they were given.'),
-  min_score: unit.nullable().describe('Lowest score of an answer; null for the default floor.'),
+  min_score: unit
+    .nullable()
+    .describe("Lowest score with which a memory answers; null for the default floor of the tenant's queries."),
   created_at: timestamp,
   answers: count.describe('Memories that answered and are still stored.'),
 };

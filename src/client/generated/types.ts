@@ -401,7 +401,7 @@ export type Add = {
   readonly decay_lambda?: unknown;
 };
 export type AsOf = {
-  /** Memories that had happened and were valid at this time. */
+  /** Memories whose event time is not after this time and that were valid then; without it, at `recorded`. */
   readonly valid?: Time | undefined;
   /** Memories that were stored by this time, with their values of that time. */
   readonly recorded?: Time | undefined;
@@ -1538,7 +1538,7 @@ export type HitExplanation = {
     readonly rank: number;
     readonly score: number;
   } | null;
-  /** The link or name over which activation came; null if there was none. */
+  /** The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there was none, or only links that gave less than the memory's own match. */
   readonly arrival: {
     readonly from: string | null;
     readonly via:
@@ -2924,7 +2924,7 @@ export type RecalledMemory = {
     readonly rank: number;
     readonly score: number;
   } | null;
-  /** The link or name over which activation came; null if there was none. */
+  /** The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there was none, or only links that gave less than the memory's own match. */
   readonly arrival: {
     readonly from: string | null;
     readonly via:
@@ -3247,7 +3247,7 @@ export type StandingQuery = {
   readonly filters: {
     readonly [field: string]: Json;
   };
-  /** Lowest score of an answer; null for the default floor. */
+  /** Lowest score with which a memory answers; null for the default floor of the tenant's queries. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
   /** Memories that answered and are still stored. */
@@ -5184,7 +5184,7 @@ export type CreateStandingQueryReply = {
   readonly filters: {
     readonly [field: string]: Json;
   };
-  /** Lowest score of an answer; null for the default floor. */
+  /** Lowest score with which a memory answers; null for the default floor of the tenant's queries. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
   /** Memories that answered and are still stored. */

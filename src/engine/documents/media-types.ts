@@ -1,6 +1,6 @@
 import { DOCUMENT_FORMATS, type DocumentFormat } from '../types.ts';
 
-/** The names that callers use for one format. */
+/** The media types and file extensions by which a request or a file name says that a document has one format. */
 export interface FormatNames {
   /** Media types in lower case, without parameters; the usual one first. */
   readonly mediaTypes: readonly string[];

@@ -7,7 +7,7 @@ import type { Candidate } from './candidate.ts';
 export interface ModelRerankOptions {
   readonly model: LanguageModel;
   readonly query: string;
-  /** Number of candidates, from the best on, that the model ranks, 2..50. */
+  /** Number of candidates, from the best on, that the model ranks, 2..50: `kRerank` of the query. */
   readonly most: number;
   /** Texts of the candidates by `memoryNo`; a missing text counts as empty. */
   readonly texts: ReadonlyMap<number, string>;

@@ -28,7 +28,7 @@ export function renewLeases(store: Store, owner: string, until: number): void {
 export interface LeaseTimes {
   /** Present time, Unix ms. */
   readonly now: number;
-  /** Length of a lease, ms. */
+  /** Length of a lease, ms: `OM_LEASE_MS`. */
   readonly leaseMs: number;
 }
 

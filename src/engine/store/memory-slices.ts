@@ -7,7 +7,7 @@ import type { Store } from './open-store.ts';
 import { readMemoriesAsOf } from './revisions.ts';
 import { withinBytes } from './text-sizes.ts';
 
-/** Greatest number of memories of a slice: reading them takes about a millisecond. */
+/** Greatest number of memories in one slice of a page: reading them takes about a millisecond. */
 const SLICE_MEMORIES = 128;
 /** Greatest number of bytes of text of a slice, which holds at least one memory. */
 const SLICE_BYTES = 512 * 1024;

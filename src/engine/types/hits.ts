@@ -17,7 +17,8 @@ export interface Features {
   readonly activation: number;
   /**
    * Highest activation (relevance that spreads in the query) that reached the memory over a link or from a related
-   * name; 0 if none did, or if the memory's own match gave it more.
+   * name; 0 if none did. A link counts only if it gave the memory more than the memory's own match did; a related name
+   * always counts.
    */
   readonly waypoint: number;
   /** Salience (how present the memory is, 0..1) at the time of the query. */
@@ -75,8 +76,8 @@ export interface HitExplanation {
   /** Rank and score in the fusion of both lists; null for a memory that is in neither list. */
   readonly fused: { readonly rank: number; readonly score: number } | null;
   /**
-   * The strongest link, or related name (`via` `entity`), by which the memory was reached; null if none gave it more
-   * activation than its own match. `from` is the id of the memory before it on the path, null for a name; `hops` is the
+   * The strongest link, or related name (`via` `entity`), by which the memory was reached; null if there was none, or
+   * only links that gave it less activation than its own match. `from` is the id of the memory before it on the path, null for a name; `hops` is the
    * number of links from the first memory on the path.
    */
   readonly arrival: {

@@ -96,8 +96,8 @@ function typeScriptOf(operation: string, query: object): string {
 }
 
 /**
- * Fields of a query that are not listed as missing in MCP: the tool call has them under other names, or they only make
- * the console show more.
+ * Fields of a query that are not listed as missing in MCP: its tool call or its address has them, or the console alone
+ * sets them (`reinforce`, `explain`).
  */
 const TOLD = ['query', 'user_id', 'reinforce', 'explain', 'k', 'min_score'];
 /** Filters that the tool call also has, under the same or other names. */
