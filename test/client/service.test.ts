@@ -19,6 +19,11 @@ test('a memory is stored, ready when it says so, found and erased', async () => 
   expect([memory.state, memory.user_id]).toEqual(['ready', 'ana']);
   const { matches } = await client.queryMemories({ query: 'rollback job', filters: { user_id: 'ana' } });
   expect(matches.map((match) => match.id)).toEqual([id]);
+  // Each format has its own type of reply.
+  for (const format of ['prompt', 'text', 'plain'] as const) {
+    const { text } = await client.queryMemories({ query: 'rollback job', filters: { user_id: 'ana' }, format });
+    expect(text).toContain('The rollback job runs every night.');
+  }
   const { value, status, headers } = await client.patchMemory({ id, tags: ['ops'] }, { ifMatch: '"1"' }).withHead();
   expect([value.tags, status, headers.get('etag')]).toEqual([['ops'], 200, '"2"']);
   await expect(client.patchMemory({ id, tags: [] }, { ifMatch: '"1"' })).rejects.toMatchObject({ code: 'conflict' });
