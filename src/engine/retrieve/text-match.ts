@@ -5,8 +5,6 @@ import { STOP_WORDS } from '../text/stop-words.ts';
 
 /** How well a text matches a query by its own words, without those of its neighbours. Each value is 0..1. */
 export interface TextMatch {
-  /** Share of the query's words that the text holds, weighted by rarity. */
-  readonly coverage: number;
   /** Share of the query's quoted phrases that the text or its title holds; 0 where the query has none. */
   readonly phrases: number;
   /**
@@ -29,13 +27,8 @@ interface MatchedText {
 
 /** A query that is prepared for comparing many texts with it. */
 export interface QueryMatcher {
-  /**
-   * Number of distinct stems of the query's words. Stop words count only if the query has no other words, and the
-   * joined forms of identifiers do not count. In scripts without spaces, pairs of characters count.
-   */
-  readonly size: number;
   match(text: MatchedText): TextMatch;
-  /** Returns the coverage that `match` gives for a content. */
+  /** Returns the share of the query's words that a content holds, weighted by rarity, 0..1. */
   coverageOf(content: string): number;
 }
 
@@ -58,12 +51,10 @@ export function createQueryMatcher(
   const phraseStems = phrases.map((phrase) => phrase.map(stemOf));
 
   return {
-    size: rarity.length,
     coverageOf,
     match({ content, title, labels }) {
       const titleWords = title === '' ? [] : words(title);
       return {
-        coverage: coverageOf(content),
         phrases:
           phraseStems.length === 0
             ? 0

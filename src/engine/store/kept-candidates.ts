@@ -27,9 +27,9 @@ const RERANK = [
   'dated',
   'recency',
 ] as const;
-/** A measure of earlier versions. Candidates no longer have it, and their arrays have null in its place. */
-const FORMER = 'proximity';
-const MEASURES = RERANK.filter((name) => name !== FORMER);
+/** Measures of earlier versions. Candidates no longer have them, and their arrays have null in their place. */
+const FORMER: ReadonlySet<string> = new Set(['coverage', 'proximity']);
+const MEASURES = RERANK.filter((name) => !FORMER.has(name));
 const LEXICAL = ['rank', 'bm25', 'coverage'] as const;
 const DENSE = ['rank', 'similarity', 'window'] as const;
 const FUSED = ['rank', 'score'] as const;
