@@ -169,6 +169,11 @@ interface TextParts {
   readonly said: string;
 }
 
+/** Returns the name before the colon that begins a line of a chat, as `TextParts.head` describes it. */
+export function headOf(text: string): string {
+  return HEAD.exec(text)?.[1] ?? '';
+}
+
 const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]', files: '[]' };
 /** Matches the beginning of a line of a chat up to its colon. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
