@@ -46,7 +46,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/parts', 'ONE_QUESTION', undefined, [0.14, 0.3]],
     ['retrieve/parts', 'LEAST_OF_TWO', 0, [0.7]],
     ['retrieve/parts', 'UNASKED', 0, [1]],
-    ['retrieve/rerank', 'WEIGHTS.coverage.weight', 0, [0.06]],
+    ['retrieve/parts', 'SUREST_FIRST', 0, [0.01, 0.1]],
   ]),
   ...chosenBy('order', [
     ['retrieve/score', 'ANSWER_WEIGHT', 0, [0.3, 0.7]],
@@ -66,7 +66,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     name: 'VECTOR_WEIGHT',
     value: 0.08,
     off: 0,
-    others: [0.16],
+    others: [0.04, 0.16],
     option: (vectorWeight) => ({ vectorWeight }),
   },
   ...chosenBy('exact', [

@@ -157,7 +157,7 @@ const retrievalFields = {
     'Weights of a word by the column in which it stands; the others keep their values.',
   ),
   vector_weight: fraction.describe(
-    '0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model.',
+    '0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model.',
   ),
   k_sparse: integer(1, LIMITS.candidates).describe('Most candidates from the search by words; `k` + 20 by default.'),
   k_dense: integer(1, LIMITS.candidates).describe(

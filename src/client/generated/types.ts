@@ -1034,7 +1034,7 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
@@ -2677,7 +2677,7 @@ export type Query = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
@@ -3038,7 +3038,7 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
@@ -3156,7 +3156,7 @@ export type RetrievalDefaults = {
     readonly tags?: number;
     readonly identifiers?: number;
   };
-  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
   readonly vector_weight?: number;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number;
@@ -4484,7 +4484,7 @@ export type PutRetrievalDefaultsInput = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;

@@ -176,11 +176,17 @@ export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight:
 }
 
 /**
- * Sets `Fit.joint` of each memory: the weighted sum of its fit to the whole message and its fit to the asking sentence
- * that it matches best. Each fit is relative to the best memory's fit, so that the best memories of every sentence rank
- * first. `Fit.part` is the number of that sentence, from 1; it is 0 if the whole message has more than half of the
- * weight.
- * @returns the findings unchanged if the whole message has all the weight
+ * Exponent on the relevance of a sentence's best memory, compared with that of the other sentences. The best memories
+ * of all sentences fit equally well by their shares; this puts the surest of them first and moves little else.
+ */
+const SUREST_FIRST = 0.03;
+
+/**
+ * Sets `Fit.joint` of each memory: its fit to the asking sentence that it fits best and to the whole message, added by
+ * their weights. Each fit is a share of the best memory's fit, so that every sentence brings its best memories to the
+ * front. A sentence whose best memory is less relevant than that of another sentence counts a little less. `Fit.part`
+ * names the sentence, from 1; it is 0 where the whole message has more than half of the weight.
+ * @returns the findings unchanged where the whole message has all the weight
  */
 export function joinParts(
   findings: ReadonlyMap<number, Findings>,
@@ -188,21 +194,23 @@ export function joinParts(
   { vectorWeight, questions }: { readonly vectorWeight: number; readonly questions: ReadonlyMap<number, string> },
 ): ReadonlyMap<number, Findings> {
   if (whole === 1) return findings;
-  const ofWhole = sharesOf(findings, vectorWeight, ({ fit }) => fit);
+  const ofWhole = sharesOf(findings, vectorWeight, ({ fit }) => fit).shares;
   const ofParts = parts.map(({ plan, lexical, weight }) => {
     const answersOf = matchQuestions(plan, questions);
     const coverage = new Map(lexical.hits.map((hit) => [hit.memoryNo, hit.coverage]));
     // A question without any word of the whole message has none of the part's.
-    const shares = sharesOf(findings, vectorWeight, ({ fit: { cosine, answers = 0 } }, memoryNo) => ({
+    const own = sharesOf(findings, vectorWeight, ({ fit: { cosine, answers = 0 } }, memoryNo) => ({
       coverage: coverage.get(memoryNo) ?? 0,
       cosine,
       ...(answers > 0 ? answersOf(memoryNo) : {}),
     }));
-    return (memoryNo: number) => weight * shares.get(memoryNo)!;
+    return { ...own, weight };
   });
+  const most = Math.max(...ofParts.map(({ best }) => best));
+  const weights = ofParts.map(({ weight, best }) => weight * (best / most) ** SUREST_FIRST);
   return new Map(
     [...findings].map(([memoryNo, found]) => {
-      const shares = ofParts.map((shareOf) => shareOf(memoryNo));
+      const shares = ofParts.map((part, place) => weights[place]! * part.shares.get(memoryNo)!);
       const best = Math.max(...shares);
       const joint = (1 - whole) * best + whole * ofWhole.get(memoryNo)!;
       return [memoryNo, { ...found, fit: { ...found.fit, joint, part: whole > 0.5 ? 0 : shares.indexOf(best) + 1 } }];
@@ -231,18 +239,18 @@ export function askedText({ query }: Pick<QueryPlan, 'query'>, { parts, whole }:
   return whole > 0.5 ? query.text : parts.map(({ plan }) => plan.query.text).join(' ');
 }
 
-/** Returns the relevance of each memory divided by the greatest relevance of all, 0..1, by `memoryNo`. */
+/** Returns the greatest relevance of a memory, above 0, and the share of it that each memory has, by `memoryNo`. */
 function sharesOf(
   findings: ReadonlyMap<number, Findings>,
   vectorWeight: number,
   fitOf: (found: Findings, memoryNo: number) => Fit,
-): ReadonlyMap<number, number> {
+): { readonly best: number; readonly shares: ReadonlyMap<number, number> } {
   const relevances = [...findings].map(([memoryNo, found]): [number, number] => [
     memoryNo,
     relevance(fitOf(found, memoryNo), vectorWeight),
   ]);
   const best = Math.max(Number.MIN_VALUE, ...relevances.map(([, value]) => value));
-  return new Map(relevances.map(([memoryNo, value]) => [memoryNo, value / best]));
+  return { best, shares: new Map(relevances.map(([memoryNo, value]) => [memoryNo, value / best])) };
 }
 
 /** Describes the asking sentences and the weights on one line, for the trace. */

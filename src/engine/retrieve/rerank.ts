@@ -30,11 +30,10 @@ export interface RerankFeatures extends TextMatch {
 /**
  * For each feature, its weight in the factor on the raw score, and the neutral value that changes nothing. The values
  * were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or states something, help
- * most, since the word index does not know them. Coverage counts only for a message with several asking sentences, and
- * little: BM25 includes it already, but BM25 cannot compare the best memories of two sentences.
+ * most, since the word index does not know them. How many of the query's words the text has is no feature, since BM25
+ * counts that already.
  */
 const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; readonly neutral: number }>> = {
-  coverage: { weight: 0.03, neutral: 0 },
   phrases: { weight: 0.1, neutral: 0 },
   identifiers: { weight: 0.05, neutral: 0 },
   fields: { weight: 0.05, neutral: 0 },
@@ -46,12 +45,6 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
 /** Bounds of the factor by which the reranker multiplies a raw score. */
 const MIN_FACTOR = 0.8;
 const MAX_FACTOR = 1.25;
-/**
- * Number of distinct words of an asking sentence up to which the feature `coverage` has its full weight. For a longer
- * sentence, the weight is multiplied by `SHORT_QUERY` / its number of words.
- */
-const SHORT_QUERY = 3;
-
 /**
  * Length of the beginning of each candidate's text that is read, in UTF-16 code units, at most; `MAX_ALL_CHARACTERS`
  * limits all these texts together.
@@ -105,10 +98,9 @@ function measure(candidates: readonly Candidate[], plans: readonly ComparedPlan[
   const questions = new Map<number, Question>();
   return candidates.map((candidate, place) => {
     const part = candidate.fit.part ?? 0;
-    const isOneOfSeveral = part > 0 && plans.length > 2;
-    const question = questions.get(part) ?? questionOf(plans[part]!, { candidates, texts, isOneOfSeveral });
+    const question = questions.get(part) ?? questionOf(plans[part]!, candidates, texts);
     questions.set(part, question);
-    return measureOne(candidate, texts[place]!, { question, place, isCut: texts[place]!.content.length >= characters });
+    return measureOne(candidate, texts[place]!, question, place);
   });
 }
 
@@ -120,70 +112,44 @@ interface Question {
   readonly asksWhen: boolean;
   /** Time of the newest event among the candidates, Unix ms; null if the question does not ask for the latest. */
   readonly newest: number | null;
-  /** Factors on the weights of features, 0..1; 1 for a feature that is left out. */
-  readonly scale: Partial<Record<keyof RerankFeatures, number>>;
 }
 
-/**
- * Prepares a question for the comparison with the candidates' texts.
- * @param isOneOfSeveral whether the message has other asking sentences. Then the feature `coverage` counts, since it
- *   can compare the best memories of different sentences.
- */
+/** Prepares a question for the comparison with texts. */
 function questionOf(
-  { query: { text: query }, matcher: matcherOf }: ComparedPlan,
-  {
-    candidates,
-    texts,
-    isOneOfSeveral,
-  }: {
-    readonly candidates: readonly Candidate[];
-    readonly texts: readonly TextParts[];
-    readonly isOneOfSeveral: boolean;
-  },
+  { query: { text: query }, matcher }: ComparedPlan,
+  candidates: readonly Candidate[],
+  texts: readonly TextParts[],
 ): Question {
-  const matcher = matcherOf();
-  const short = isOneOfSeveral ? Math.min(1, SHORT_QUERY / matcher.size) : 0;
   return {
-    matcher,
+    matcher: matcher(),
     speakers: speakersOf(texts, query),
     asksWhen: ASKS_WHEN.test(query),
     newest: ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null,
-    scale: { coverage: short },
   };
 }
 
 function measureOne(
   candidate: Candidate,
   text: TextParts,
-  { question, place, isCut }: { readonly question: Question; readonly place: number; readonly isCut: boolean },
+  { matcher, speakers, asksWhen, newest }: Question,
+  place: number,
 ): Measured {
-  const { matcher, speakers, asksWhen, newest, scale } = question;
   const age = newest === null ? null : (newest - candidate.row.eventTime) / DAY_MS;
-  const match = matcher.match(text);
   const features: RerankFeatures = {
-    ...match,
-    ...(isCut ? { coverage: Math.max(match.coverage, coverageByIndex(candidate)) } : {}),
+    ...matcher.match(text),
     speaker: speakers[place]!,
     statement: 1 - questionShare(text.said),
     dated: asksWhen && TIME.test(text.said) ? 1 : 0,
     recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-RECENCY_LAMBDA * age),
   };
-  return { features, factor: factorOf(features, scale) };
+  return { features, factor: factorOf(features) };
 }
 
-/**
- * Returns the coverage that the word index found, at most 1, for a text of which only the beginning is read. It is 0
- * for a memory that replaces a superseded one, since the index found the superseded memory's text.
- */
-function coverageByIndex({ fit, foundAs }: Candidate): number {
-  return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
-}
-
-function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFeatures, number>>): number {
+function factorOf(features: RerankFeatures): number {
   let factor = 1;
   for (const name of Object.keys(WEIGHTS) as (keyof RerankFeatures)[]) {
     const { weight, neutral } = WEIGHTS[name];
-    factor += weight * (scale[name] ?? 1) * (features[name] - neutral);
+    factor += weight * (features[name] - neutral);
   }
   return Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, factor));
 }
@@ -201,6 +167,11 @@ interface TextParts {
   readonly head: string;
   /** The text after `head` and its colon; the whole text if `head` is ''. */
   readonly said: string;
+}
+
+/** Returns the name before the colon that begins a line of a chat, as `TextParts.head` describes it. */
+export function headOf(text: string): string {
+  return HEAD.exec(text)?.[1] ?? '';
 }
 
 const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]', files: '[]' };

@@ -8,8 +8,6 @@ import { STOP_WORDS } from '../text/stop-words.ts';
  * 0..1.
  */
 export interface TextMatch {
-  /** Share of the query's words that the text contains, weighted by rarity. */
-  readonly coverage: number;
   /** Share of the query's quoted phrases that the text or its title contains; 0 if the query has none. */
   readonly phrases: number;
   /**
@@ -32,13 +30,8 @@ interface MatchedText {
 
 /** A query that is prepared for comparing many texts with it. */
 export interface QueryMatcher {
-  /**
-   * Number of distinct stems of the query's words. Stop words count only if the query has no other words, and the
-   * joined forms of identifiers do not count. In scripts without spaces, pairs of characters count.
-   */
-  readonly size: number;
   match(text: MatchedText): TextMatch;
-  /** Returns the value `coverage` (0..1) that `match` gives for a text without title and labels. */
+  /** Returns the share of the query's words that a content contains, weighted by rarity, 0..1. */
   coverageOf(content: string): number;
 }
 
@@ -61,12 +54,10 @@ export function createQueryMatcher(
   const phraseStems = phrases.map((phrase) => phrase.map(stemOf));
 
   return {
-    size: rarity.length,
     coverageOf,
     match({ content, title, labels }) {
       const titleWords = title === '' ? [] : words(title);
       return {
-        coverage: coverageOf(content),
         phrases:
           phraseStems.length === 0
             ? 0

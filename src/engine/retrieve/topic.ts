@@ -3,6 +3,7 @@ import { type LatentSpace, placeIn } from '../text/latent-space.ts';
 import { countWords, type WordCounts } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
+import { headOf } from './rerank.ts';
 
 /** Number of candidates, from the best on, from whose texts the topic of the question is derived. */
 const EXAMPLES = 10;
@@ -44,12 +45,12 @@ export interface TopicSources {
 }
 
 /**
- * Reorders the first 24 candidates by pseudo-relevance feedback: a relevance model (Lavrenko and Croft,
- * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as in RM3). The heaviest words of
- * the first ten texts, by score and rarity, are the topic, and texts that contain more of it rise. After that, texts
- * rise whose vectors are near the question in the latent space of the file, whatever words they use. Raw scores belong
- * to ranks: a candidate gets the raw score of its new rank. Nothing changes if the first ten texts have 60 words or
- * fewer on average.
+ * Reorders the first candidates by what the best long texts are about: a relevance model (Lavrenko and Croft,
+ * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The words of the first ten
+ * texts, by their scores and rarity, are the topic, and texts that hold more of it gain, unless the ten are passages
+ * of a chat. After that, texts gain that lie near the question in the latent space of the file, whatever words they
+ * use. Only the first 24 candidates are read and change ranks among themselves; raw scores stay at their ranks. Nothing
+ * changes where the texts of the first ten have 60 words or fewer on average.
  * @param candidates best first
  * @returns best first, by raw score
  */
@@ -67,7 +68,9 @@ export function applyTopic(candidates: readonly Candidate[], sources: TopicSourc
   const share = Math.min(1, Math.max(0, (meanLength(own) - SHORT) / (LONG - SHORT)));
   if (share === 0) return [...candidates];
   const counted = [...own, ...first.slice(EXAMPLES).map((candidate) => countWords(textOf(candidate)))];
-  const byTopic = moveWithin(first, MAX_SHARE * share, topicFits(examples, counted, sources));
+  const byTopic = areOfChat(examples.map(textOf))
+    ? first
+    : moveWithin(first, MAX_SHARE * share, topicFits(examples, counted, sources));
   const countsOf = new Map(first.map(({ row }, place) => [row.memoryNo, counted[place]!]));
   const near = latentFits(
     byTopic.map(({ row }) => countsOf.get(row.memoryNo)!),
@@ -78,9 +81,16 @@ export function applyTopic(candidates: readonly Candidate[], sources: TopicSourc
 }
 
 /**
- * Returns the BM25 of each text for the words of the topic, which are taken from `examples`.
- * @param counted counts of the words of each text, the texts of `examples` first
+ * Tells whether at least half of some texts are of a chat: they begin with the name of a speaker, who also begins
+ * another of them. The words of a chat tell its turn and not its topic, however long a text is.
  */
+function areOfChat(texts: readonly string[]): boolean {
+  const heads = texts.map(headOf).filter((head) => head !== '');
+  const spoken = heads.filter((head) => heads.indexOf(head) !== heads.lastIndexOf(head));
+  return 2 * spoken.length >= texts.length;
+}
+
+/** Returns how well each text fits the topic of the examples, as BM25. */
 function topicFits(
   examples: readonly Candidate[],
   counted: readonly WordCounts[],

@@ -31,9 +31,9 @@ const RERANK = [
   'dated',
   'recency',
 ] as const;
-/** Name of a feature of earlier versions. Candidates no longer have it; their arrays have null in its position. */
-const FORMER = 'proximity';
-const MEASURES = RERANK.filter((name) => name !== FORMER);
+/** Measures of earlier versions. Candidates no longer have them, and their arrays have null in their place. */
+const FORMER: ReadonlySet<string> = new Set(['coverage', 'proximity']);
+const MEASURES = RERANK.filter((name) => !FORMER.has(name));
 const LEXICAL = ['rank', 'bm25', 'coverage'] as const;
 const DENSE = ['rank', 'similarity', 'window'] as const;
 const FUSED = ['rank', 'score'] as const;

@@ -74,6 +74,12 @@ describe('a message of several sentences', () => {
     expect(new Set(await first(query, 2))).toEqual(new Set([TEXTS[2], PIANO]));
   });
 
+  test('gets first the memory that answers its own question best', async () => {
+    const [unsure, sure] = ['What does the crane do in stormy winter nights?', 'Who tuned the old piano?'];
+    for (const query of [`${unsure} ${sure}`, `${sure} ${unsure}`])
+      expect(await first(query, 2), query).toEqual([PIANO, CRANE]);
+  });
+
   test('is explained: what weighs how much', async () => {
     expect(noteOf(await ask(`${NOISE} What does the crane lift?`))).toBe(
       'whole message 0.00; of the rest: 1.00 “What does the crane lift?”',

@@ -31,8 +31,6 @@ function planOf(store: Store, query: string): QueryPlan {
 }
 
 interface RankOptions {
-  /** What earlier stages found about each memory. */
-  readonly found?: Partial<Candidate>;
   /** The sentences of the query that ask. */
   readonly sentences?: readonly string[];
   /** The sentence that each memory fits best, from 1; 0 for the whole query. */
@@ -42,7 +40,7 @@ interface RankOptions {
 async function rank(
   query: string,
   memories: readonly (string | SeedMemory)[],
-  { found = {}, sentences = [], parts = [] }: RankOptions = {},
+  { sentences = [], parts = [] }: RankOptions = {},
 ): Promise<Reranked[]> {
   const store = openFile();
   const seeds = memories.map((memory) => (typeof memory === 'string' ? { content: memory } : memory));
@@ -54,8 +52,7 @@ async function rank(
       seeded.map(({ memoryNo }) => memoryNo),
     ).map((candidate, place) => ({
       ...candidate,
-      ...found,
-      fit: { ...(found.fit ?? candidate.fit), part: parts[place] ?? 0 },
+      fit: { ...candidate.fit, part: parts[place] ?? 0 },
     })),
     planOf(store, query),
     sentences.map((sentence) => planOf(store, sentence)),
@@ -86,53 +83,9 @@ const order = (ranked: readonly Reranked[]) => ranked.map(({ content }) => conte
 const of = (ranked: readonly Reranked[], content: string) => ranked.find((found) => found.content === content)!;
 
 describe('the words of the text itself', () => {
-  test('count by rarity and by their stems, as in the index', async () => {
-    const [both, one, none] = ['The ferries stop for repairs', 'A ferry was painted', 'The harbour is calm'];
-    const ranked = await rank('ferry repair', [none, one, both]);
-    // "ferries" and "repairs" have the stems of the query's words; the second text has only one of them.
-    expect(of(ranked, both).features.coverage).toBe(1);
-    expect(of(ranked, one).features.coverage).toBeGreaterThan(0);
-    // Two texts hold "ferry", one holds "repair": the rarer word is more than half of the query.
-    expect(of(ranked, one).features.coverage).toBeLessThan(0.5);
-    expect(of(ranked, none)).toMatchObject({ factor: 1, features: { coverage: 0 } });
-  });
-
-  test('count by the index where they stand behind what is read of a long text', async () => {
-    const long = `${'The harbour is calm. '.repeat(1_000)} The ferry was repaired.`;
-    const short = 'The harbour is calm.';
-    const coverageOf = async (content: string, found: Partial<Candidate>) =>
-      (await rank('ferry repair', [content], { found }))[0]!.features.coverage;
-    const fit = { coverage: 0.75, cosine: null };
-    expect(await coverageOf(long, { fit })).toBe(0.75);
-    expect(await coverageOf(`ferry repair ${long}`, { fit })).toBe(1);
-    expect(await coverageOf(long, { fit: { coverage: 1.2, cosine: null } })).toBe(1);
-    expect(await coverageOf(short, { fit })).toBe(0);
-    expect(await coverageOf(long, { fit, foundAs: 7 })).toBe(0);
-  });
-
-  test('are pairs of characters in Chinese', async () => {
-    const [wanted, other] = ['我在东京大学读书', '我在京都吃饭'];
-    const ranked = await rank('东京大学', [other, wanted]);
-    expect(of(ranked, wanted).features.coverage).toBe(1);
-    expect(of(ranked, other).features.coverage).toBe(0);
-  });
-
-  test('move a text only where it is the answer to one of several sentences', async () => {
-    const [painted, repaired] = ['The harbour was painted', 'The ferry had a repair in the dock'];
-    const sentences = ['Who painted the harbour wall and the old gate?', 'Where did the ferry have its repair?'];
-    const parts = [1, 2];
-    const several = await rank(sentences.join(' '), [painted, repaired], { sentences, parts });
-    expect(order(several)).toEqual([repaired, painted]);
-    // The second text holds all of its sentence, the first one less than all of its own.
-    expect(of(several, repaired).factor).toBeGreaterThan(of(several, painted).factor);
-    expect(of(several, painted).factor).toBeGreaterThan(1);
-    const single = await rank(sentences[1]!, [painted, repaired]);
-    expect(of(single, repaired).features.coverage).toBe(1);
-    expect(single.map(({ factor }) => factor)).toEqual([1, 1]);
-    const oneAsks = await rank(sentences.join(' '), [painted, repaired], { sentences: [sentences[1]!], parts: [1, 1] });
-    expect(oneAsks.map(({ factor }) => factor)).toEqual([1, 1]);
-    const asWhole = await rank(sentences.join(' '), [painted, repaired], { sentences, parts: [0, 0] });
-    expect(asWhole.map(({ factor }) => factor)).toEqual([1, 1]);
+  test('move no text, since the index has counted them', async () => {
+    const ranked = await rank('ferry repair', ['The harbour is calm', 'A ferry', 'The ferries stop for repairs']);
+    expect(ranked.map(({ factor }) => factor)).toEqual([1, 1, 1]);
   });
 
   test('are identifiers as they are written', async () => {
@@ -141,6 +94,13 @@ describe('the words of the text itself', () => {
     expect(order(ranked)).toEqual([whole, parts]);
     expect(of(ranked, whole).features.identifiers).toBe(1);
     expect(of(ranked, parts).features.identifiers).toBe(0);
+  });
+
+  test('are compared with the sentence that the memory answers', async () => {
+    const sentences = ['Where is parseHeader?', 'Where is readBody?'];
+    const memories = ['parseHeader is in head.ts', 'readBody is in body.ts', 'see parseHeader'];
+    const ranked = await rank(sentences.join(' '), memories, { sentences, parts: [1, 2, 0] });
+    expect(ranked.map(({ features }) => features.identifiers)).toEqual([1, 1, 0.5]);
   });
 
   test('count as a phrase where the query quotes one', async () => {

@@ -70,6 +70,16 @@ test('short texts change nothing, in whatever script', () => {
   expect(order(chinese)).toEqual(chinese.map((_, place) => place));
 });
 
+test('passages of a chat have no topic: half of the texts begin with speakers who begin others, too', () => {
+  const chat = (speakers: readonly string[]) =>
+    LONG.map((text, place) => (speakers[place] === undefined ? text : `${speakers[place]}: ${text}`));
+  const unchanged = LONG.map((_, place) => place);
+  expect(order(chat(['Ada', 'Bo', 'Ada', 'Bo', 'Ada']))).toEqual(unchanged);
+  expect(order(chat(['Ada', 'Bo', 'Ada', 'Bo']))).not.toEqual(unchanged);
+  // Headings that differ are no speakers.
+  expect(order(chat(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J']))).not.toEqual(unchanged);
+});
+
 test('only the first 24 candidates change places', () => {
   const many = [
     ...Array.from({ length: 24 }, () => about('wing', 130)),
