@@ -106,7 +106,10 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
   return store.read(() => {
     const index = openWordSearch(store);
     const terms = withStems(plan);
-    index.expect(terms.map(({ words }) => words));
+    index.expect(
+      terms.map(({ words }) => words),
+      'rank',
+    );
     const located = terms
       .filter(({ words, formOf }) => formOf === undefined || saysNoMore(index, words, formOf))
       .map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
@@ -132,7 +135,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
  * Adds the stem of each word to the query's terms, if the question is in a language with a stemmer. A memory that holds
  * another form of a word is found by the stem; one that holds the word itself scores by both.
  */
-function withStems({ terms, query }: QueryPlan): readonly Term[] {
+export function withStems({ terms, query }: Pick<QueryPlan, 'terms' | 'query'>): readonly Term[] {
   const { language } = query.terms;
   if (language === undefined) return terms;
   return terms.flatMap((term) => {

@@ -23,6 +23,10 @@ export interface Packing {
   readonly packed: readonly Packed[];
   /** Reason why each candidate that is not a hit was left out, by `memoryNo`. */
   readonly cut: ReadonlyMap<number, Outcome>;
+  /**
+   * Places of the hits in their documents, by `memoryNo`; undefined where they were not read, since `perDocument` is 0.
+   */
+  readonly provenance: ReadonlyMap<number, Provenance> | undefined;
   /** Whether candidates were left out because the hits together count for `MAX_HIT_BYTES` (6 MiB). */
   readonly isFull: boolean;
   /** Token budget that the best match would need; null unless that match exceeds the query's budget. */
@@ -48,6 +52,8 @@ const TRIED_FURTHER = 30;
  */
 const CHARACTERS_PER_TOKEN = 6;
 
+type ReadMemories = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
+
 /**
  * Selects the best `k` candidates within the bounds of the query: hits of one document, hits of a kind, the token
  * budget, and 6 MiB in all. Of memories that say nearly the same, only the best is selected. A candidate that does not
@@ -57,21 +63,17 @@ const CHARACTERS_PER_TOKEN = 6;
  * @param read reads memories by `memoryNo`; a memory that it leaves out was erased. It is called for at most `k`
  *    memories at a time, so that long texts are read only where they are wanted
  */
-export function pack(
-  store: Store,
-  ranked: readonly Candidate[],
-  query: CompleteQuery,
-  read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
-): Packing {
+export function pack(store: Store, ranked: readonly Candidate[], query: CompleteQuery, read: ReadMemories): Packing {
   const { k } = query;
   const packed: Packed[] = [];
   const cut = new Map<number, Outcome>();
+  askOfFirst(store, ranked, query, read);
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
   const duplicates = createNearDuplicates(query.collapseSimilar);
   let memories: ReadonlyMap<number, Memory> = new Map();
-  let provenance: ReadonlyMap<number, Provenance> = new Map();
+  const provenance = new Map<number, Provenance>();
   let readUpTo = 0;
   const texts = createTexts(store, k);
   for (const [place, candidate] of ranked.entries()) {
@@ -94,7 +96,8 @@ export function pack(
       memories = read(texts.readable(wanted));
       const batch = ranked.slice(place, readUpTo).map(({ row }) => row.memoryNo);
       // With `perDocument` 0 any number of hits of one document is wanted, its root included.
-      provenance = query.perDocument === 0 ? provenance : readProvenance(store, batch);
+      if (query.perDocument > 0)
+        for (const [part, origin] of readProvenance(store, batch)) provenance.set(part, origin);
     }
     // This memory was not read with the others if its quota was full then, and a root has given way since.
     const memory = memories.get(memoryNo) ?? read([memoryNo]).get(memoryNo);
@@ -125,7 +128,20 @@ export function pack(
     quotas.take(place);
     if (origin !== undefined) roots.take(origin, { hit, place });
   }
-  return { packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() };
+  return {
+    ...{ packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() },
+    provenance: query.perDocument > 0 ? provenance : undefined,
+  };
+}
+
+/** Asks about the first `k` candidates, which are the hits as a rule, in the round trip of the first question. */
+function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument }: CompleteQuery, read: ReadMemories) {
+  const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
+  if (k > MANY_HITS || first.length === 0) return;
+  store.ahead?.rehearse(
+    () => read(first),
+    () => perDocument > 0 && readProvenance(store, first),
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { textWeights, withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
-import type { Packed } from './pack.ts';
+import type { Packed, Packing } from './pack.ts';
 import type { Recall } from './recall.ts';
 
 /** Greatest number of neighbours on each side of a hit. */
@@ -36,17 +36,14 @@ export interface Surroundings {
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
-  const around = placed(store, packing.packed, aroundOf(store, recall, read));
+  const around = placed(store, packing, aroundOf(store, recall, read));
   if (!(query.includeEpisodes ?? query.format === 'prompt')) return { around };
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
 /** Adds to each hit that is part of a document its place in that document. */
-function placed(store: Store, packed: readonly Packed[], around: Surroundings['around']): Surroundings['around'] {
-  const places = readProvenance(
-    store,
-    packed.map(({ candidate }) => candidate.row.memoryNo),
-  );
+function placed(store: Store, { packed, provenance }: Packing, around: Surroundings['around']): Surroundings['around'] {
+  const places = provenance ?? readProvenance(store, memoryNosOf(packed));
   if (places.size === 0) return around;
   return around.map((surrounding, place) => {
     const document = places.get(packed[place]!.candidate.row.memoryNo);
@@ -54,8 +51,10 @@ function placed(store: Store, packed: readonly Packed[], around: Surroundings['a
   });
 }
 
+const memoryNosOf = (packed: readonly Packed[]) => packed.map(({ candidate }) => candidate.row.memoryNo);
+
 function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): Surroundings['around'] {
-  const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
+  const memoryNos = memoryNosOf(packing.packed);
   const visible = plan.liveFilter;
   const wants = (expansion: 'neighbours' | 'document') =>
     memoryNos.length > 0 && query.expand?.includes(expansion) === true;
@@ -110,11 +109,7 @@ function readWithin(
  * which it is derived, else its session. A hit with neither has none.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
-  const origins = originsOf(
-    store,
-    packed.map(({ candidate }) => candidate.row.memoryNo),
-    plan.liveFilter,
-  );
+  const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {
     const { memoryNo, userNo, sessionId } = candidate.row;

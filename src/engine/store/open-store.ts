@@ -15,7 +15,7 @@ import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
 
 /** What a database that is reached over a network is told inside a transaction, so that questions share round trips. */
-interface Foresight {
+export interface Foresight {
   /**
    * Says that a question will be asked with each of these parameters. All are answered in one round trip. A statement
    * that may change an answer meanwhile has the question asked again.
@@ -23,6 +23,12 @@ interface Foresight {
   ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
   /** Says what a question would answer now. @param rows the rows as `all` returns them */
   answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
+  /**
+   * Runs each reading as far as its first question that has no answer yet. These questions are answered in the round
+   * trip of the next question, so that the readings find the answers when they run again. What a reading returns here
+   * is dropped. It must do nothing but read, and must not spend work (`spendWork`).
+   */
+  rehearse(...readings: readonly (() => unknown)[]): void;
 }
 
 /**

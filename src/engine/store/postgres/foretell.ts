@@ -21,7 +21,7 @@ export interface SentQuestion {
 export interface Foreteller<Question extends SentQuestion> {
   begin(): void;
   /** Returns, for the first question of a transaction, those that will follow; nothing for a later one. */
-  follow(question: Question): readonly Question[];
+  follow(question: SentQuestion): readonly Question[];
   /** Notes a question that was asked. Leave out one with a long answer, which a wrong guess would read in vain. */
   note(question: Question): void;
   end(): void;

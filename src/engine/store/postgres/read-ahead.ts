@@ -24,8 +24,10 @@ export interface Asked {
 export interface Answers {
   /** Takes up that a transaction begins, in which rows may be written or not; the answers of the last one are gone. */
   begin(canWrite: boolean): void;
-  /** Finds the answer to a question; undefined if it has to be asked. */
+  /** Finds the answer to a question; undefined if it has to be asked. A question that waits is sent. */
   find(asked: Asked): QueryResult | undefined;
+  /** Whether the answer to a question is there, so that finding it takes no round trip. */
+  isThere(asked: Asked): boolean;
   /** Whether an answer to this question could be kept and is not there. */
   isWanted(asked: Asked): boolean;
   keep(asked: Asked, answer: QueryResult | Queued): void;
@@ -76,19 +78,22 @@ export function createAnswers(catalog: Catalog): Answers {
   const drop = (family: Family, key: string) => {
     if (family.answers.delete(key)) count -= 1;
   };
+  const answerTo = ({ sql, values }: Asked) => families.get(sql)?.answers.get(keyOf(values))?.answer;
   return {
     begin(writing) {
       canWrite = writing;
       clear();
     },
     find(asked) {
-      const found = families.get(asked.sql)?.answers.get(keyOf(asked.values))?.answer;
+      const found = answerTo(asked);
       return found === undefined || !('result' in found) ? found : found.result();
     },
+    isThere(asked) {
+      const found = answerTo(asked);
+      return found !== undefined && !('result' in found && found.isWaiting);
+    },
     isWanted: (asked) =>
-      count < MAX_ANSWERS &&
-      (!canWrite || questionOf(asked.sql) !== null) &&
-      families.get(asked.sql)?.answers.has(keyOf(asked.values)) !== true,
+      count < MAX_ANSWERS && (!canWrite || questionOf(asked.sql) !== null) && answerTo(asked) === undefined,
     keep(asked, answer) {
       const form = canWrite ? questionOf(asked.sql) : NO_READS;
       if (form === null || count >= MAX_ANSWERS || ('rows' in answer && answer.rows.length > MAX_ROWS)) return;

@@ -13,6 +13,11 @@ import type { Parameter, QueryResult } from './connection-messages.ts';
 /** Runs statements of PostgreSQL's own dialect, whose `$1` is the tenant; the given values follow from `$2`. */
 export interface OwnQuery {
   readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
+  /**
+   * Asks in the round trip of the next question; outside of a transaction, at once.
+   * @returns a function that returns the answer, to be called in the same transaction
+   */
+  readonly askLater: (name: string, text: string, values: readonly Parameter[]) => () => QueryResult;
   /** Lets a statement wait that is sent with a later one. Call inside a write. */
   readonly write: (name: string, text: string, values: readonly Parameter[]) => void;
 }
