@@ -137,9 +137,8 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
 /** Asks about the first `k` candidates, which are the hits as a rule, in the round trip of the first question. */
 function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument }: CompleteQuery, read: ReadMemories) {
   const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
-  if (k > MANY_HITS || first.length === 0) return;
   store.ahead?.rehearse(
-    () => read(first),
+    () => (k > MANY_HITS ? withinBytes(store, first, MAX_HIT_BYTES) : read(first)),
     () => perDocument > 0 && readProvenance(store, first),
   );
 }

@@ -33,7 +33,7 @@ import { rerank } from './rerank.ts';
 import { resolve, type ResolveOptions } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
-import { scoreCandidates } from './score-candidates.ts';
+import { questionsBefore, scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
 import { askedText, type Parts, withFoundParts } from './parts.ts';
@@ -188,6 +188,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
+    store.ahead?.rehearse(() => questionsBefore(store, { plan, fused }));
     const value = expandFused(store, fused, plan, query);
     return { value, out: value.size };
   });
@@ -261,7 +262,10 @@ function reorder(
   const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
   return applyTopic(applyDates(byTexts, plan, now), {
     texts: plan.texts,
-    raritiesOf: (words) => raritiesOf(store, words),
+    raritiesOf(words) {
+      store.ahead?.rehearse(() => readLatentSpace(store));
+      return raritiesOf(store, words);
+    },
     ...(isEnglish(plan.query.asked) ? { question: askedText(plan, asked) } : {}),
     latentSpace: () => readLatentSpace(store),
   });

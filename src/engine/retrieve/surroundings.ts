@@ -36,8 +36,10 @@ export interface Surroundings {
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
+  const wantsEpisodes = query.includeEpisodes ?? query.format === 'prompt';
+  if (wantsEpisodes) store.ahead?.rehearse(() => episodesOf(store, packing.packed, recall, read));
   const around = placed(store, packing, aroundOf(store, recall, read));
-  if (!(query.includeEpisodes ?? query.format === 'prompt')) return { around };
+  if (!wantsEpisodes) return { around };
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
@@ -58,8 +60,10 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
   const visible = plan.liveFilter;
   const wants = (expansion: 'neighbours' | 'document') =>
     memoryNos.length > 0 && query.expand?.includes(expansion) === true;
+  const readSources = () => (wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null);
+  store.ahead?.rehearse(readSources);
   const neighbours = wants('neighbours') ? neighboursOf(store, memoryNos, { visible, each: NEIGHBOURS }) : null;
-  const sources = wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null;
+  const sources = readSources();
   if (neighbours === null && sources === null) return memoryNos.map(() => ({}));
   const places = memoryNos.map((memoryNo) => ({
     before: neighbours?.get(memoryNo)?.before ?? [],
@@ -91,7 +95,10 @@ function readWithin(
   places: readonly (readonly number[])[],
   read: Read,
 ): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
-  const within = withinBytes(store, [...new Set(places.flat())], MAX_BYTES);
+  const all = [...new Set(places.flat())];
+  // As a rule the texts of all are small enough.
+  store.ahead?.rehearse(() => textWeights(store, all));
+  const within = withinBytes(store, all, MAX_BYTES);
   const weights = textWeights(store, within);
   const known = new Set(within);
   let left = MAX_BYTES;

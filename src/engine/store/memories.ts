@@ -264,6 +264,7 @@ export const SELECT_ROWS = `SELECT ${COLUMNS} FROM ${SOURCE}
 
 /** Reads rows of memories, hidden and expired ones included, by ascending number; unknown numbers are left out. */
 export function readMemoryRows(store: Store, memoryNos: readonly number[]): MemoryRow[] {
+  if (memoryNos.length === 0) return [];
   return store.prepare(SELECT_ROWS).all(JSON.stringify(memoryNos)) as MemoryRow[];
 }
 

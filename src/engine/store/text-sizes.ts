@@ -40,6 +40,7 @@ export function withinBytes(store: Store, memoryNos: readonly number[], bytes: n
 
 /** Reads the bytes that the text, the value and the metadata of each memory count for together, by number. */
 export function textWeights(store: Store, memoryNos: readonly number[]): Map<number, number> {
+  if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
       `SELECT seq AS memoryNo,
@@ -60,6 +61,7 @@ interface Size {
 }
 
 function sizesOf(store: Store, memoryNos: readonly number[]): Size[] {
+  if (memoryNos.length === 0) return [];
   const rows = store
     .prepare(
       `SELECT seq AS memoryNo, octet_length(content) AS text, coalesce(octet_length(memories.value), 0) AS value,

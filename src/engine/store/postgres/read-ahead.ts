@@ -55,14 +55,6 @@ export function createAnswers(catalog: Catalog): Answers {
   let count = 0;
   let canWrite = false;
 
-  const formOf = <Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null => {
-    let form = known.get(sql);
-    if (form === undefined) {
-      if (known.size >= MAX_ANSWERS) known.clear();
-      known.set(sql, (form = read() ?? null));
-    }
-    return form;
-  };
   const questionOf = (sql: string) => formOf(questions, sql, () => questionForm(sql, catalog));
   const clear = () => {
     families.clear();
@@ -117,6 +109,16 @@ export function createAnswers(catalog: Catalog): Answers {
     },
     clear,
   };
+}
+
+/** Returns the form of a statement, which is read once; null for one that is not understood. */
+function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null {
+  let form = known.get(sql);
+  if (form === undefined) {
+    if (known.size >= MAX_ANSWERS) known.clear();
+    known.set(sql, (form = read() ?? null));
+  }
+  return form;
 }
 
 const NO_READS: QuestionForm = { reads: [], words: new Set() };
