@@ -69,7 +69,10 @@ export async function answerQuery(
   const begun = beginInRead(open().store, () => {
     const retrieving = retrieveContext(context, defaults, onRecall);
     const { profile } = completeQuery(query, retrieving.defaults);
-    return { profile, answer: retrieve(retrieving, query, signal) };
+    const answer = retrieve(retrieving, query, signal);
+    // It is awaited below, unless the read ends with an error of its own.
+    answer.catch(() => {});
+    return { profile, answer };
   });
   const result = await begun.answer;
   return { result, profile: begun.profile, stages, effects, later };
