@@ -1,20 +1,23 @@
 import type { AnswerRoom } from '../engine/adapters/index.ts';
 
 const MIB = 1024 * 1024;
-/** Greatest number of bytes of other servers' answers that are held at once: for one key, and for all keys together. */
+/**
+ * Greatest number of bytes of other servers' answers that are held in memory at once for one API key; `TOTAL_BYTES` is
+ * the limit for all keys together.
+ */
 const KEY_BYTES = 32 * MIB;
 const TOTAL_BYTES = 96 * MIB;
 
-/** Bytes that are held now for each key. */
+/** Bytes of other servers' answers that are held in memory now, by API key. */
 const held = new Map<string, number>();
 let total = 0;
 
 /**
- * Opens an account of the memory that the answers of other servers to one federated query take. Only bytes that have
- * arrived are counted, so a server that sends nothing takes none. `take` returns false, and counts nothing, if a key
- * would hold more than 32 MiB or all keys together more than 96 MiB.
- * @param key text that names the API key that asks, with its tenant
- * @returns the account; `leave` gives back all that was taken, and nothing can be taken afterwards
+ * Opens a counter of the bytes that the answers of other servers to one federated query take in memory. It enforces the
+ * limits: 32 MiB for one key and 96 MiB for all keys. `take` counts bytes that have arrived; it returns false, and
+ * counts nothing, if a limit would be exceeded. `give` subtracts bytes that were freed.
+ * @param key text that identifies the API key that sent the query, together with its tenant
+ * @returns the counter; `leave` subtracts all bytes of the query at its end, and `take` returns false afterwards
  */
 export function openAnswerRoom(key: string): AnswerRoom & { leave(): void } {
   let own = 0;

@@ -49,7 +49,9 @@ interface Answer {
   readonly recallId: string | null;
 }
 
-/** The query as every member gets it. */
+/**
+ * The query in the form in which it is sent to every member (a tenant or another server). It never reinforces memories.
+ */
 type Question = Omit<FederatedQueryBody, 'tenants' | 'servers'> & { readonly k: number; readonly reinforce: false };
 
 /**
@@ -64,8 +66,8 @@ const MAX_MATCHES_BYTES = 6 * 1024 * 1024;
 const MAX_ANSWER_BYTES = 9 * 1024 * 1024;
 
 /**
- * Returns the greatest number of bytes that are read of a server's answer with `k` matches. One match may have a value
- * of the greatest length besides its text. It is never more than 9 MiB.
+ * Returns the greatest number of bytes that are read of a server's answer with `k` matches: enough for `k` memories of
+ * the greatest length and one JSON value (`value` of an item) of the greatest length, but at most 9 MiB.
  */
 const answerBytes = (k: number) =>
   Math.min(2 * LIMITS.valueBytes + k * (LIMITS.contentBytes + LIMITS.metadataBytes), MAX_ANSWER_BYTES);
@@ -123,7 +125,8 @@ export async function askMembers(
 }
 
 /**
- * Finds how many of the first matches have at most `MAX_MATCHES_BYTES` of JSON together, and how many bytes these have.
+ * Counts how many matches, from the start of the list, have at most `MAX_MATCHES_BYTES` of JSON together. `bytes` is
+ * the size of the JSON of these matches.
  */
 async function fittingOf(matches: readonly MemberMatch[]): Promise<{ readonly count: number; readonly bytes: number }> {
   let bytes = 0;
@@ -196,7 +199,10 @@ async function askServer(
   return { outcome: 'answered', detail: null, matches, degraded, recallId };
 }
 
-/** Checks matches of another server in turns. @returns undefined if one of them is none */
+/**
+ * Checks that all matches of another server's answer have the right form, and lets other requests run in between.
+ * @returns the checked matches; undefined if one of them has a wrong form
+ */
 async function checkedMatches(found: readonly unknown[]): Promise<MemberMatch[] | undefined> {
   const matches: MemberMatch[] = [];
   for (const match of found) {
@@ -208,7 +214,10 @@ async function checkedMatches(found: readonly unknown[]): Promise<MemberMatch[] 
   return matches;
 }
 
-/** Parses JSON within the bounds of a request's body, in turns. @returns undefined for any other bytes */
+/**
+ * Parses JSON with the limits that a request body has, and lets other requests run in between. Returns undefined if the
+ * bytes are not JSON or exceed the limits.
+ */
 async function parsedOrUndefined(bytes: Buffer): Promise<unknown> {
   try {
     return await parseJsonInTurns(bytes);

@@ -2,7 +2,10 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 
-/** Greatest share of all connections that one network may have (an IPv4 address, or an IPv6 network). */
+/**
+ * Greatest share (0 to 1) of all connections that one network may have. A network is an IPv4 address, or an IPv6
+ * prefix.
+ */
 const SHARE_OF_ADDRESS = 0.5;
 
 /** Greatest number of bytes of replies that may wait unread on all connections together. */
@@ -13,7 +16,8 @@ const LOOK_MS = 250;
 /** Bounds on the connections of a server. */
 export interface ConnectionBounds {
   /**
-   * Greatest number of open connections, those that another process accepted included. Further ones are closed at once.
+   * Greatest number of open connections, including connections that another process accepted and handed over. Further
+   * connections are closed at once.
    */
   readonly most: number;
   /** Time after which a connection is closed if its client reads nothing of a reply that waits for it (ms). */
@@ -26,10 +30,11 @@ export interface ConnectionBounds {
 }
 
 /**
- * Bounds the connections of a server. A connection is closed at once if there are `most` already, or if its network has
- * half of them and is not a proxy's. It is closed later if the client leaves a reply unread for `readerTimeoutMs`; a
- * slow client is safe as long as it reads at least 64 KiB of its reply in that time. If more than 128 MiB wait unread
- * on all connections, some are closed: those of the network with the most unread bytes, the largest first.
+ * Limits the connections of a server. A new connection is closed at once if `most` are open already, or if its network
+ * (not a trusted proxy) has half of `most` already. An open connection is closed if the client reads nothing of a
+ * waiting reply for `readerTimeoutMs`; a slow client is safe as long as it reads at least 64 KiB in that time. If more
+ * than 128 MiB wait unread on all connections, some connections are closed: those of the network with the most unread
+ * bytes, the largest first.
  */
 export function boundConnections(server: Server, { most, readerTimeoutMs, isProxy }: ConnectionBounds): void {
   const mostOfAddress = Math.max(1, Math.floor(most * SHARE_OF_ADDRESS));

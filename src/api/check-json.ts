@@ -6,16 +6,20 @@ export const MAX_JSON_VALUES = 100_000;
  * Greatest number of field names in a JSON body, all objects together. Parsing 20,000 different ones takes about 15 ms.
  */
 export const MAX_JSON_NAMES = 20_000;
-/** Greatest numbers of values and of field names in a JSON text. */
+/** Greatest number of values (`values`) and of field names (`names`) in a JSON text, at all levels together. */
 export interface JsonBounds {
   readonly values: number;
   readonly names: number;
-  /** Greatest number of fields of the outermost object, and of values and names in each; no bounds if left out. */
+  /**
+   * Further limits for the outermost object: `most` is the greatest number of its fields, `values` and `names` are the
+   * greatest numbers of values and field names inside one of its fields. If it is undefined, only the totals are
+   * limited.
+   */
   readonly fields?: { readonly most: number; readonly values: number; readonly names: number };
 }
 
 const BODY_BOUNDS: JsonBounds = { values: MAX_JSON_VALUES, names: MAX_JSON_NAMES };
-/** Deepest nesting of a JSON body. Fields have stricter bounds of their own; this one keeps recursion shallow. */
+/** Greatest nesting depth of a JSON body. It keeps recursion shallow. Fields such as metadata have lower limits. */
 const MAX_JSON_DEPTH = 512;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
@@ -24,11 +28,11 @@ const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39];
 const SPACE = 0x20;
 /** Matches a JSON number, with its fraction in group 1 and its exponent in group 2. */
 const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
-/** Number of values and names that are checked in one step; those of a step take some 2 ms. */
+/** Number of values and names that are checked in one step of the generator. A step takes about 2 ms. */
 const STEP = 4_096;
-/** Greatest length of a whole number that JavaScript surely keeps exactly, in characters, its sign included. */
+/** Greatest length, in characters with the sign, at which JavaScript keeps every whole number exactly. */
 const SAFE_CHARACTERS = 15;
-/** Greatest number of characters of a name that an error message quotes. */
+/** Greatest number of characters of a field name that an error message quotes. */
 const QUOTED_CHARACTERS = 64;
 
 /**
@@ -45,11 +49,12 @@ export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
 }
 
 /**
- * Checks a JSON text as `checkJson` does, in steps, so that a caller may give others a turn between two of them.
- * @returns the offsets of the commas between the fields of the outermost object
+ * Checks a JSON text as `checkJson` does, but as a generator: the caller may let other requests run between two steps.
+ * @returns the offsets of the commas between the fields of the outermost object, by which the fields can be parsed one
+ *   by one
  */
 export function* checkJsonInSteps(text: string, most: JsonBounds = BODY_BOUNDS): Generator<undefined, number[]> {
-  /** Field names found so far in each open object, the outermost first; null stands for a list. */
+  /** Field names found so far in each open object, the outermost first; null for an open list. */
   const open: (Set<string> | null)[] = [];
   const commas: number[] = [];
   const counted = { values: 1, names: 0 };
@@ -91,7 +96,10 @@ export function* checkJsonInSteps(text: string, most: JsonBounds = BODY_BOUNDS):
 
 type Counted = Pick<JsonBounds, 'values' | 'names'>;
 
-/** @param before what was counted before the present field of the outermost object */
+/**
+ * Throws EngineError `invalid` if the counted values or names exceed a limit, in the whole body or in one field.
+ * @param before the counts at the beginning of the current field of the outermost object
+ */
 function requireWithin({ values, names }: Counted, most: JsonBounds, before: Counted): void {
   if (values > most.values) throw new EngineError('invalid', `the body has over ${most.values} values`);
   if (names > most.names)
@@ -155,9 +163,9 @@ function isBeforeColon(text: string, from: number): boolean {
 }
 
 /**
- * Adds the name of a field to those of its object.
+ * Adds the name of a field to the names that were found in the same object before.
  * @param quoted the name as it is written, in its quotes
- * @throws EngineError `invalid` if the object has the name already
+ * @throws EngineError `invalid` if the object has a field of this name already
  */
 function addName(names: Set<string>, quoted: string): void {
   const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);

@@ -35,8 +35,8 @@ export function mayDo(role: Role, needed: Role): boolean {
 }
 
 /**
- * Tells whether routes with this access may be called with the role `read`. Without a key they are open in the default
- * tenant if `OM_PUBLIC_READS` is on, and `OM_AUDIT=all` records their calls.
+ * Tells whether a route with this access only reads, so that the role `read` suffices. `OM_PUBLIC_READS` opens such
+ * routes in the default tenant to callers without a key, and `OM_AUDIT=all` records their calls in the audit log.
  */
 export function isReading(access: Access): boolean {
   return access === 'read' || access === 'read or add';
@@ -55,22 +55,23 @@ const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
 const TENANT_HEADER = 'x-cairn-tenant';
 
 /**
- * Greatest number of token owners whose sign-in is remembered for an hour, so that the audit log gets one record an
- * hour and not one for each request.
+ * Greatest number of owners of OIDC tokens whose last sign-in is remembered, each for an hour. So the audit log gets
+ * one record an hour for an owner instead of one for each request.
  */
 const MAX_SIGNED_IN = 10_000;
 
-/** Decides which caller may use which route. */
+/** Authenticates callers and decides which routes they may call. */
 export interface Doorkeeper {
   /**
    * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role. While
-   * no key is configured, every caller is admin of the default tenant, as only this machine gets so far
-   * (`refuseStrangersWhileOpen`). With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong
-   * key is a 401 like a missing one, so that a guesser learns nothing; a key whose role does not suffice is a 403. A
-   * token that `OM_OIDC_ISSUER` did not sign counts as a wrong key; an expired one that it signed does not. A request
-   * without a key may carry the cookie of a browser session instead (`readSession`).
-   * @param readKey reads the key, by default from the headers that every route accepts; undefined if there is none. It
-   *   is called only if keys are configured.
+   * no key is configured, every caller is admin of the default tenant, since `refuseStrangersWhileOpen` has already
+   * refused other machines. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
+   * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token that
+   * the issuer of `OM_OIDC_ISSUER` did not sign counts as a wrong key; an expired token that it signed does not. A
+   * request without a key may carry the cookie of a browser session instead (`readSession`).
+   * @param readKey returns the key, or undefined if there is none; by default it is read from the headers that every
+   *   route accepts. It is called only if keys are configured.
+   * @returns the holder: the identified caller, with its tenants, its role and the id of its key
    * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys from one address;
    *   `unavailable` for a token if the issuer's signing keys were never fetched
    */
@@ -119,8 +120,8 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   }
 
   /**
-   * Admits a caller that reads metrics. An unknown key counts as a wrong one; a known key that may not read metrics is
-   * refused with `forbidden`.
+   * Admits a caller that reads metrics (`GET /metrics`). An unknown key is handled as a wrong key; a known key that may
+   * not read metrics is refused with `forbidden`.
    */
   async function admitToMetrics(secret: string, request: IncomingMessage): Promise<Holder> {
     const verdict = judgeMetricsReader(secret, engine);
@@ -152,8 +153,9 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
 }
 
 /**
- * Admits the holder of a browser session.
- * @returns undefined if the request carries no session, or one that has ended
+ * Identifies the caller by the browser session whose cookie the request carries, and checks the role.
+ * @returns the holder (the caller with its tenant and role); undefined if the request carries no session, or one that
+ *   has ended
  * @throws EngineError `forbidden` if the session's role does not suffice
  */
 function admitSession(
@@ -176,8 +178,8 @@ function metricsRefusal(): EngineError {
 }
 
 /**
- * Returns the holder.
- * @throws EngineError `forbidden` if its role does not allow this access
+ * Returns the holder (the identified caller) unchanged, if its role allows this access.
+ * @throws EngineError `forbidden` if the role does not allow it
  */
 function withRole(holder: Holder, access: GuardedByRole): Holder {
   if (MAY[holder.role].has(access)) return holder;
@@ -185,8 +187,8 @@ function withRole(holder: Holder, access: GuardedByRole): Holder {
 }
 
 /**
- * Returns the holder, acting in the tenant that the request names in `x-cairn-tenant`; by default in its first tenant.
- * The refusal does not reveal whether another tenant exists.
+ * Returns the holder (the identified caller) with the tenant that the request names in the header `x-cairn-tenant`;
+ * without this header, with its first tenant. The error message does not reveal whether a tenant of that name exists.
  * @throws EngineError `forbidden` if the key has no access to the tenant, or the header is given twice
  */
 function inTenant(holder: Holder, request: IncomingMessage): Holder {

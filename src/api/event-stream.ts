@@ -10,7 +10,7 @@ const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
 
-/** Data of the event `gone`, which ends a stream whose item was removed or whose caller lost access. */
+/** Schema of the data of the event `gone`. It ends a stream whose item was removed, or whose caller lost access. */
 export const goneEvent = z.strictObject({
   reason: z.literal('unauthenticated').optional().describe('The key was revoked or has expired; left out if removed.'),
 });
@@ -25,8 +25,8 @@ interface Watched {
 
 export interface WatchOptions {
   /**
-   * Name of the item, unique in the process. All streams with one name share one watch, which uses the `read` of the
-   * first.
+   * Name of the item, unique in the process. All streams with the same name share one watch, which reads the item by
+   * the `read` of the first stream.
    */
   readonly key: string;
   /** Time between two reads of the item (ms). */
@@ -35,7 +35,7 @@ export interface WatchOptions {
   readonly read: () => Promise<Watched>;
 }
 
-/** One item that is read at an interval, on behalf of all its streams. */
+/** One item, such as a job, that is read at an interval on behalf of all streams that watch it. */
 interface Watch {
   readonly listeners: Set<Listener>;
   readonly timer: NodeJS.Timeout;
@@ -145,7 +145,7 @@ function takeShare({ control, metrics, streams }: Engine, tenantId: string): () 
 
 /**
  * Adds a listener to the watch of an item. The first listener starts the watch.
- * @returns a function that removes the listener; with the last one, the watch ends
+ * @returns a function that removes the listener; removing the last listener ends the watch
  */
 function listen(options: WatchOptions, listener: Listener): () => void {
   const { key } = options;

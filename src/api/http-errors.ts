@@ -5,7 +5,8 @@ import { localsOf, sendJson } from './reply.ts';
 import { HTTP_STATUS, type Problem } from './schemas/problem.ts';
 
 /**
- * Makes the body of the reply to a failed request. For a bug (`internal`) it holds neither the message nor the details.
+ * Makes the body of the reply to a failed request. If the error is a bug of the server (code `internal`), the body
+ * holds neither its message nor its details.
  */
 export function problemOf(error: EngineError, requestId: string): Problem {
   const status = HTTP_STATUS[error.code];
@@ -21,8 +22,8 @@ export function problemOf(error: EngineError, requestId: string): Problem {
 }
 
 /**
- * Returns the message that a client may read. For a bug (`internal`) it is a fixed text, as the real message is for
- * operators only.
+ * Returns the error message that a client may read. For a bug of the server (code `internal`) it is a fixed text, since
+ * only operators may see the real message.
  */
 export function detailOf(error: EngineError): string {
   return error.code === 'internal'

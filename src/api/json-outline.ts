@@ -6,8 +6,8 @@ import { EngineError } from '../engine/index.ts';
  */
 const LONG_FIELDS: ReadonlySet<string> = new Set(['data', 'text']);
 /**
- * Open brackets at a place where the fields of a document may stand: those of the document itself, or of a document in
- * the list of a batch.
+ * The two positions at which fields of a document may stand, each written as the brackets that are open there: `{` is
+ * the body itself, `{[{` is an object in a list of the body (a batch of documents).
  */
 const DOCUMENT_PATHS: ReadonlySet<string> = new Set(['{', '{[{']);
 /** Deepest nesting that is accepted; every schema allows less. */
@@ -23,15 +23,19 @@ export interface StringPlace {
 }
 
 /**
- * Takes the long strings of documents (`data`, `text`) out of a JSON body while the body arrives. The outline is the
- * short JSON text that is left, in which each of these strings is replaced by a name. The body is never held in memory.
- * Whether it is well-formed JSON is found out later, when the outline is parsed.
+ * Takes the long strings of documents (`data`, `text`) out of a JSON body while the body arrives, so that the body is
+ * never held in memory. The outline is the short JSON text that is left; a short placeholder stands in it for each long
+ * string. Whether the body is well-formed JSON is found out later, when the outline is parsed.
  */
 export class JsonOutline {
-  /** Place of each string that was taken out, by the name that replaces it in the outline. */
+  /**
+   * Position in the body of each string that was taken out, by the placeholder that replaces the string in the outline.
+   */
   readonly places = new Map<string, StringPlace>();
   readonly #maxBytes: number;
-  /** Prefix of these names. It is random for each body, so that no client can write such a name into one. */
+  /**
+   * Prefix of the placeholders. It is random for each body, so that no client can write such a placeholder into a body.
+   */
   readonly #name = randomUUID();
   readonly #rest: Buffer[] = [];
   #restBytes = 0;
@@ -60,7 +64,7 @@ export class JsonOutline {
   }
 
   /**
-   * Takes the next bytes of the body.
+   * Processes the next bytes of the body.
    * @throws EngineError `too_large` if the outline exceeds its bound; `invalid` for more than 256 levels of nesting
    */
   push(chunk: Buffer): void {
@@ -91,7 +95,10 @@ export class JsonOutline {
     this.#offset += chunk.length;
   }
 
-  /** Returns the outline. Call it once the whole body was pushed. */
+  /**
+   * Returns the outline: the JSON text of the body, with placeholders for the long strings. Call it after the whole
+   * body was pushed.
+   */
   rest(): Buffer {
     return Buffer.concat(this.#rest, this.#restBytes);
   }
@@ -118,7 +125,7 @@ export class JsonOutline {
     return at + 1;
   }
 
-  /** Takes a byte outside of strings. */
+  /** Processes a byte outside of strings: tracks the open brackets, and whether a field name or a value comes next. */
   #step(byte: number): void {
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
       this.#path += byte === OPEN_OBJECT ? '{' : '[';

@@ -1,4 +1,4 @@
-/** Length from which on the JSON of a text is made in pieces, and length of a piece, in UTF-16 code units. */
+/** Length from which the JSON of a text is made in pieces, in UTF-16 code units; a piece has `PIECE_CHARACTERS`. */
 const LONG_CHARACTERS = 16 * 1024;
 const PIECE_CHARACTERS = 8 * 1024;
 
@@ -46,7 +46,7 @@ function* piecesOf(text: string): Generator<string> {
   yield '"';
 }
 
-/** Moves the end of a piece back by one if it would separate a surrogate pair. */
+/** Moves the end of a piece back by one code unit if the piece would end between the halves of a surrogate pair. */
 function endOfPiece(text: string, end: number): number {
   const last = text.charCodeAt(end - 1);
   return end < text.length && last >= 0xd800 && last <= 0xdbff ? end - 1 : end;

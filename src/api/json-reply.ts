@@ -14,12 +14,12 @@ const PIECE_CHARACTERS = 64 * 1024;
 /** Number of bytes that are written at once, which bounds the memory of a reply whose client reads slowly. */
 const WRITE_BYTES = 64 * 1024;
 /**
- * Estimated memory of a reply whose values are read while it is sent, in bytes: a part of its list, an item as JSON,
- * and what is not sent yet.
+ * Estimated memory of a reply whose values are read from the database while it is sent, in bytes: one slice of its
+ * list, one item as JSON, and the text that is not sent yet.
  */
 const STREAM_BYTES = 2 * 1024 * 1024;
 
-/** What was sent of a list: `sent` is a number of items. */
+/** Which items of a list were sent; `sent` is their number. */
 export interface SentList<Item> {
   readonly sent: number;
   /** The last item that was sent; undefined if none was. */
@@ -35,17 +35,18 @@ export interface ListOptions<Item> {
   /** Makes the JSON value of an item. */
   readonly toJson: (item: Item) => unknown;
   /**
-   * Greatest number of items that are sent; by default all are. If the caller gives one more, `hasMore` becomes true.
+   * Greatest number of items that are sent; by default all are. If the caller passes one item more than this, it is not
+   * sent, but `hasMore` becomes true.
    */
   readonly limit?: number;
 }
 
 /**
- * Answers 200 with JSON that is sent while it is made. The reply takes turns with other requests, waits for a client
- * that reads slowly, and holds about 64 Ki characters of its text at a time. A reply shorter than that is sent in one
- * piece at its end.
+ * Answers 200 with JSON that is sent while it is made. It lets other requests run in between, waits for a client that
+ * reads slowly, and holds about 64 Ki characters of the JSON text at a time. A shorter reply is sent in one piece at
+ * its end.
  * @param make makes the reply; if it throws after the first piece was sent, the connection is closed
- * @param heldBytes memory of the reply's values, if all of them are in memory already
+ * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already
  */
 export async function sendInPieces(
   call: TenantCall,
@@ -71,8 +72,8 @@ export class JsonReply {
   #pending = '';
   #bytes = 0;
   /**
-   * Gives back the memory that was reserved for the reply. Does nothing for a reply that is still short, as none was
-   * reserved.
+   * Releases the memory that was reserved for the reply among all large replies. Does nothing while the reply is short,
+   * since no memory is reserved for it.
    */
   leave = (): void => {};
 
@@ -153,7 +154,7 @@ export class JsonReply {
     this.#bytes += bytes;
   }
 
-  /** Makes the JSON of a value with a long text, in turns with other requests. */
+  /** Makes the JSON of a value that contains a long text, and lets other requests run between two pieces. */
   async #makePieces(value: unknown): Promise<Pieces> {
     const made: Buffer[] = [];
     let bytes = 0;
@@ -173,8 +174,8 @@ export class JsonReply {
   }
 
   /**
-   * Sends the text that was gathered. The first call sends the head of the reply, and before that waits for its share
-   * of the memory of long replies.
+   * Sends the text that was gathered. The first call first waits until memory is reserved for this reply among all
+   * large replies, and sends the status and headers.
    */
   async #write(): Promise<void> {
     const { response, principal } = this.#call;
@@ -196,7 +197,7 @@ export class JsonReply {
   }
 }
 
-/** JSON that was made in pieces, and its length in all. */
+/** JSON text in pieces (`made`), and the total length of the pieces in bytes (`bytes`). */
 interface Pieces {
   readonly made: readonly Buffer[];
   readonly bytes: number;

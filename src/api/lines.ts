@@ -10,11 +10,12 @@ export interface Line {
 }
 
 /**
- * Splits a stream of bytes into lines, and yields the lines that end in one chunk together. Blank lines are skipped; a
- * last line needs no line feed. It holds at most one line and one chunk, and takes turns with other requests, as much
- * of a body may arrive at once. It throws what the stream throws, so the unfinished line of an upload that breaks off
+ * Splits a stream of bytes into lines, and yields the lines that end in one chunk together. Blank lines are skipped;
+ * the last line needs no line feed. It holds at most one line and one chunk, and lets other requests run in between, as
+ * much of a body may arrive at once. It throws what the stream throws, so the unfinished last line of an aborted upload
  * is never yielded.
- * @param options `maxBytes` is the length of the longest line, without its line feed, that is yielded with its bytes
+ * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
+ *   `bytes` null
  */
 export async function* linesOf(
   stream: Readable,

@@ -25,7 +25,10 @@ export async function* readLongText(encoded: AsyncIterable<Buffer>): AsyncGenera
   if (kept.length > 0) yield unescaped(kept);
 }
 
-/** Counts the bytes up to the last character or escape that is complete. */
+/**
+ * Returns the number of bytes up to the end of the last complete character or JSON escape. The bytes after it belong to
+ * a character that continues in the next piece.
+ */
 function wholeCharacters(bytes: Buffer): number {
   let at = bytes.indexOf(BACKSLASH);
   while (at !== -1) {

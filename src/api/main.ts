@@ -15,8 +15,8 @@ import { startApiProcesses } from './processes/start-processes.ts';
 import { type RunningApi, startApi } from './start.ts';
 
 /**
- * Runs the API alone (`npm run start:api`), until a signal ends it. Memories that it accepts wait in the ledger for a
- * worker process with the same data folder. Returns once the API is ready.
+ * Runs the API without workers (`npm run start:api`), until a signal ends it. The jobs of accepted memories wait in the
+ * database for a worker process with the same data folder. Returns once the API is ready.
  */
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);

@@ -12,8 +12,9 @@ export function requireOperator({ tenantId }: Principal, what: string): void {
 }
 
 /**
- * Returns the id of the tenant that a request names, by default the caller's own. Only operators may name another one.
- * @throws EngineError `forbidden` if another caller does
+ * Returns the id of the tenant that a request names, by default the caller's own tenant.
+ * @param what the subject of the error message, such as `the log of the service`
+ * @throws EngineError `forbidden` if a caller who is not an operator names another tenant
  */
 export function tenantNamed(named: string | undefined, principal: Principal, what: string): string {
   if (named === undefined || named === principal.tenantId) return principal.tenantId;

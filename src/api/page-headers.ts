@@ -8,9 +8,10 @@ const SHARED_POLICY = {
 } as const;
 
 /**
- * Returns the headers of an HTML page, besides those of every reply (security-headers.ts). The page may load from this
- * server alone, may not be framed by another site, and may use no camera, microphone or other device.
- * @param policy further directives of its content security policy; one of the same name replaces a shared one
+ * Returns the headers of an HTML page, in addition to the headers of every reply (security-headers.ts). The page may
+ * load from this server alone, may not be framed by another site, and may use no camera, microphone or other device.
+ * @param policy further directives of the page's content security policy; they replace shared directives of the same
+ *   name
  */
 export function pageHeaders(policy: Readonly<Record<`${string}-${string}`, string>>): Map<string, string> {
   const directives = Object.entries({ ...SHARED_POLICY, ...policy }).map(([name, sources]) => `${name} ${sources}`);

@@ -10,10 +10,10 @@ import type { ApiContext } from './route.ts';
 export const QUEUE_BOARD_PATH = '/admin/queues';
 
 /**
- * Serves bull-board, which shows BullMQ's queues. It is read-only: a job there is a list of ledger rows on their way,
- * and the ledger decides what happens to a row, so a retry or a removal on the board would have no effect. Only GETs
- * are answered, and none changes anything. So another site's page gains nothing by making a browser send one; it can
- * neither read the answer nor frame the page.
+ * Serves bull-board, a page that shows BullMQ's queues. It is read-only. A job of BullMQ is only a list of row numbers
+ * of Cairn's own job table on the way to a worker. That table decides what happens to a job, so a retry or a removal on
+ * the board would have no effect. Only GET requests are answered, and none changes anything, so another site's page
+ * gains nothing by making a browser send one.
  */
 export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper): RequestHandler {
   let opening: Promise<Board> | undefined;
@@ -21,8 +21,8 @@ export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper):
   stop.addEventListener('abort', close, { once: true });
 
   /**
-   * Returns the open board. If it is not open, or Redis was lost since, a new one is opened: the old one may hold
-   * queues that never became ready.
+   * Returns the open board. A new board is opened if none is open or if the connection to Redis was lost meanwhile,
+   * since the old board may hold queues that never became ready.
    * @throws EngineError `unavailable` while Redis does not answer
    */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {
@@ -63,8 +63,8 @@ interface Board {
 }
 
 /**
- * Headers of the board, which comes with its own scripts and styles. Its page also requests a font from another host,
- * which this policy refuses. The inline styles belong to an animation and an editor.
+ * Headers of the board's page, which loads its own scripts and styles. The page also requests a font from another host,
+ * which this policy refuses. Inline styles are allowed for an animation and an editor.
  */
 const BOARD_HEADERS = pageHeaders({
   'style-src': "'self' 'unsafe-inline'",

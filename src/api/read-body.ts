@@ -118,10 +118,10 @@ export function parseJson(bytes: Buffer, most?: JsonBounds): unknown {
   }
 }
 
-/** Length from which on a body is parsed in turns with other requests, in bytes. */
+/** Length from which a JSON body is parsed in steps, between which other requests run, in bytes. */
 const LONG_BYTES = 64 * 1024;
 
-/** Parses a JSON text as `parseJson` does, a long one in turns with other requests. */
+/** Parses a JSON text as `parseJson` does. While it parses a long text (64 KiB or more), it lets other requests run. */
 export async function parseJsonInTurns(bytes: Buffer, most?: JsonBounds): Promise<unknown> {
   if (bytes.length < LONG_BYTES) return parseJson(bytes, most);
   const steps = parseJsonInSteps(bytes, most);
@@ -132,12 +132,13 @@ export async function parseJsonInTurns(bytes: Buffer, most?: JsonBounds): Promis
   }
 }
 
-/** Length from which on the fields of an object are parsed one by one in steps, in UTF-16 code units. */
+/** Length from which the fields of an object are parsed one by one, each in a step of its own, in UTF-16 code units. */
 const LONG_CHARACTERS = 64 * 1024;
 
 /**
- * Parses a JSON text as `parseJson` does, in steps, so that a caller may give others a turn between two of them. A step
- * parses at most one field of the outermost object, if the text is long.
+ * Parses a JSON text as `parseJson` does, but as a generator: the caller may let other requests run between two steps.
+ * If the text is long, a step parses at most one field of the outermost object. The parsed value is the generator's
+ * return value.
  */
 export function* parseJsonInSteps(bytes: Buffer, most?: JsonBounds): Generator<undefined> {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');

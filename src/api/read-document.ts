@@ -233,7 +233,7 @@ function mediaTypeNamed(type: string): string | null {
   );
 }
 
-/** Characters that change the direction of the text after them, so that one name can look like another. */
+/** Characters that change the direction of the text after them, by which one file name can look like another. */
 const BIDI_CONTROLS = '\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069';
 const INVISIBLE = new RegExp(`[\\p{Cc}${BIDI_CONTROLS}]`, 'gu');
 

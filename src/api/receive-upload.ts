@@ -16,8 +16,8 @@ import { readLongText } from './long-text.ts';
 import { MAX_JSON_BYTES, parseJsonInTurns, readJson, requireJson } from './read-body.ts';
 
 /**
- * An uploaded file that was fsynced together with its folder's entry, so that it survives a power cut. Its holder must
- * pass it to the engine or discard it.
+ * An uploaded file that is on disk safely: it and its folder's entry were fsynced. Whoever has this object must pass
+ * the file to the engine or discard it.
  */
 export interface StoredUpload {
   readonly upload: Upload;
@@ -46,7 +46,7 @@ type FormFields = Record<string, string | string[]>;
 /** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
 const MIN_BYTES = 32 * 1024;
-/** Longest time of a whole upload (ms): a fixed part, and a part for each MB of its size. */
+/** Longest time of a whole upload (ms): `BASE_MS` and, for each MB of its size, `MS_PER_MB`. */
 const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 
@@ -54,7 +54,7 @@ const MAX_FORM_PARTS = 32;
 const MAX_FIELD_NAME_CHARACTERS = 64;
 /** Longest field of a form, in bytes. Metadata is the longest, with up to 16 KiB. */
 const MAX_FIELD_BYTES = 16 * 1024;
-/** Greatest number of bytes of a form besides its file. */
+/** Greatest number of bytes that a form may have in addition to its file. */
 const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest content type of a form, in characters. RFC 2046 allows boundaries of 70; finding longer ones is slower. */
 const MAX_FORM_TYPE_CHARACTERS = 256;
@@ -136,7 +136,7 @@ function openParser(request: IncomingMessage, fileBytes: number): busboy.Busboy 
   }
 }
 
-/** Adds a field to those of a form. Returns what is wrong with the field; undefined if it was added. */
+/** Adds a field to the fields of a form. Returns an error message if the field is wrong; undefined if it was added. */
 function addField(
   fields: FormFields,
   { name, value, isCut }: { name: string | undefined; value: string | undefined; isCut: boolean },

@@ -1,18 +1,27 @@
 import { EngineError } from '../engine/index.ts';
 
 const MIB = 1024 * 1024;
-/** Greatest memory of large replies that are being sent (bytes): for one key, and for all keys together. */
+/**
+ * Greatest memory that large replies being sent may take for one API key (bytes); `TOTAL_BYTES` is the limit for all
+ * keys together.
+ */
 const KEY_BYTES = 32 * MIB;
 const TOTAL_BYTES = 128 * MIB;
-/** Memory of large replies being sent at which even the first reply of a key has to wait (bytes). */
+/**
+ * If the large replies being sent take this much memory (bytes), every further large reply waits, even to a key that
+ * has no other one.
+ */
 const FULL_BYTES = 256 * MIB;
-/** Greatest memory of large replies that wait to be sent (bytes): for one key, and for all keys together. */
+/**
+ * Greatest memory of the large replies that wait to be sent, for one API key (bytes); `TOTAL_WAITING_BYTES` is the
+ * limit for all keys together. Further replies are refused.
+ */
 const KEY_WAITING_BYTES = 64 * MIB;
 const TOTAL_WAITING_BYTES = 128 * MIB;
 /** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
 
-/** Bytes of replies in one state, being sent or waiting: by key, and in all. */
+/** Sum of the sizes of all replies in one state (being sent, or waiting), in bytes: for each API key, and in total. */
 interface Share {
   readonly ofKey: Map<string, number>;
   total: number;
@@ -25,25 +34,28 @@ interface Waiting {
 }
 
 /**
- * Limits the memory that large replies hold in this process. A client that reads slowly keeps the memory of its reply;
- * other replies to its key then wait, and are refused after 5 s. So no key can fill the memory with replies that nobody
- * reads.
+ * Limits the memory that large replies take in this process. The memory of a reply is taken until its client has read
+ * the reply. Meanwhile other large replies to the same key may have to wait, and are refused after 5 s. So no key can
+ * fill the memory with replies that nobody reads.
  */
 export class ReplyPlaces {
   readonly #held: Share = { ofKey: new Map(), total: 0 };
   readonly #waiting: Share = { ofKey: new Map(), total: 0 };
   #queue: Waiting[] = [];
 
-  /** Memory of the replies that are being sent and of those that wait (bytes). */
+  /**
+   * Memory of the large replies that are being sent (`held`) and of those that wait to be sent (`waiting`), in bytes.
+   */
   get bytes(): { readonly held: number; readonly waiting: number } {
     return { held: this.#held.total, waiting: this.#waiting.total };
   }
 
   /**
-   * Reserves memory for a reply, and waits until it is free. A key may have 32 MiB and all keys together 128 MiB, but
-   * the first reply of a key is admitted until all hold 256 MiB.
-   * @param key name of the key to which the reply is sent
-   * @returns a function that gives the memory back; calling it again does nothing
+   * Reserves memory for a large reply, and waits until it is free. One key may hold 32 MiB, and all keys together 128
+   * MiB. A key that holds none gets memory for one reply until all keys together hold 256 MiB.
+   * @param key text that identifies the API key to which the reply is sent
+   * @param bytes memory that the reply takes
+   * @returns a function that releases the memory; further calls of it do nothing
    * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait already, or after `waitMs`
    */
   async enter(key: string, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {

@@ -10,8 +10,9 @@ export function requireClient(response: Response): void {
 }
 
 /**
- * Waits until a response can take more bytes, since its client has read enough. If that takes `stallMs`, the connection
- * is closed, even if the cause is an earlier response on the same connection.
+ * Waits until the client has read enough of what was sent, so that the response can take more bytes. If the client
+ * takes longer than `stallMs` milliseconds, its connection is closed, even if it stalled on an earlier response of the
+ * same connection.
  * @throws EngineError `unavailable` if the client left or its connection was closed
  */
 export function roomIn(response: Response, stallMs: number): Promise<void> {

@@ -56,8 +56,8 @@ export interface Readiness {
 /**
  * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
  * this role. `read or add` admits every role; a key with the role `add` finds there only what it wrote itself
- * (`addOnlyTenant`). `OM_PUBLIC_READS` opens the
- * routes of the default tenant with `read` or `read or add` to everyone.
+ * (`addOnlyTenant`). With `OM_PUBLIC_READS`, everyone may call routes with `read` or `read or add` in the default
+ * tenant.
  */
 export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 

@@ -44,8 +44,8 @@ import { userRoutes } from './routes/users.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 /**
- * All routes, by subject; any other path is a 404. The first route that matches answers, so a path with a fixed segment
- * must stand before a path with a parameter in its place.
+ * All routes, by subject; any other path is a 404. The first route that matches a path answers. So a route with a fixed
+ * segment must be listed before a route that has a parameter in this segment.
  */
 export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Adding', description: 'Storing memories.', routes: [...addRoutes, ...receiptRoutes] },

@@ -25,8 +25,8 @@ export async function runEvalsByScheduleUntil(signal: AbortSignal, engine: Engin
 }
 
 /**
- * Lists the ids of all tenants. Where the control database does not answer it lists none and logs the event `failed`:
- * the next look may find it again.
+ * Lists the ids of all tenants. If the control database cannot be read, it returns an empty list and logs an event with
+ * the name `failed`; the caller tries again at its next check.
  */
 export function tenantsOf({ control, logger }: Engine, failed: string): string[] {
   try {

@@ -4,13 +4,13 @@ import { passes, tenantsOf } from './run-evals.ts';
 /** Interval between two checks of the tenants that are known to have standing queries or webhooks (ms). */
 const LOOK_MS = 200;
 /**
- * Pause before the next check while there is work (ms). A check may end without having waited for anything, if another
- * caller compares: replies to that caller are received in the pause.
+ * Pause before the next check while there is work left (ms). A check may end without waiting for anything, if another
+ * caller is comparing; only during this pause can the process then receive messages.
  */
 const BUSY_MS = 1;
 /**
- * Interval between two checks of all tenants (ms), since another process may have stored the first standing query or
- * webhook of one.
+ * Interval between two checks of all tenants (ms). They find tenants for which another process has stored the first
+ * standing query or webhook.
  */
 const SCAN_MS = 60_000;
 

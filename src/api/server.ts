@@ -35,8 +35,8 @@ const SWEEP_MS = 25;
 
 /**
  * Serves the app at OM_HOST and OM_PORT until `signal` aborts. Then no new connection is accepted, requests in flight
- * are answered, idle connections are closed, and after OM_SHUTDOWN_MS the remaining ones too. The app must have been
- * made with the same signal, which ends its event streams.
+ * are answered, idle connections are closed, and after OM_SHUTDOWN_MS all remaining connections are closed. The app
+ * must have been made with the same signal, which ends its event streams.
  * @throws EngineError `forbidden` while no key is configured, if OM_HOST is not a loopback address or OM_CORS_ORIGINS
  *   is set; `unavailable` if the server cannot listen at the address
  */
@@ -57,8 +57,8 @@ export interface ConnectionServer {
 }
 
 /**
- * Serves the app on the connections that it is given, until `signal` aborts. Then requests in flight are answered, idle
- * connections are closed, and after OM_SHUTDOWN_MS the remaining ones too.
+ * Serves the app on connections that are passed to `accept`, until `signal` aborts. Then requests in flight are
+ * answered, idle connections are closed, and after OM_SHUTDOWN_MS all remaining connections are closed.
  */
 export function serveConnections(app: Express, engine: Engine, signal: AbortSignal): ConnectionServer {
   const { server, close } = createHttpServer(app, engine);

@@ -24,8 +24,8 @@ export interface RunningApi {
    */
   readonly metrics: () => readonly MetricsSource[];
   /**
-   * Makes `/ready` answer 503 and stops the server. Resolves when all requests in flight are answered, or after
-   * OM_SHUTDOWN_MS their connections closed.
+   * Makes `/ready` answer 503 and stops the server. Resolves when all requests in flight are answered; after
+   * OM_SHUTDOWN_MS the connections of the unanswered ones are closed.
    */
   stop(): Promise<void>;
 }
@@ -55,8 +55,9 @@ export async function startApi(options: StartApiOptions): Promise<RunningApi> {
 }
 
 /**
- * Makes the app of an engine, once the engine is prepared to serve without delay, and starts its evaluation sets,
- * standing queries and webhooks. When the signal aborts, these end, and `/ready` answers 503.
+ * Makes the Express app of an engine that is ready to serve without delay. Also starts the work in the background:
+ * scheduled evaluation sets, standing queries and webhooks. When `signal` aborts, this work ends, and `/ready` answers
+ * 503.
  */
 export async function prepareApp(
   { engine, metricsText, activity }: StartApiOptions,

@@ -10,13 +10,13 @@ import {
   type Role,
 } from '../engine/index.ts';
 
-/** Roles from the strongest to the weakest. If a token names several, the first one of these counts. */
+/** Roles from the strongest to the weakest. A token that names several roles gets the strongest of them. */
 const ROLES_BY_MIGHT: readonly Role[] = ['admin', 'write', 'read', 'add'];
 
 /**
- * Makes the holder of a token: its tenants, role and user, from the claims that the settings name. Without a setting
- * for a claim, the tenant is the default one, the role is `read`, and the token is bound to no user. If a setting names
- * a claim, a token without it is refused, as nothing tells what its owner may do.
+ * Returns the holder of a token, which is the caller with its tenants, role and user, from the claims that the settings
+ * name. Without a setting for a claim, the tenant is the default one, the role is `read`, and the token is not bound to
+ * a user. If a setting names a claim, a token without this claim is refused, since nothing tells what its owner may do.
  * @throws EngineError `forbidden` for a claim that is missing, of a wrong type, or names no tenant or role that exists
  */
 export function holderOfToken(

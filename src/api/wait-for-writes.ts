@@ -2,7 +2,10 @@ import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
 
-/** Longest time for which a query waits for the writes that its token names (ms). Then it answers without them. */
+/**
+ * Longest time for which a query waits for the background work of the writes that its token names (ms). After that it
+ * answers without waiting further.
+ */
 export const TOKEN_WAIT_MS = 2_000;
 
 /**
@@ -38,8 +41,8 @@ export async function waitForWrites(
 
 /**
  * Makes a signal that aborts when the client's connection closes before the answer was written. It does not abort if
- * the connection had closed before the call, nor after a complete answer, since each abort makes an error with a stack,
- * which takes longer than to route the request.
+ * the connection was already closed at the call, nor after a complete answer: each abort makes an error with a stack,
+ * which takes longer than routing the request.
  */
 export function clientGone(response: Response): AbortSignal {
   const gone = new AbortController();

@@ -42,7 +42,10 @@ function checkAll(): void {
   }
 }
 
-/** Nobody catches what a timer throws. Where the keys cannot be read now, the next check tells. */
+/**
+ * Returns whether the caller is still admitted. If the keys cannot be read now, it returns true and the next check
+ * decides; an error must not be thrown here, since a timer calls this and nobody would catch it.
+ */
 function mayGoOn(isStillAdmitted: () => boolean): boolean {
   try {
     return isStillAdmitted();

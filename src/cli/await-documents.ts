@@ -2,22 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from './client.ts';
 import { retryWhileBusy, type DocumentItem } from './send-documents.ts';
 
-/** Greatest number of ids that one request may name, by the limit of the API. */
+/** Greatest number of document ids that the API accepts in one request. */
 const MAX_IDS = 100;
-/** Shortest and longest pause between two rounds of requests (ms). The pause grows while no document ends. */
+/**
+ * Shortest and longest pause between two rounds of status requests (ms). The pause grows while no document is finished.
+ */
 const PAUSE_MS = { min: 100, max: 2_000 };
 /**
- * Greatest share of the time that requests may take. With many documents the pause is longer, so that the share is
- * kept.
+ * Greatest share of the waiting time that status requests may take (0 to 1). With many documents a round of requests
+ * takes longer, so the pause after it becomes longer, too.
  */
 const SHARE_OF_TIME = 0.2;
 /** Time without any change after which the command stops waiting for the documents (ms). */
 const STALLED_MS = 600_000;
 
 /**
- * Waits until the reading of documents has ended, with success or not.
- * @param onSettled called after each request with the number of documents that have ended so far
- * @returns the documents that have ended, by id. It lacks documents that were deleted meanwhile, and those that are
+ * Waits until the server has finished processing documents (extracting and storing their text), successfully or not.
+ * @param onSettled called after each request with the number of documents that are finished so far
+ * @returns the finished documents, by id. Documents that were deleted meanwhile are missing, and so are those that are
  *   unfinished after ten minutes without any change.
  * @throws CliError if the server refuses a request, does not answer, or is still busy after ten minutes
  */

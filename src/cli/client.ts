@@ -18,15 +18,18 @@ import { redirectOf } from '../client/send.ts';
 import { CliError } from './cli-error.ts';
 import { encodeForm, type FileForm } from './file-form.ts';
 
-/** Address and key of a server, from the options `--url` and `--key`. What is left out comes from the environment. */
+/**
+ * Address and key of a server, from the options `--url` and `--key`. An option that was not given is undefined;
+ * `connect` then takes the value from the environment.
+ */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly key?: string;
 }
 
 /**
- * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that it
- * lacks. All failures are a `CliError` with a message of one line.
+ * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that the
+ * published client lacks. Every failure is a `CliError` with a message of one line.
  */
 export interface Client extends Omit<Operations, 'queryMemories'> {
   /** Sends a query. The reply has matches, or a text if `format` asks for one. */
@@ -55,8 +58,8 @@ type Operations = {
 };
 
 /**
- * Error of a server that was not reached, or whose connection ended before the whole reply. Whether the request had an
- * effect is unknown.
+ * Error of a request without a complete reply: the server was not reached, or the connection ended too early. Whether
+ * the request had an effect is unknown.
  */
 export class ConnectionError extends CliError {}
 
@@ -84,7 +87,7 @@ export class RefusalError extends CliError {
  * wait for background work.
  */
 const TIMEOUT_MS = 90_000;
-/** Longest time of one request (ms); a silent server ends it sooner. */
+/** Longest time of one request (ms). A server that sends nothing for `TIMEOUT_MS` ends it sooner. */
 const LONGEST_MS = 600_000;
 /** Longest line of an NDJSON reply that is read, in bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -129,7 +132,10 @@ function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchang
   return Object.fromEntries(methods) as unknown as Client;
 }
 
-/** Sends a request of the published client, whose body is a text, through `ask`. */
+/**
+ * Sends a request of the published client, whose body is a text. It is the `fetch` of that client, but sends through
+ * `ask`.
+ */
 async function fetchOver(
   server: ServerAddress,
   url: string,
@@ -225,8 +231,9 @@ async function* receive(server: ServerAddress, path: string, accept = '*/*'): As
 }
 
 /**
- * Opens a request; the caller sends its body.
- * @param options `isNew` asks for a new connection; otherwise one that another request kept open may be used
+ * Opens a request without sending a body; the caller writes the body to it.
+ * @param options with `isNew` a new connection is made; without it, a connection that an earlier request left open may
+ *   be used
  */
 function openRequest(
   { base, shownUrl, secret }: ServerAddress,

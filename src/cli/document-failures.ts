@@ -1,4 +1,4 @@
-/** Finds the documents of a run that were not sent or not read, and prints each with the reason. */
+/** Finds the documents of a run that were not sent or could not be processed, and prints each with the reason. */
 import { awaitDocuments } from './await-documents.ts';
 import { RefusalError, type Client } from './client.ts';
 import { ChangedFileError } from './file-form.ts';
@@ -6,7 +6,7 @@ import { startProgress } from './progress.ts';
 import type { DocumentItem, SentDocument } from './send-documents.ts';
 import { bold, count, oneLine, print, red, table, tally } from './terminal.ts';
 
-/** A document that was not stored or not read. */
+/** A document that was not stored, or that the server could not process, with the reason. */
 export interface Failure {
   readonly name: string;
   readonly code: string;
@@ -16,9 +16,9 @@ export interface Failure {
 const FAILURES_SHOWN = 50;
 
 /**
- * Tells whether an error concerns a single document, so that the run may go on: a file that changed or cannot be read,
- * or a refusal by the server. An unreachable server and a status 401 concern all documents, and so does a 403 except
- * for a page.
+ * Tells whether an error concerns a single document, so that the other documents can still be sent: a file that changed
+ * or cannot be read, or a refusal by the server. An unreachable server and a status 401 concern all documents. So does
+ * a 403, except for a web page.
  * @param options `isPage` is true if the document is a web page that the server fetches
  */
 export function concernsOne(
@@ -29,7 +29,7 @@ export function concernsOne(
   return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }
 
-/** Makes the failure of a document that was not sent, from an error for which `concernsOne` holds. */
+/** Makes the failure of a document that was not sent, from an error for which `concernsOne` is true. */
 export function describeFailure(name: string, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
   if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
   const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;
@@ -37,7 +37,8 @@ export function describeFailure(name: string, error: RefusalError | ChangedFileE
 }
 
 /**
- * Waits until the reading of all documents has ended, with a progress bar, and prints how many are in each state.
+ * Waits until the server has finished processing all documents, with a progress bar, and prints how many are in each
+ * state.
  * @returns a failure for each document that did not become `ready` or `empty`, or was deleted meanwhile
  */
 export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
@@ -53,9 +54,9 @@ export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentD
 }
 
 /**
- * Returns a failure for each document that did not become `ready` or `empty`.
- * @param sent documents by their names
- * @param settled what `awaitDocuments` returned for them
+ * Returns a failure for each document that did not become `ready` or `empty`, or is missing in `settled`.
+ * @param sent the documents that were sent, by the names that messages show
+ * @param settled the finished documents by id, as `awaitDocuments` returns them
  */
 export function failuresOf(
   sent: ReadonlyMap<string, SentDocument>,

@@ -11,8 +11,8 @@ export interface Passage {
 }
 
 /**
- * Shortest paragraph that stands alone, in UTF-16 code units. A shorter one, such as "Note well.", is joined with the
- * next one.
+ * Shortest paragraph that becomes a passage of its own, in UTF-16 code units. A shorter paragraph, such as "Note
+ * well.", is joined with the next one.
  */
 const SHORT_PARAGRAPH = 60;
 /** Greatest length of a list that is kept whole, in UTF-16 code units. A longer one is split into its items. */

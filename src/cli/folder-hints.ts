@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 
-/** Hints that something may have changed in some folders. */
+/** Watches folders, and reports that something may have changed in them. */
 export interface FolderHints {
   /** Replaces the folders that are watched. A folder that cannot be watched is left out. */
   follow(folders: readonly string[]): void;
   /**
-   * Waits until something has changed in the folders and then nothing more for 300 ms, or for 3 s after the first
-   * change, but at most `maxMs` in all. A change since the last wait counts.
+   * Waits for a change in the folders, but at most `maxMs`. It resolves once nothing more has changed for 300 ms, or 3
+   * s after the first change. A change between two calls counts, too.
    */
   wait(maxMs: number): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface FolderHints {
  * are several changes.
  */
 const QUIET_MS = 300;
-/** Longest wait for quiet after the first change (ms). */
+/** Longest time from the first change until `wait` resolves, even if changes go on (ms). */
 const BUSY_MS = 3_000;
 
 /**

@@ -1,7 +1,8 @@
 /**
- * Keeps the documents of a server equal to the files of a folder. A document belongs to the file whose path is its
- * external id, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass compares the whole
- * folder with all of its documents, so a pass that was missed or interrupted is made up for by the next.
+ * Keeps the documents of a server equal to the files of a folder. A document belongs to a file if its external id is
+ * the file's absolute path, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass
+ * compares the whole folder with all of its documents, so the next pass makes up for one that was missed or
+ * interrupted.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -26,7 +27,7 @@ export interface FolderSyncOptions {
   /** Absolute path of the folder. */
   readonly folder: string;
   readonly shared: SharedFields;
-  /** Tells by its path below the folder whether a file is to be a document. */
+  /** Tells whether a file is to be stored as a document, by the file's path below the folder. */
   readonly wants: (inside: string) => boolean;
   /**
    * Time for which a file must be missing until its document is deleted (ms), since some editors remove a file before
@@ -50,7 +51,10 @@ export interface Pass {
   readonly folders: readonly string[];
   /** Documents that were sent, by the path of their file below the folder. */
   readonly sent: ReadonlyMap<string, SentDocument>;
-  /** Number of changed files whose documents were up to date all the same, by the hash of their bytes. */
+  /**
+   * Number of changed files that were not sent, because the server's document has the same SHA-256 hash and the right
+   * fields.
+   */
   readonly known: number;
   /**
    * Number of documents that were kept although their files are missing. That happens if all documents of the folder
@@ -58,15 +62,15 @@ export interface Pass {
    */
   readonly held: number;
   /**
-   * True if another pass should follow soon: a file changed while it was sent, or the grace time of a missing file is
-   * not over.
+   * True if another pass should follow soon: a file changed while it was sent, or a file has been missing for less than
+   * `graceMs`.
    */
   readonly isUnfinished: boolean;
 }
 
 export interface FolderSync {
   /**
-   * Makes the documents equal to the files as they are now.
+   * Compares the folder with the server's documents once, and makes the documents equal to the files.
    * @param options.mayRemoveMost true to delete the documents of missing files even if these are all or more than half
    * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder does not exist
    */
@@ -76,22 +80,31 @@ export interface FolderSync {
 interface KnownDocument {
   readonly id: string;
   readonly sha256: string | null;
-  /** True if the document was read, or waits to be read, with the fields that it should have. */
+  /**
+   * True if the document has the session, tags and metadata of this run, and its processing has not failed or been
+   * cancelled.
+   */
   readonly isAlike: boolean;
 }
 
 const UPLOADS_AT_ONCE = 4;
 const DOCUMENTS_A_PAGE = 1_000;
-/** Number of missing files up to which one pass deletes their documents, whatever share of all documents they are. */
+/**
+ * Number of missing files up to which one pass deletes their documents, even if they are more than half of all
+ * documents.
+ */
 const FEW = 10;
 
 export function createFolderSync(options: FolderSyncOptions): FolderSync {
   const { client, folder, wants, graceMs, shared } = options;
-  /** Documents of the folder by the absolute path of their file; undefined until the server has been asked for them. */
+  /** Documents of the folder by the absolute path of their file; undefined until they were read from the server. */
   let documents: Map<string, KnownDocument> | undefined;
-  /** Stamps of the files that need not be sent, by path: their documents are up to date, or were refused for good. */
+  /**
+   * State (`stamp`) of each file that need not be sent again, by path: its document is up to date, or was refused for
+   * good.
+   */
   let settled = new Map<string, string>();
-  /** Stamps of the files that could not be sent, by path, so that each failure is reported once. */
+  /** State (`stamp`) of each file that could not be sent, by path, so that each failure is reported once. */
   const unreadable = new Map<string, string>();
   /** Time at which a document's file was first found missing, by path (ms of `performance.now()`). */
   let missing = new Map<string, number>();
@@ -144,7 +157,7 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
 
 interface ToSend {
   readonly changed: readonly FoundFile[];
-  /** Paths of documents whose files are missing. */
+  /** Paths of the files that have a document on the server but no longer exist. */
   readonly gone: readonly string[];
   readonly known: Map<string, KnownDocument>;
   readonly settled: Map<string, string>;
@@ -154,9 +167,9 @@ interface ToSend {
 type Sending = Pick<Pass, 'sent' | 'known' | 'isUnfinished'>;
 
 /**
- * Sends the files that changed, four at a time, and notes them in `known` and `settled`. A failure of one file is
- * reported, and the others are sent.
- * @throws an error that concerns all documents
+ * Sends the files that changed, four at a time, and updates `known` and `settled`. The failure of one file is reported,
+ * and the other files are sent all the same.
+ * @throws an error that concerns all documents, such as a wrong key
  */
 async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Sending> {
   const { folder, onChange } = options;
@@ -197,13 +210,13 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
 interface OneFile {
   readonly file: FoundFile;
   readonly known: Map<string, KnownDocument>;
-  /** Paths of documents whose files are missing, by the SHA-256 of their content. */
+  /** Paths of files that no longer exist but still have a document, by the SHA-256 of their content. */
   readonly orphans: ReadonlyMap<string | null, string[]>;
 }
 
 /**
- * Sends a file unless its document is up to date. If it has the same bytes as a document whose own file is missing, the
- * file counts as renamed: that document gets its path and keeps its memories.
+ * Sends a file unless its document is up to date. If a missing file's document has the same bytes, the file counts as
+ * renamed: that document gets the new path and keeps its memories.
  * @returns undefined if nothing was sent
  */
 async function sendOne(

@@ -17,8 +17,9 @@ import {
 const MAX_ITEM = 64 * 1024 * 1024;
 
 /**
- * Where a file has its items. `list`: the file is a list of items; `sequence`: they follow one another, as in lines of
- * JSON; a list of names: the items are in lists, in the fields of these names of an object.
+ * Where a file has its items. `list`: the whole file is one JSON list of items. `sequence`: the items follow one
+ * another, as in NDJSON. A list of field names: the file is an object, and its fields with these names are lists of
+ * items.
  */
 export type ItemPlace = 'list' | 'sequence' | readonly string[];
 
@@ -26,36 +27,45 @@ export type ItemPlace = 'list' | 'sequence' | readonly string[];
 interface ItemFile {
   readonly name: string;
   readonly place: ItemPlace;
-  /** Called with a message for each item that is damaged, too long or not an object; reading goes on after it. */
+  /** Called with a message for each item that is damaged, too long or not an object. Reading continues after it. */
   onDamage(message: string): void;
 }
 
 /**
- * Yields the items of a JSON file one by one, parsed, in bounded memory. Only brackets and strings are followed in the
- * file, and each item is then parsed by itself. Anything between two separators counts as an item, so that nothing is
- * skipped in silence.
+ * Yields the items of a JSON file one by one, parsed, without holding the file in memory. To find where an item ends,
+ * it only follows brackets and strings; then it parses the item. Any text between two separators counts as an item, so
+ * that nothing is skipped without a message.
  * @throws CliError if the text ends within an item, or has no items at all; the items before were yielded
  */
 export function jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
   return scan(texts, new ItemScanner(file));
 }
 
-/** Follows the brackets and strings of a text that is given in pieces. */
+/** Finds the items in a text that arrives in pieces, by following its brackets and strings. */
 class ItemScanner implements Scanner<object> {
   readonly #file: ItemFile;
-  /** Number of brackets that are open around an item: 0 in a sequence; Infinity while no list of items is open. */
+  /**
+   * Number of brackets that are open around each item: 0 in a sequence, 1 in a list. It is Infinity while no list of
+   * items is open.
+   */
   #itemDepth: number;
   #depth = 0;
   #inString = false;
   #isEscaped = false;
-  /** Text of the open item, or of the open string of the outer object, from earlier pieces; null if none is open. */
+  /**
+   * Text of the unfinished item from earlier pieces, or of an unfinished string of the outer object; null if there is
+   * none.
+   */
   #open: string | null = null;
   #isTooLong = false;
-  /** Last string in the outer object. It is the name of the field when a list begins. */
+  /**
+   * Last string that was read in the outer object, with its quotes. When a list begins, it is the name of the list's
+   * field.
+   */
   #field = '';
   #items = 0;
   #line = 1;
-  /** Line on which the open item begins. */
+  /** Line of the file on which the item that is being read begins, counted from 1. */
   #itemLine = 1;
   #isLineStart = true;
   #isFound = false;

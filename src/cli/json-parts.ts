@@ -1,6 +1,6 @@
 /**
- * Reads a list of objects of any size. Each object may have most of its text in one field, such as the messages of a
- * conversation. The entries of that field are parsed one by one, so that no object is held in memory as a whole.
+ * Reads a JSON list of objects of any size. One field of each object, such as the messages of a conversation, may be
+ * too large for memory: its entries are parsed one by one. The other fields (the rest) are parsed as one object.
  */
 import { CliError } from './cli-error.ts';
 import {
@@ -17,12 +17,13 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Greatest length of an entry, and of an object without its entries, in UTF-16 code units. */
+/** Greatest length of one entry of the large field, and of an object without that field, in UTF-16 code units. */
 const MAX_PART = 16 * 1024 * 1024;
 
 /**
- * A part of an object: an entry of its field, or the rest of the object, which comes after its entries. `item` is the
- * number of the object, counted from 0; `key` is '' if the field is a list.
+ * A part of an object: either one entry of its large field (`part`), or the object without that field's entries
+ * (`rest`), which comes last. `item` is the number of the object, counted from 0. `key` is the name of the entry; '' if
+ * the field is a list.
  */
 export type JsonPart =
   | { readonly item: number; readonly key: string; readonly part: unknown }
@@ -30,14 +31,17 @@ export type JsonPart =
 
 interface PartFile {
   readonly name: string;
-  /** Name of the field, a list or an object, whose entries are read one by one. The field is empty in the rest. */
+  /** Name of the large field, a list or an object, whose entries are read one by one. In `rest` the field is empty. */
   readonly field: string;
-  /** Called with a message for each entry and each rest that is damaged or too long; reading goes on after it. */
+  /**
+   * Called with a message for each entry, and for each remaining object, that is damaged or too long. Reading continues
+   * after it.
+   */
   onDamage(message: string): void;
 }
 
 /**
- * Yields the entries of the field of each object, and after them the rest of the object.
+ * Yields for each object the entries of its large field, and then the object without them.
  * @throws CliError if the text ends within the list, or has no list at all; the parts before were yielded
  */
 export function jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGenerator<JsonPart> {
@@ -45,7 +49,8 @@ export function jsonParts(texts: AsyncIterable<string>, file: PartFile): AsyncGe
 }
 
 /**
- * Follows the brackets and strings of a text that is given in pieces. The depth is 1 in the list, and 2 in an object.
+ * Finds the parts in a text that arrives in pieces, by following its brackets and strings. `#depth` is the number of
+ * open brackets: 1 in the outer list, 2 in an object.
  */
 class PartScanner implements Scanner<JsonPart> {
   readonly #file: PartFile;
@@ -54,13 +59,13 @@ class PartScanner implements Scanner<JsonPart> {
   #isEscaped = false;
   #line = 1;
   #items = 0;
-  /** Text of the open object, without the entries of its field. */
+  /** Collects the text of the current object, without the entries of its large field. */
   readonly #rest = new Keeper();
-  /** Text of the open entry. */
+  /** Collects the text of the current entry. */
   readonly #part = new Keeper();
-  /** Last string among the fields of the open object. */
+  /** Collects the last string at the level of the current object's fields, which may be the name of the large field. */
   readonly #name = new Keeper();
-  /** Code of the bracket that opened the field whose entries are read; 0 outside of it. */
+  /** Character code of the bracket that opened the large field; 0 outside of that field. */
   #within = 0;
   #parts = 0;
   #isFound = false;
@@ -100,7 +105,7 @@ class PartScanner implements Scanner<JsonPart> {
     if (!this.#isFound) throw new CliError(`${name} holds no items: expected JSON with a list`);
   }
 
-  /** Begins an object of the list, or an entry of the field, if none is open. */
+  /** Begins to collect an object of the list, or an entry of the large field, if none is being collected. */
   #begin(code: number, at: number): void {
     if (this.#depth === 1 && !this.#rest.isOpen) {
       this.#rest.open(at, this.#line);
@@ -151,7 +156,11 @@ class PartScanner implements Scanner<JsonPart> {
     this.#items += 1;
   }
 
-  /** Parses a text. If it is damaged, or null because it was too long, calls `onDamage` and returns undefined. */
+  /**
+   * Parses a text with `parse`. If that throws, or the text is null since it was too long, calls `onDamage` and returns
+   * undefined.
+   * @param here position of the text in the file, as the subject of the message
+   */
   #parsed<Value>(text: string | null, here: string, parse: (text: string) => Value): Value | undefined {
     if (text === null) this.#file.onDamage(`${here} is over ${MAX_PART / 2 ** 20} MB`);
     else {
@@ -183,7 +192,10 @@ class PartScanner implements Scanner<JsonPart> {
 
 const KEY = /^("(?:[^"\\]|\\.)*")\s*:/;
 
-/** Collects a stretch of a text that is given in pieces, of at most 16 Mi UTF-16 code units. */
+/**
+ * Collects a section of a text that arrives in pieces. If the section exceeds 16 Mi UTF-16 code units, its text becomes
+ * null.
+ */
 class Keeper {
   isOpen = false;
   line = 0;
@@ -195,7 +207,7 @@ class Keeper {
     [this.isOpen, this.line, this.text, this.#start] = [true, line, '', at];
   }
 
-  /** Continues at the beginning of the next piece, unless it is paused. */
+  /** Continues to collect at the beginning of the next piece, unless collecting is paused. */
   nextPiece(): void {
     if (this.#start !== -1) this.#start = 0;
   }
@@ -210,7 +222,7 @@ class Keeper {
     this.#start = -1;
   }
 
-  /** Collects the rest of the present piece, before the next one is read. */
+  /** Collects the rest of the current piece. Call it at the end of each piece. */
   carry(text: string): void {
     this.#keep(text, text.length);
   }

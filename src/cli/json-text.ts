@@ -15,17 +15,17 @@ export function isClosing(code: number): boolean {
   return code === CLOSE_BRACE || code === CLOSE_BRACKET;
 }
 
-/** Reads a text that is given in pieces, and yields what it finds in them. */
+/** Reads a text that arrives in pieces, and yields the values that it finds in them. */
 export interface Scanner<Found> {
   take(text: string): Generator<Found>;
   /**
-   * Ends the scan after the last piece, and yields what is left.
+   * Ends the scan after the last piece, and yields the values that are left.
    * @throws CliError if the text is not complete
    */
   end(): Generator<Found>;
 }
 
-/** Yields what a scanner finds in the pieces of a text, and at its end. */
+/** Passes the pieces of a text to a scanner, and yields the values that it finds, up to the end of the text. */
 export async function* scan<Found>(texts: AsyncIterable<string>, scanner: Scanner<Found>): AsyncGenerator<Found> {
   for await (const text of texts) yield* scanner.take(text);
   yield* scanner.end();

@@ -186,8 +186,8 @@ async function folderSource(folder: string): Promise<ImportSource & { close(): v
 }
 
 /**
- * Yields the bytes of a file of a folder. If it cannot be read, the error has the file's name, so that the other files
- * can still be imported.
+ * Yields the bytes of a file in a folder. If the file cannot be read, it throws a CliError with the file's name, so
+ * that the other files can still be imported.
  */
 async function* readable(file: string, name: string): AsyncGenerator<Uint8Array> {
   try {
@@ -248,8 +248,8 @@ async function archiveSource(target: string, mostUnpacked: number): Promise<Impo
 }
 
 /**
- * Yields a file in pieces of one buffer, so a piece is valid only until the next one is read. A stream would use a new
- * buffer for each piece, all of which would have to be collected.
+ * Yields the bytes of a file in pieces that all use the same buffer, so a piece is valid only until the next one is
+ * read. A stream would allocate a buffer for each piece, which the garbage collector would have to free.
  */
 async function* piecesOf(file: string): AsyncGenerator<Uint8Array> {
   const handle = await fs.promises.open(file);

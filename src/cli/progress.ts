@@ -4,8 +4,9 @@ import { cut, span } from './terminal.ts';
 /** Shows progress on stderr: a bar if it is a terminal and the total is known, otherwise a line every few seconds. */
 export interface Progress {
   /**
-   * Shows the progress so far, in the unit of `total`. `note` is further information, such as a rate; without it, a bar
-   * keeps the last one.
+   * Shows the progress so far.
+   * @param done amount that is done, in the unit of `total`
+   * @param note further information, such as a rate; without it, a progress bar keeps the previous note
    */
   update(done: number, note?: string): void;
   /** Shows the last state and ends the line. */

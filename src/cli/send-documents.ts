@@ -19,8 +19,8 @@ export interface SharedFields {
 }
 
 /**
- * Result of sending a document. `accepted`: it is new; `replaced`: it is read again in place of an earlier version;
- * `unchanged`: it was sent and is stored already; `known`: it was not sent, because the server has it already.
+ * Result of sending a document. `accepted`: it is new. `replaced`: it replaces an earlier version. `unchanged`: it was
+ * sent, but the server already had it. `known`: it was not sent, because the server already has it.
  */
 export type SendOutcome = 'accepted' | 'replaced' | 'unchanged' | 'known';
 
@@ -29,7 +29,9 @@ export interface SentDocument {
   readonly outcome: SendOutcome;
 }
 
-/** Longest time for which a request to a busy or full server is repeated until the document is given up (ms). */
+/**
+ * Longest time for which a request is repeated while the server is busy or full (ms). Then the document is given up.
+ */
 const PATIENCE_MS = 600_000;
 /** Pause before the next attempt if the server names none (ms). */
 const RETRY_MS = 1_000;
@@ -79,8 +81,8 @@ async function sendFile(
 
 /**
  * Sends a file, even if the server has it already.
- * @param replaces id of a document that becomes this file's; by default the server finds the document by the external
- *   id
+ * @param replaces id of a document that the file replaces, such as that of a renamed file; by default the server finds
+ *   the document by the file's external id
  * @throws RefusalError, ConnectionError, ChangedFileError; the system's error if the file cannot be read
  */
 export async function uploadFile(
@@ -98,8 +100,8 @@ export async function uploadFile(
 }
 
 /**
- * Tells whether a full disk may soon have room again, since documents wait to be read or are being read: until its end,
- * a document takes six times its size.
+ * Tells whether a full disk of the server may have room again soon. That is so while documents are queued or being
+ * processed, since a document takes six times its size until its processing ends.
  */
 async function mayMakeRoom(client: Client): Promise<boolean> {
   for (const state of ['queued', 'processing'] as const) {
@@ -140,8 +142,8 @@ export async function sendPage(
 export type OnWait = (reason: string) => void;
 
 /**
- * Repeats a request while the server answers that it is busy (429 or 503) or full (507), for up to ten minutes. Between
- * attempts it waits as long as the server asks, or 1 s.
+ * Sends a request with `ask`, and again while the server answers that it is busy (429 or 503) or its disk is full
+ * (507), for up to ten minutes. Between two attempts it waits as long as the server asks, or 1 s.
  * @param onWait called before each new attempt
  * @param mayMakeRoom tells whether a full disk (507) may have room again soon; by default such a refusal is final
  * @throws RefusalError for any other refusal, and if the server is still busy after ten minutes; also what `ask` throws
@@ -201,15 +203,15 @@ async function listDocuments(client: Client, parameters: Record<string, string>)
   return [...(await retryWhileBusy(() => client.listDocuments(parameters))).items];
 }
 
-/** Tells whether a document was read, or waits to be read, with exactly these fields. */
+/** Tells whether a document has exactly these fields, and its processing has not failed or been cancelled. */
 export function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
   const expected = { session_id: shared.session, tags: shared.tags, metadata: shared.metadata };
   return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, expected);
 }
 
 /**
- * Tells whether a document still has its file's content. It is false if the file on this machine has changed, as the
- * document will then be replaced soon; true if this machine has no such file.
+ * Tells whether a document still equals the file from which it was made. It is false if that file on this machine has
+ * changed, since the document will then soon be replaced; true if this machine has no such file.
  */
 async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise<boolean> {
   if (external_id === null || !path.isAbsolute(external_id)) return true;

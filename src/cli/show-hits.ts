@@ -12,14 +12,17 @@ export interface QueryReply {
   readonly degraded_reasons?: readonly string[];
   readonly floor?: {
     readonly min_score: number;
-    /** True if memories were left out because their scores are below the floor. */
+    /**
+     * True if memories were left out because their scores are below the floor (the lowest score that the answer
+     * allows).
+     */
     readonly acted: boolean;
-    /** Number of memories below the floor. */
+    /** Number of memories whose scores are below the floor. */
     readonly below: number;
-    /** Highest score among the memories below the floor; null if there are none. */
+    /** Highest score among the memories that are below the floor; null if there are none. */
     readonly best_below: number | null;
   };
-  /** The cut of the answer, with the number of memories that it left out; absent if it left out none. */
+  /** How many matches the option `cut` left out of the answer; absent if it left out none. */
   readonly cut?: { readonly left_out: number };
 }
 
@@ -40,8 +43,9 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
 }
 
 /**
- * Makes the lines that say how many memories the floor and the cut left out, and how to see them; none if they left out
- * nothing. If there are matches, a blank line comes first.
+ * Makes the lines that say how many memories were left out because of their scores (below the floor, or by the option
+ * `cut`), and how to see them. Without such memories there are no lines. If there are matches, a blank line comes
+ * first.
  */
 export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
   const lines: string[] = [];
@@ -166,8 +170,8 @@ function describeFormula({ profile, features, weights, fused }: HitExplanation):
 }
 
 /**
- * Makes the text that explains the score: it follows from the adjusted raw score and the confidence of the query's
- * answer.
+ * Makes the text that explains a hit's score (0 to 1), which is calculated from the raw score after adjustments and the
+ * confidence of the query's answer.
  */
 function describeScore({ score, raw_score }: MatchItem, { confidence }: HitExplanation): string {
   return `${score.toFixed(3)}, of raw ${raw_score.toFixed(3)} and certainty ${confidence.toFixed(2)}`;

@@ -171,7 +171,10 @@ function widthOf(character: string): number {
   return COMBINING.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 }
 
-/** Returns the longest beginning of a text that fits into `width` columns, but at least one character. */
+/**
+ * Returns the longest beginning of a text that fits into `width` columns. It has at least one character, even if that
+ * is wider.
+ */
 function take(text: string, width: number): string {
   let used = 0;
   let end = 0;

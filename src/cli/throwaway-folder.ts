@@ -4,7 +4,7 @@ import path from 'node:path';
 
 /** Greatest number of attempts to remove the folder at a signal. */
 const MAX_REMOVALS = 10;
-/** Pause after each attempt (ms). */
+/** Pause between two attempts to remove the folder (ms). */
 const REMOVAL_PAUSE_MS = 100;
 
 /** Makes a folder for temporary files. It is removed when the process ends, except by SIGKILL. */

@@ -13,14 +13,14 @@ export interface AddAllOptions extends Pick<CallOptions, 'signal'> {
 export type AddedMemory = BatchReply['results'][number] & { readonly index: number };
 
 /**
- * Greatest size of the memories in one request, in bytes of JSON. The server takes 1 MiB, what surrounds the memories
- * included.
+ * Greatest size of the memories in one request, in bytes of JSON. The server accepts bodies of 1 MiB, which include the
+ * JSON around the memories.
  */
 const MAX_BYTES = 1_000_000;
 
 /**
  * Adds any number of memories, with several requests at a time, and yields the result of each in the order of
- * `memories`. A memory that the server refuses, or of over 1 MB, has an `error` in its result, and the others are
+ * `memories`. If the server refuses a memory, or it is over 1 MB, its result has an `error`, and the other memories are
  * stored. If the caller leaves the loop, no further request begins.
  * @throws CairnError if a whole request fails; memories whose results were yielded before are stored
  */
@@ -56,7 +56,7 @@ async function addBatch(
 const TOO_LARGE = { code: 'too_large', message: 'a memory of over 1 MB' } as const;
 
 /**
- * Divides memories into requests of at most `most` memories and 1 MB. A memory that is larger than that stands alone.
+ * Divides memories into requests of at most `most` memories and 1 MB. A memory over 1 MB is in a request of its own.
  */
 async function* batchesOf(
   items: Iterable<NewMemory> | AsyncIterable<NewMemory>,

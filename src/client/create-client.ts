@@ -200,9 +200,9 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /**
- * Yields the events of a stream. If the stream breaks off, or ends before its job has ended, it is opened again; where
- * events have ids, it continues after the last one. It throws if the stream could not be opened at first, if `retries`
- * is 0, or if the server stays away too long.
+ * Yields the events of a stream. If the connection breaks off, or the stream ends before its job or document has ended,
+ * the stream is opened again; if its events have ids, it continues after the last one. It throws if the stream could
+ * not be opened at first, if `retries` is 0, or if the server is unreachable for too long.
  */
 async function* watch(connection: Connection, operation: Operation, input: Input, options: CallOptions) {
   const { retries } = sendingOf(connection, options);
@@ -238,12 +238,12 @@ async function* watch(connection: Connection, operation: Operation, input: Input
 
 /** Time after which a stream of events that broke off is opened again (ms). */
 const REOPEN_MS = 500;
-/** Time for which a reopened stream must have held to show that the server is back (ms). */
+/** Time for which a reopened stream must have stayed open to show that the server is working again (ms). */
 const HELD_MS = 1_000;
 
 /**
- * Replaces the cursor `latest` by the present end of the event feed, so that a stream which is opened again misses
- * nothing.
+ * Replaces the cursor `latest` in the input by the cursor of the newest event, so that a stream that is opened again
+ * after a break misses no event.
  */
 async function placed(
   connection: Connection,
@@ -256,7 +256,7 @@ async function placed(
   return { ...input, cursor: (value as { readonly cursor: string }).cursor };
 }
 
-/** Leaves out the header `last-event-id`, since the server would prefer it to `cursor`. */
+/** Returns the options without the header `last-event-id`, since the server would prefer that header to `cursor`. */
 function withoutPlace(options: CallOptions): CallOptions {
   const others = namesLowered(options.headers).filter(([name]) => name !== 'last-event-id');
   return { ...options, headers: Object.fromEntries(others) };

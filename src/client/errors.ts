@@ -2,8 +2,8 @@ import type { Problem } from './generated/types.ts';
 
 /**
  * Kind of a failure. The server's own codes are those of the API, such as `not_found`. `unreachable`: no reply came, so
- * whether the request had an effect is unknown. `timeout`: no reply came in time. `no_cairn`: what answered is not a
- * Cairn server. `job_failed`: background work ended without success.
+ * it is unknown whether the request had an effect. `timeout`: no reply came in time. `no_cairn`: the server at this
+ * address is not a Cairn server. `job_failed`: background work ended without success.
  */
 export type CairnErrorCode = Problem['code'] | 'unreachable' | 'timeout' | 'no_cairn' | 'job_failed';
 
@@ -19,9 +19,9 @@ interface CairnErrorDetails {
 export class CairnError extends Error {
   override readonly name = 'CairnError';
   readonly code: CairnErrorCode;
-  /** HTTP status of the reply; undefined if no reply came, or the failure is found by the client itself. */
+  /** HTTP status of the reply; undefined if no reply came, or if the client itself found the failure. */
   readonly status: number | undefined;
-  /** The problems of the request, one in each entry, such as fields that are wrong; empty if the server named none. */
+  /** Single problems of the request, such as wrong fields, one text for each; empty if the server named none. */
   readonly errors: readonly string[];
   /** Id under which the server logs the request; undefined if no reply came. */
   readonly requestId: string | undefined;

@@ -17,9 +17,8 @@ const ENDS_OF_JOBS: readonly string[] = ['done', 'dead', 'cancelled'] satisfies 
 const ENDS_OF_DOCUMENTS: readonly string[] = ['ready', 'empty', 'failed', 'cancelled'] satisfies Document['state'][];
 
 /**
- * Tells whether an event is the last of its stream: the job or document that the stream is about is gone, or has
- * reached a final state.
- * @param isOfJob true for a job, false for a document
+ * Tells whether an event is the last of its stream: the job or document was removed, or has reached a final state.
+ * @param isOfJob true for a stream about a job, false for one about a document
  */
 export function isLast({ event, data }: ServerEvent, isOfJob: boolean): boolean {
   if (event !== 'state') return event === 'gone';

@@ -1,4 +1,6 @@
-/** How the client sends an operation of the API. The table of all operations is in generated/operations.ts. */
+/**
+ * Describes how the client sends one operation of the API. The table of all operations is in generated/operations.ts.
+ */
 export interface Operation {
   /** HTTP method and path, such as `GET /memory/{id}`; `{name}` stands for a field of the input. */
   readonly at: string;
@@ -8,8 +10,9 @@ export interface Operation {
    */
   readonly query?: readonly string[];
   /**
-   * Field of the input that says where a page of a list begins. For `cursor` and `before` the reply holds the value for
-   * the next page; for `offset` and `u` the client counts the entries itself. Undefined if the reply is not a page.
+   * Name of the input field that says where a page of a list begins. For `cursor` and `before` the reply contains the
+   * value for the next page; for `offset` and `u` the client counts the entries itself. Undefined if the reply is not a
+   * page.
    */
   readonly page?: 'cursor' | 'before' | 'u' | 'offset';
   /** Set if sending the request twice may have two effects. If no reply comes, it is then not sent again. */

@@ -1,10 +1,10 @@
 import type { Operation } from './operation.ts';
 import type { Input } from './request.ts';
 
-/** Fields of a page of any list. Each list has some of them. */
+/** Fields of a page of any list. Each list has some of these fields. */
 interface AnyPage {
   readonly items: readonly unknown[];
-  /** Cursor of the next page, under the name that the list uses; undefined or null on the last page. */
+  /** Where the next page begins, for lists that name this field `next`; undefined or null on the last page. */
   readonly next?: unknown;
   readonly next_cursor?: unknown;
   /** Cursor after the last entry of a feed, which has no end. If `has_more` is true, further entries exist already. */
@@ -28,10 +28,11 @@ export async function* eachEntry(operation: Operation, input: Input, ask: Ask): 
 }
 
 /**
- * Yields the entries of a list whose pages are counted from its beginning. Entries that are deleted meanwhile move the
- * others towards the beginning. Each page therefore begins with the last entry of the page before; if it does not, the
- * walk goes back until a page begins with an entry that was yielded. So an entry that exists all the time is yielded
- * exactly once. The ids of all yielded entries are kept in memory. Entries without an id are read by their count alone.
+ * Yields the entries of a list whose pages begin at an offset. If entries are deleted meanwhile, later entries move
+ * towards the beginning of the list. So each page begins with the last entry of the page before. If it does not,
+ * earlier pages are read again until one begins with an entry that was yielded. An entry that exists all the time is
+ * thus yielded exactly once. The keys of all yielded entries are kept in memory. Entries without a key (`keyOf`) are
+ * counted only.
  */
 async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncGenerator<unknown> {
   const start = Number(input.u ?? 0);
@@ -40,7 +41,7 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
   let page = (await ask(input)) as AnyPage;
   let place = start;
   let step = size;
-  /** True if every entry before `place` was yielded. */
+  /** True if all entries before the offset `place` were yielded. */
   let isSure = true;
   for (;;) {
     const { items } = page;
@@ -72,7 +73,8 @@ async function* eachByOffset(input: Input, ask: Ask, by: 'u' | 'offset'): AsyncG
 
 /**
  * Returns a text that identifies an entry in its list; undefined if it has none of the fields `id`, `item`, `memory_id`
- * and `name`. Several items of a batch may have the same memory, so the item's number counts before the memory's id.
+ * and `name`. In a receipt, several items of a batch may be in the same memory, so `item` (the item's number) has
+ * priority over `memory_id`.
  */
 function keyOf(entry: unknown): string | undefined {
   const { id, item, memory_id: memory, name } = Object(entry) as Readonly<Record<string, unknown>>;

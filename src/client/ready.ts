@@ -9,9 +9,9 @@ const TIMEOUT_MS = 600_000;
 const PAUSE_MS = { first: 50, last: 2_000 };
 
 /**
- * Waits until every job that a reply names is done, and returns the reply; at once if it names none. A job that no
- * longer exists counts as done. If the server is unreachable or busy, as in a restart, it is asked again for up to a
- * minute.
+ * Waits until every job that a reply names is done, and returns the reply; it returns at once if the reply names no
+ * job. A job that no longer exists counts as done. While the server is unreachable or busy, as in a restart, requests
+ * are repeated for up to a minute.
  * @param getJob reads a job; rejects with the reason of the signal once that aborts
  * @throws CairnError `job_failed` at the first job that ends without success, `timeout` after `timeoutMs`; also what
  *   `getJob` throws
@@ -52,7 +52,7 @@ async function waitForJob(getJob: () => Promise<unknown>, signal: AbortSignal): 
   }
 }
 
-/** Returns the ids of the jobs that a reply names: its own, and those of its `results`. */
+/** Returns the ids of the jobs that a reply names: in its own field `job_id`, and in those of its `results`. */
 function jobsOf(reply: unknown): string[] {
   const { job_id: own, results = [] } = (reply ?? {}) as {
     readonly job_id?: string | null;

@@ -9,8 +9,8 @@ export interface CallOptions {
   /** The call's idempotency key, if the operation takes one. By default a new one is made; `false` sends none. */
   readonly idempotencyKey?: string | false | undefined;
   /**
-   * The version to change, as the `etag` of an earlier reply names it. If the resource has another version, the call
-   * throws `conflict`.
+   * The version that is to be changed, as the `etag` of an earlier reply gives it. If the resource has another version,
+   * the call throws `conflict`.
    */
   readonly ifMatch?: string | undefined;
   /** An id of the caller's choice under which the server logs the request. */
@@ -32,7 +32,7 @@ export interface Reply<Value> extends Promise<Value> {
   withHead(): Promise<WithHead<Value>>;
 }
 
-/** The promise of the reply to a request that starts background work. */
+/** The promise of the reply to a request that starts background work. `ready` waits for the end of this work. */
 export interface Receipt<Value> extends Reply<Value> {
   /**
    * Waits until all jobs that the reply names are done, and returns the reply. The key must be allowed to read.

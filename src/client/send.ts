@@ -3,7 +3,7 @@ import { CairnError, errorOfReply } from './errors.ts';
 /** A function such as the global `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Settings by which a request is sent: those of the client, overridden by those of the call. */
+/** Options for sending a request: those of the client, overridden by those of the call. */
 export interface Sending {
   readonly fetch: Fetch;
   /** Longest time of one attempt until its whole reply has arrived (ms). */
@@ -13,26 +13,33 @@ export interface Sending {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A request that is ready to be sent, and whether it may be sent twice. */
+/** A request that is ready to be sent, and whether it may be repeated. */
 export interface Outgoing {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for a request without a body. A `FormData` or string can be sent more than once. */
   readonly body?: string | FormData;
-  /** Whether the request may be sent again if no reply came, or only the 502 or 504 of a gateway. */
+  /**
+   * Whether the request may be sent again if no reply came, or if a gateway answered 502 or 504, so that the request
+   * may have been carried out.
+   */
   readonly isRepeatable: boolean;
 }
 
-/** Longest wait that the client grants a server (ms). If `Retry-After` asks for more, the error goes to the caller. */
+/**
+ * Longest wait between two attempts (ms). If `Retry-After` asks for a longer wait, the call fails with the error
+ * instead.
+ */
 const MAX_WAIT_MS = 60_000;
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 8_000;
 
 /**
- * Sends a request, and repeats it up to `sending.retries` times. A server that is busy (429, 503) has done nothing yet,
- * so every request is repeated. If the connection breaks off or a gateway answers (502, 504), only a request that may
- * be sent twice is. Attempts are 0.5 to 8 s apart, or as `Retry-After` says. An attempt that times out is not repeated.
+ * Sends a request, and repeats it up to `sending.retries` times. If the server is busy (429, 503), it has done nothing
+ * yet, so every request is repeated. If the connection breaks off or a gateway answers 502 or 504, only a request that
+ * may be sent twice is repeated. Attempts are 0.5 to 8 s apart, or as long as `Retry-After` says. An attempt that times
+ * out is not repeated.
  * @param read reads a successful reply, within the time limit of the attempt
  * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
  */
@@ -85,9 +92,10 @@ async function sendOnce<Value>(
 }
 
 /**
- * Says where a reply sends the client; undefined for a reply that is no redirect. A redirect is not followed, as the
- * key would go there too. A browser hides the status and the headers of such a reply.
- * @param url the address that was asked
+ * Returns the error message for a reply that is a redirect; undefined for any other reply. A redirect is not followed,
+ * since the key would then be sent to the other address, too. A browser hides the status and the headers of such a
+ * reply.
+ * @param url the address to which the request was sent
  */
 export function redirectOf({ type, status, headers }: Pick<Response, 'type' | 'status' | 'headers'>, url: string) {
   const location = headers.get('location');
@@ -95,7 +103,9 @@ export function redirectOf({ type, status, headers }: Pick<Response, 'type' | 's
   return isRedirect ? describeRedirect(location, url) : undefined;
 }
 
-/** Names both addresses without their query strings, which may hold secrets. */
+/**
+ * Names the address of the request and the address of the redirect, both without query strings, which may hold secrets.
+ */
 function describeRedirect(location: string | null, url: string): string {
   const isKnown = location !== null && URL.canParse(location, url);
   const target = isKnown ? new URL(location, url) : undefined;
@@ -124,13 +134,14 @@ function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): num
 }
 
 /**
- * Longest time (ms) for which a call that waits for something anyway, such as a job, tries to reach a server that is
+ * Longest time (ms) for which a call that waits anyway, such as for a job, repeats requests while the server is
  * unreachable or busy, as in a restart.
  */
 const AWAY_MS = 60_000;
 
 /**
- * Tells whether an error says that the server is unreachable or busy (429, 502, 503, 504), which may pass by itself.
+ * Tells whether an error says that the server is unreachable or busy (429, 502, 503, 504), so that a later request may
+ * succeed.
  */
 export function isAway(error: unknown): error is CairnError {
   if (!(error instanceof CairnError)) return false;
@@ -138,11 +149,11 @@ export function isAway(error: unknown): error is CairnError {
 }
 
 /**
- * Returns the time after which to ask a server again that is unreachable or busy (ms).
- * @param awaySince time of the first failure in a row, Unix ms
+ * Returns the time after which to send the next request to a server that is unreachable or busy (ms).
+ * @param awaySince time of the first of the failures without a success in between, Unix ms
  * @param leastMs shortest wait (ms), used if the server names none or a shorter one
- * @throws the error itself if it is of another kind, if failures have lasted for more than a minute, or if the server
- *   asks for a wait of more than a minute
+ * @throws `error` itself if it does not say that the server is unreachable or busy, if the failures have lasted for
+ *   more than a minute, or if the server asks for a wait of more than a minute
  */
 export function waitForReturn(error: unknown, awaySince: number, leastMs: number): number {
   if (!isAway(error) || Date.now() - awaySince > AWAY_MS) throw error;
@@ -152,8 +163,8 @@ export function waitForReturn(error: unknown, awaySince: number, leastMs: number
 }
 
 /**
- * Calls `ask` again and again until it succeeds, for at most a minute while the server is unreachable or busy. If
- * `retries` is 0, it is called once.
+ * Calls `ask`, and repeats it for at most a minute while the server is unreachable or busy. If `retries` is 0, it is
+ * called once.
  * @param ask sends a request that may safely be sent twice
  * @throws the error of `ask` if it is of another kind or the minute is over; the reason of the signal if it aborts
  */

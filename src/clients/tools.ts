@@ -9,7 +9,7 @@ export interface CairnToolsOptions {
   readonly userId: string;
   /** The conversation to which stored memories belong; by default they belong to none. */
   readonly sessionId?: string | undefined;
-  /** Greatest number of tokens that one recall returns; 1,000 by default. */
+  /** Greatest number of tokens that one call of the tool `recall` returns; 1,000 by default. */
   readonly recallTokens?: number | undefined;
 }
 

@@ -9,16 +9,16 @@ export interface TurnMemoryOptions {
   readonly client: Pick<Client, 'queryMemories' | 'addMemories'>;
   /** Greatest number of tokens of recalled memories in a prompt; 1,000 by default. With 0, nothing is recalled. */
   readonly recallTokens?: number | undefined;
-  /** Longest time that a call of the model waits for a recall (ms); 5,000 by default. */
+  /** Longest time that a call of the model waits for recalled memories (ms); 5,000 by default. */
   readonly recallTimeoutMs?: number | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
   readonly query?: Omit<QueryMemoriesInput, 'query' | 'format' | 'user_id' | 'token_budget'> | undefined;
   /** Whose messages are stored after a reply: those of the `user` (the default), of `both` sides, or of `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
   /**
-   * Called with the promise of each store in the background, which nothing else waits for. A platform that stops a
-   * function once it has replied must be told to wait: pass `waitUntil` of Vercel or Cloudflare here. The promise never
-   * rejects.
+   * Called with the promise of each store in the background, for which nothing else waits. Pass `waitUntil` of Vercel
+   * or Cloudflare here, so that the platform does not stop the function before the memories are stored. The promise
+   * never rejects.
    */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /**
@@ -28,13 +28,13 @@ export interface TurnMemoryOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** The user who speaks, and the conversation in which they speak. */
+/** The user to whom the messages belong, and the conversation of which they are a part. */
 export interface Speaker {
   readonly userId: string;
   readonly sessionId?: string | undefined;
 }
 
-/** The user and conversation of a turn, or a function of the caller that returns them and may throw. */
+/** The user and conversation of a message, or a function of the caller that returns them and may throw. */
 type SpeakerOf = Speaker | (() => Speaker);
 
 /** The user's message and the model's answer to it. A text that is empty or blank is not stored. */
@@ -51,7 +51,10 @@ export interface TurnMemory {
    * recall fails, which is reported to `onError`. It never rejects.
    */
   recall(asked: string, speaker: SpeakerOf, signal?: AbortSignal): Promise<string>;
-  /** Stores a turn in the background. Returns at once and never throws; failures are reported to `onError`. */
+  /**
+   * Stores the messages of a turn in the background. Returns at once and never throws; failures are reported to
+   * `onError`.
+   */
   capture(turn: Turn): void;
 }
 
@@ -90,7 +93,7 @@ export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
 }
 
 /**
- * Returns the speaker.
+ * Returns the user and the conversation, which it gets from the caller's function if `speaker` is one.
  * @throws TypeError if the user's id is not a string; whatever the caller's function throws
  */
 function resolved(speaker: SpeakerOf): Speaker {
@@ -99,12 +102,15 @@ function resolved(speaker: SpeakerOf): Speaker {
   return found;
 }
 
-/** Reasons to stop that leave a turn unfinished, under their names in the AI SDK and Mastra. */
+/**
+ * Finish reasons of a model call after which the turn goes on or has failed, so that nothing is stored. They are the
+ * names of the AI SDK and Mastra.
+ */
 const UNFINISHED: readonly string[] = ['tool-calls', 'error', 'suspended', 'tripwire'];
 
 /**
- * Tells whether a reply with this finish reason ends its turn. A reply that calls tools, for example, does not: the
- * model is called again.
+ * Tells whether a model reply with this finish reason is the final answer to the user's message. A reply that calls
+ * tools, for example, is not: the model is called again.
  */
 export function endsTurn(finishReason: string): boolean {
   return !UNFINISHED.includes(finishReason);

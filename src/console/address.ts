@@ -13,7 +13,7 @@ export interface Address {
   readonly params: URLSearchParams;
 }
 
-/** Parameters of an address, after `?`. Those that are undefined, null or empty are left out of it. */
+/** Parameters of an address, after `?`. Parameters that are undefined, null or empty are left out of the address. */
 export type Params = Readonly<Record<string, string | number | undefined | null>>;
 
 /** The present address of the console. It follows that of the browser. */

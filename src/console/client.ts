@@ -5,11 +5,11 @@ import { texts } from './texts.ts';
 import type { Problem } from './types.ts';
 
 /**
- * True if the service answered the last request. While it is false, `retryUntilUp` asks every second whether it is
- * back.
+ * True if the service answered the last request. While it is false, `retryUntilUp` sends a request every second to find
+ * out whether the service answers again.
  */
 export const isUp = signal(true);
-/** Number of times that the service came back after it had not answered. Views load their data again when it rises. */
+/** Number of times that the service answered again after an outage. Views load their data again when it rises. */
 export const returns = signal(0);
 
 /** Pause between two checks whether the service is back, and before an event stream is opened again (ms). */
@@ -40,7 +40,7 @@ interface RequestParts {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True if the request must not name a tenant, such as one about the session. */
+  /** True if the request must not send the header that chooses a tenant, such as a request about the session. */
   readonly isOfNone?: boolean;
 }
 
@@ -115,8 +115,8 @@ async function retryUntilUp(): Promise<void> {
 }
 
 /**
- * Reads an event stream until it ends for good, and opens it again a second after the connection broke off. It is read
- * with `fetch`, because an `EventSource` cannot send the header of the tenant.
+ * Reads an event stream, and opens it again a second after the connection broke off, until `onEvent` or `stop` ends it.
+ * It is read with `fetch`, because an `EventSource` cannot send the header of the tenant.
  * @param onEvent called with the name and the data of each event; returns true to end the stream
  * @throws Refusal if the service refuses the stream
  */

@@ -126,7 +126,7 @@ function focusMain(event: Event): void {
   document.getElementById('main')?.focus();
 }
 
-/** For each page that is not in the navigation, the entry that is marked instead. */
+/** For each page without an entry in the navigation, the entry that is highlighted while the page is shown. */
 const WITHIN: Readonly<Record<string, IconName>> = {
   memory: 'browse',
   name: 'graph',

@@ -62,11 +62,14 @@ export type Diff = Wire<typeof diffReply>;
 export type Graph = Wire<typeof graphReply>;
 /** A page of documents: `GET /documents`. */
 export type DocumentPage = Wire<typeof documentPage>;
-/** A page of names that texts mention: `GET /entities`. */
+/** A page of entities (names that memories mention): `GET /entities`. */
 export type EntityPage = Wire<typeof entityPage>;
-/** One name, with its relations and the memories that mention it: `GET /entities/{name}`. */
+/**
+ * One entity (a name that memories mention), with its relations to others and the memories that mention it: `GET
+ * /entities/{name}`.
+ */
 export type EntityDetails = Wire<typeof entityDetails>;
-/** A page of jobs, with the number of jobs in each state of the whole ledger: `GET /jobs`. */
+/** A page of jobs, with the number of all jobs in each state: `GET /jobs`. */
 export type JobPage = Wire<typeof jobPage>;
 /** Reply to every `DELETE` of memories or documents: the numbers of removed rows by kind. */
 export type Deleted = Wire<typeof deletedReply>;
@@ -86,7 +89,7 @@ export type Stats = Wire<typeof statsReply>;
 export type QueryBody = z.input<typeof querySchema>;
 /** The answer to a query with matches instead of a text: `POST /memory/query`. */
 export type Answer = Extract<QueryReplyBody, { readonly matches: unknown }>;
-/** Name of one of the five sectors. */
+/** Name of a sector (kind of memory): episodic, semantic, procedural, emotional or reflective. */
 export type Sector = Wire<typeof sectorsReply>['sectors'][number];
 /** Requests, jobs and cost of the whole service in each minute of the last hour: `GET /admin/activity`. */
 export type Activity = Wire<typeof activityReply>;

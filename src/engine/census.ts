@@ -19,13 +19,13 @@ import {
   type Sector,
 } from './types.ts';
 
-/** Totals over all tenants' files. Sizes are in bytes. */
+/** Totals over the database files of all tenants. Sizes are in bytes. */
 export interface Census {
   /** Number of jobs by step and state, 0 included; jobs that are done or cancelled are not counted. */
   readonly jobs: readonly { readonly step: JobStep; readonly state: LedgerState; readonly jobs: number }[];
-  /** Age in ms, counted from its add, of the oldest unfinished job of each step; 0 if there is none. */
+  /** Age in ms of the oldest unfinished job at each step, counted from when the job was added; 0 if there is none. */
   readonly oldest: readonly { readonly step: JobStep; readonly ageMs: number }[];
-  /** Number of memories by primary sector and state, 0 included. */
+  /** Number of memories by primary sector (kind of memory) and state, 0 included. */
   readonly memories: readonly { readonly sector: Sector; readonly state: MemoryState; readonly memories: number }[];
   readonly waypoints: number;
   /**
@@ -34,7 +34,10 @@ export interface Census {
    * without such a time in any file is left out.
    */
   readonly schedules: readonly { readonly schedule: string; readonly at: number }[];
-  /** The worst figures among the last runs of all evaluation sets; a measure that no run has is left out. */
+  /**
+   * Over the last run of each evaluation set (queries with known right answers): the lowest of each quality measure and
+   * the longest p95. A measure that no run has is left out.
+   */
   readonly evals: LowestScores;
   /** Number of tenants, unreadable ones included. */
   readonly tenants: number;
@@ -48,7 +51,10 @@ export interface Census {
   readonly largestWalBytes: number;
 }
 
-/** The lowest score of each measure, and the longest p95, among the last runs of the evaluation sets. */
+/**
+ * The lowest value of each quality measure, and the longest p95 of query times, among the last runs of the evaluation
+ * sets.
+ */
 interface LowestScores {
   readonly scores: readonly { readonly measure: EvalMeasure; readonly score: number }[];
   /** The longest p95 of the time of a query, in ms; undefined if no set has run. */
@@ -58,7 +64,7 @@ interface LowestScores {
 const EVAL_MEASURES = ['recall', 'precision', 'rightlyEmpty'] as const;
 type EvalMeasure = (typeof EVAL_MEASURES)[number];
 
-/** Takes a census when somebody asks for one. */
+/** Takes a census (totals over all tenants' files) when somebody asks for one. */
 export interface CensusTaker {
   /**
    * Returns the latest census: a new one if one is due and ready within a second, else the one before; undefined before
@@ -72,16 +78,16 @@ export interface CensusTaker {
 /** What a census taker works with. */
 export interface CensusOptions {
   readonly control: Pick<ControlDatabase, 'listTenants' | 'findTenantPath'>;
-  /** Names of the schedules whose last runs are listed. */
+  /** Names of the scheduled maintenance tasks of which the census reports the last runs. */
   readonly schedules: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   /**
-   * Opens a tenant's file read-only; returns undefined if it does not exist or has no tables yet. By default it is
-   * opened by SQLite.
+   * Opens a tenant's file read-only; returns undefined if it does not exist or has no tables yet. The default opens it
+   * with SQLite.
    */
   readonly look?: (file: string) => Store | undefined;
-  /** Called after each census with the time for which it kept this thread busy (ms). */
+  /** Called after each census with the time for which the census kept this thread busy (ms). */
   readonly onTaken?: (busyMs: number) => void;
 }
 
@@ -98,8 +104,8 @@ const MAX_WAIT_MS = 1_000;
 const TURN_MS = 2;
 
 /**
- * The counts that the last census found in a file, and the stamp of the file at that time: sizes and times of change of
- * it and its log.
+ * What the last census counted in one file, and the file's stamp at that time: the sizes and modification times of the
+ * file and of its write-ahead log. While the stamp stays the same, the file is not counted again.
  */
 interface Counted {
   readonly stamp: string;

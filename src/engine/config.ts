@@ -51,8 +51,8 @@ export interface Config extends Readonly<Settings> {
    */
   readonly sectorModels: readonly NamedModel[] | null;
   /**
-   * Servers of `OM_EMBED_FALLBACK`, in order, which stand in for the configured one with the same model; empty if it is
-   * not set.
+   * Servers of `OM_EMBED_FALLBACK`, in order, which are called with the same model when the configured embedding server
+   * fails; empty if it is not set.
    */
   readonly fallbacks: readonly Fallback[];
   /** Addresses and networks of `OM_TRUSTED_PROXIES`; empty if it is not set. */
@@ -63,9 +63,11 @@ export interface Config extends Readonly<Settings> {
   readonly masterKey: Uint8Array | null;
   /** Networks of `OM_FETCH_DENY`. Pages are not fetched from them, nor from private networks and this machine. */
   readonly deniedNetworks: readonly Network[];
-  /** Networks of `OM_WEBHOOK_ALLOW`: webhooks are delivered there although they are not public. */
+  /** Networks of `OM_WEBHOOK_ALLOW`. Webhooks are delivered to addresses in them, although these are not public. */
   readonly webhookNetworks: readonly Network[];
-  /** Networks of `OM_FEDERATION_ALLOW`: other servers are queried there although they are not public. */
+  /**
+   * Networks of `OM_FEDERATION_ALLOW`. Other servers at addresses in them are queried, although these are not public.
+   */
   readonly federationNetworks: readonly Network[];
   /** Types of entities and relations of the entity graph; null with `OM_ENTITY_MODE=none`, which builds no graph. */
   readonly entityMode: EntityMode | null;
@@ -158,7 +160,7 @@ function isSecretSetting(name: string): boolean {
 /** A setting with the value that is in force. */
 export interface SettingInForce {
   readonly name: string;
-  /** What it does, and its unit. */
+  /** What the setting does, and its unit. */
   readonly about: string;
   /** The value as it would be written into the environment; null if the setting has no value or the value is hidden. */
   readonly value: string | null;

@@ -10,13 +10,21 @@ import { SECTORS, type Sector } from './types.ts';
 export const DAY_MS = 86_400_000;
 /** Rate of the exponential decay of a memory's strength, per day: the λ of `decayed`. */
 export const STRENGTH_LAMBDA = 0.01;
-/** Amount that a recall adds to a memory's salience, which stays at most 1. */
+/**
+ * Amount that a recall (answered query) adds to the salience of each memory that it returns. The salience stays at most
+ * 1.
+ */
 export const RECALL_SALIENCE_BOOST = 0.1;
-/** Amount that a recall adds to the weight of a waypoint that it followed, which stays at most 1. */
+/**
+ * Amount that a recall adds to the weight of a waypoint (automatic link to the most similar memory) by which it found a
+ * memory. The weight stays at most 1.
+ */
 export const RECALL_WAYPOINT_BOOST = 0.05;
-/** Amount that a reinforcement adds to a memory's strength, which stays at most 1. */
+/**
+ * Amount that a reinforcement adds to a memory's strength (how well established it is, 0..1). The sum stays at most 1.
+ */
 export const REINFORCE_STRENGTH_BOOST = 0.1;
-/** Weight below which the periodic clean-up removes a waypoint. */
+/** Weight below which the periodic clean-up removes a waypoint (automatic link to the most similar memory); 0..1. */
 export const PRUNE_BELOW_WEIGHT = 0.05;
 
 /**
@@ -30,8 +38,8 @@ export function decayed(anchor: { value: number; at: number }, lambdaPerDay: num
 }
 
 /**
- * Returns the salience of a new memory: its importance if one was stated; if that is null, 0.4 plus 0.1 for each sector
- * beside the primary one, at most 1.
+ * Returns the salience (how present a memory is, 0..1) of a new memory: its importance if one was stated; if that is
+ * null, 0.4 plus 0.1 for each sector beside the primary one, at most 1.
  */
 export function initialSalience(importance: number | null, additionalSectors: number): number {
   return importance ?? Math.min(1, 0.4 + 0.1 * additionalSectors);

@@ -80,7 +80,7 @@ export interface Engine {
   readonly control: ControlDatabase;
   /** The rate limits of all keys, counted for all processes of the folder together. */
   readonly rates: RateLimits;
-  /** The pauses that addresses must make after they sent too many wrong keys. */
+  /** Delays callers by their address after too many requests with a wrong key. */
   readonly guesses: GuessLimit;
   /** The event streams that each tenant has open, counted for all processes of the folder together. */
   readonly streams: StreamShares;
@@ -88,22 +88,20 @@ export interface Engine {
   readonly tracing: Tracing | null;
   /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */
   readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
-  /** Commits and job dispatch for the other API processes of the machine, which have none of their own. */
+  /** Commits and dispatches jobs on behalf of the machine's other API processes, which do not do so themselves. */
   readonly lead: Lead;
   /**
    * Returns a tenant by its id. Its file is opened at the first call of one of the tenant's methods.
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
-  /** Ids of the tenants that have standing queries or webhooks, as far as this process has learned of them. */
+  /** Ids of tenants that this process knows to have webhooks, or searches that run on each new memory. */
   readonly tended: Set<string>;
-  /** Says whether workers take jobs from the tenants' files, or from Redis, and then whether it can be reached. */
+  /** Says whether workers take jobs from the tenants' files or from Redis, and whether that Redis can be reached. */
   queueState(): QueueState;
-  /**
-   * Loads the models ahead of the first query. It never throws: one that fails to load fails the call that needs it.
-   */
+  /** Loads the models ahead of the first query. If one fails to load, only the call that needs it throws. */
   prepare(): Promise<void>;
-  /** Writes the pending effects of recalls and closes every file. The engine cannot be used afterwards. */
+  /** Writes what answered queries still have to change, and closes every file. The engine cannot be used afterwards. */
   close(): Promise<void>;
 }
 
@@ -180,7 +178,7 @@ export interface Tenant
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
    * Raises a memory's salience by `boost`, within one hour by at most `OM_REINFORCE_PER_HOUR`, and its strength by 0.1,
-   * each to at most 1. If that hour's share is used up, neither rises. Both decay from now on.
+   * each to at most 1. If the hour's limit is reached, neither rises. Both decay from now on.
    * @param boost 0..1
    * @returns the memory with its new values
    * @throws EngineError `not_found`
@@ -330,11 +328,11 @@ export interface Tenant
   listProviderUsage(since: number): Promise<ProviderUsage[]>;
 
   /**
-   * Reserves room and a path, beside the tenant's own file, for a file that is about to arrive. The caller writes the
-   * file there, syncs it to disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file that
-   * no document owns is removed after twenty minutes.
+   * Reserves disk space and a path, beside the tenant's own file, for a file that is about to arrive. The caller writes
+   * the file there, syncs it to disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
+   * that no document owns is removed after twenty minutes.
    * @param bytes greatest size of the file that will be written; nobody checks that later
-   * @param madeFrom an upload from which the new file is made and which is discarded afterwards, so its room is not
+   * @param madeFrom an upload from which the new file is made and which is discarded afterwards, so its space is not
    *   counted twice
    * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
    *   `OM_UPLOADS_MAX_MB`; `storage_full` if the file would take the disk space that everything else needs

@@ -80,7 +80,7 @@ export function serialiseError(error: unknown): SerialisedError {
 }
 
 /**
- * Makes an `EngineError` from the data of `serialiseError`, for example of another thread. Stack and cause are lost.
+ * Makes an `EngineError` from the data of `serialiseError`, for example in another thread. Stack and cause are lost.
  */
 export function reviveError(error: SerialisedError): EngineError {
   return new EngineError(error.code, error.message, {
@@ -89,7 +89,7 @@ export function reviveError(error: SerialisedError): EngineError {
   });
 }
 
-/** Makes the error about a name that no item has. */
+/** Makes the error `not_found` for a key that no stored item has. */
 export function noItem(): EngineError {
   return new EngineError('not_found', 'no item with this key');
 }

@@ -12,27 +12,29 @@ export interface FileKey {
 }
 
 /**
- * Finds the key of a file by its path; returns undefined if the file does not lie in the finder's data folder.
- * @param isStale whether the key that it returned last is known to be wrong, so that it must read the key again
+ * Finds the encryption key of a file by its path; returns undefined if the file does not lie in the data folder for
+ * which the function was made.
+ * @param isStale true if the key that it returned last did not open the file, so that it must read the key again
  */
 export type FindsKey = (file: string, isStale: boolean) => FileKey | undefined;
 
 /**
- * The key finders of this thread, by the path of the default tenant's file. They belong to the thread and are no
- * arguments, because a file opened without its key would be created unencrypted: no caller can forget to pass the key.
+ * The functions that find keys in this thread, by the path of the default tenant's file. They are kept by thread and
+ * not passed as arguments, because a file opened without its key would be created unencrypted: no caller can forget to
+ * pass the key.
  */
 const finders = new Map<string, FindsKey>();
 
-/** Sets the finder of the keys of a data folder in this thread; null for a folder that is not encrypted. */
+/** Sets the function that finds the keys of a data folder in this thread; null for a folder that is not encrypted. */
 export function useFileKeys(defaultTenantPath: string, find: FindsKey | null): void {
   if (find === null) finders.delete(defaultTenantPath);
   else finders.set(defaultTenantPath, find);
 }
 
 /**
- * Returns the key of a file, from the first finder of this thread that knows it; null if none does, so the file is
- * unencrypted.
- * @param isStale whether the key that was returned last is known to be wrong
+ * Returns the encryption key of a file, from the first `FindsKey` of this thread that knows the file; null if none
+ * does, so the file is unencrypted.
+ * @param isStale true if the key that was returned last did not open the file
  */
 export function keyOfFile(file: string, isStale = false): FileKey | null {
   const absolute = path.resolve(file);

@@ -7,7 +7,10 @@ import { MAX_JOB_IDS } from './jobs.ts';
 
 const tenantId = z.string().min(1).max(64);
 
-/** Checks the payload of a job in a step's queue: rows of one tenant's ledger whose next step is that of the queue. */
+/**
+ * Checks the payload of a job in a step's queue: numbers of rows of one tenant's ledger (its table of jobs). The
+ * queue's name says which step of these jobs is next.
+ */
 export const stepPayloadSchema = z.strictObject({
   /** Id of the tenant, and the numbers of the rows in its ledger. */
   tenant: tenantId,

@@ -3,18 +3,21 @@
  * queue, so that Redis holds none of them.
  */
 
-/** The steps of the ledger that have a queue each. The queue has the name of its step. */
+/** The steps of a job that have a queue each; the queue has the name of its step. Other steps wait for no worker. */
 export const QUEUED_STEPS = ['ingest', 'encode', 'link', 'reason'] as const;
 export type QueuedStep = (typeof QUEUED_STEPS)[number];
 
-/** The names of all queues, without the prefix that they have in Redis; `maintain` carries ticks and no rows. */
+/**
+ * The names of all queues, without their prefix in Redis. `maintain` carries only ticks, which start periodic upkeep;
+ * each other queue carries numbers of ledger rows.
+ */
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
 /** Greatest number of ledger rows that one job of a queue in Redis carries. */
 export const MAX_JOB_IDS = 64;
 /**
- * Greatest number of ledger rows that a job of the queue `reason` carries: twice the number of questions to a language
+ * Greatest number of ledger rows that one job of the queue `reason` carries: twice the number of calls of a language
  * model that run at once.
  */
 export const MAX_QUESTIONS = 8;

@@ -20,8 +20,8 @@ const UNSAID: Omit<NewMemory, 'content'> = {
 };
 
 /**
- * Makes a memory to add from its text. A field that is not given is empty: '', null, an empty list or object;
- * `confidence` is 1.
+ * Makes the data of a memory to add from its text. A field that is not given is empty ('', null, an empty list or
+ * object), except that `confidence` is 1.
  */
 export function newMemory(content: string, fields: Partial<Omit<NewMemory, 'content'>> = {}): NewMemory {
   return { ...UNSAID, ...fields, content };

@@ -59,8 +59,8 @@ export interface OpenEngineOptions {
    */
   readonly dispatcher?: JobDispatcher | undefined;
   /**
-   * Lead of another process of this machine, which commits and passes on new work in place of this engine. This engine
-   * does not close it, and leaves the metrics of the files to that process.
+   * The committing thread and the dispatcher of another process of this machine, which this engine uses in place of its
+   * own. This engine does not close them, and leaves the metrics of the files to that process.
    */
   readonly lead?: Lead | undefined;
 }
@@ -68,7 +68,9 @@ export interface OpenEngineOptions {
 /** Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set. */
 const MAX_DEFAULT_THREADS = 8;
 
-/** What every part of an engine is given: the options, with a default for each that was left out. */
+/**
+ * What every part of an engine is given: the options of `openEngine`, with a default for each option that was left out.
+ */
 interface Surroundings {
   readonly config: Config;
   readonly clock: Clock;
@@ -153,7 +155,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   };
 }
 
-/** Opens what all processes of the folder count together. No file is made before there is something to count. */
+/**
+ * Opens the rate limits, the counts of wrong keys and those of open event streams, which the processes of a data folder
+ * share. No file is made before there is something to count.
+ */
 function openCounts(config: Config, clock: Clock) {
   const { paths, OM_MAX_WRONG_KEYS } = config;
   const rates = openRateLimits(counterPlaceOf(config, paths.rates), clock);
@@ -213,7 +218,10 @@ function openTransport(
   return createInlineTransport({ pool, config, clock });
 }
 
-/** Makes a census taker and lets the metrics read its census. The caller closes it. */
+/**
+ * Makes the census taker, which counts what all tenants' files hold, and lets the metrics read its results. The caller
+ * closes it.
+ */
 function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }: Surroundings): CensusTaker {
   const census = createCensusTaker({
     control,
@@ -227,7 +235,7 @@ function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }
   return census;
 }
 
-/** Makes the function by which the census opens a tenant in PostgreSQL for reading. */
+/** Makes the function by which the census opens the data of a tenant that is kept in PostgreSQL, for reading only. */
 function lookIntoDatabase(config: Config): (path: string) => Store | undefined {
   return (path) => lookIntoTenant({ ...placeOf(config, path)!, path });
 }
@@ -255,8 +263,8 @@ function warnOfOtherModel(
 }
 
 /**
- * Gives each call of a language model a time limit, since a query that waits for it has less time than a worker. A call
- * beyond the limit fails as on abort. `onReply` is not passed on.
+ * Returns the model with a time limit for each call, since a query that waits for it has less time than a worker. A
+ * call beyond the limit fails as on abort. `onReply` is not passed on.
  */
 function limitedInTime(model: LanguageModel, timeoutMs: number): LanguageModel {
   return {

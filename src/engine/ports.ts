@@ -77,11 +77,11 @@ export interface Embedder {
   readonly model: string;
   readonly dimensions: number;
   readonly encoding: VectorEncoding;
-  /** Lowest cosine similarity, included, at which the link step makes a waypoint. It is measured for each embedder. */
+  /** Lowest cosine similarity, included, at which two memories get a waypoint (automatic link). Differs by embedder. */
   readonly waypointThreshold: number;
   /**
-   * Whether unrelated texts may have cosines far above 0, as with most trained models. Once the similarity of unrelated
-   * memories of a file has been measured, the waypoint threshold counts from there and not from 0.
+   * Whether unrelated texts may have cosines far above 0, as with most trained models. If so, the cosine of unrelated
+   * memories is measured in each file, and the waypoint threshold then counts from that value instead of 0.
    */
   readonly isAnisotropic: boolean;
   /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
@@ -142,8 +142,8 @@ export interface LanguageModel {
 }
 
 /**
- * What a vector of an index represents: a `window` of its memory's text (searched to rank), the `mean` of all windows
- * (searched to link), or the `whole` of a memory that has one window (searched for both).
+ * What a vector of an index represents: a `window` (part of a memory's text, searched to rank results), the `mean` of
+ * all windows of a memory (searched to link memories), or the `whole` of a memory with one window (searched for both).
  */
 export type VectorRole = 'whole' | 'window' | 'mean';
 
@@ -151,7 +151,7 @@ export type VectorRole = 'whole' | 'window' | 'mean';
 export interface IndexedVector {
   /** Number of the vector in its file, over all models. */
   readonly vectorNo: number;
-  /** `memoryNo` of the memory that the vector was made from, and `userNo` of that memory's user. */
+  /** `memoryNo` (number in the file) of the memory whose text the vector represents, and `userNo` of its user. */
   readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
@@ -168,7 +168,7 @@ export interface IndexSearch {
    * Which vectors are searched: `rank` searches those of windows and whole memories, `link` means and whole memories.
    */
   readonly purpose: 'rank' | 'link';
-  /** Greatest `memoryNo` whose vectors are searched, included; undefined sets no bound. */
+  /** Greatest `memoryNo` (number of a memory) whose vectors are searched, included; undefined sets no bound. */
   readonly upTo?: number | undefined;
   /**
    * Greatest number of vectors to return, a whole number in 1..4096. The caller asks for more than it needs and
@@ -180,7 +180,7 @@ export interface IndexSearch {
 /**
  * Finds approximate nearest neighbours among one model's vectors of one tenant. The index is derived data: it can be
  * made again from the stored vectors at any time. Call `add`, `remove` and `clear` inside a write transaction;
- * `search`, `searchAll` and `vectorsOf` throw inside one. A search answers for the snapshot that the connection reads,
+ * `search`, `searchAll` and `vectorsOf` throw inside one. A search sees what its connection's read snapshot holds,
  * whichever connection wrote it.
  */
 export interface VectorIndex {
@@ -192,8 +192,8 @@ export interface VectorIndex {
   /** Removes vectors that are no longer stored, by their `vectorNo`; ignores unknown numbers. */
   remove(vectorNos: readonly number[]): void;
   /**
-   * Reads what was written since the last search or load, a few milliseconds at a time. If nobody calls it, the next
-   * search does so in one go, which may take seconds the first time.
+   * Reads what was written to the index since the last search or load, a few milliseconds at a time. If nobody calls
+   * it, the next search does so in one go, which may take seconds the first time.
    */
   load(): Promise<void>;
   /** Returns at most `k` values of `vectorNo`, nearest first by the index's approximate measure. */
@@ -204,8 +204,8 @@ export interface VectorIndex {
    */
   searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
   /**
-   * Returns the ascending `vectorNo` of a user's vectors of windows and whole memories; undefined if they may be more
-   * than `most`. It saves looking up each memory's vectors in the file.
+   * Returns the `vectorNo` of a user's vectors of windows and whole memories, in ascending order; undefined if there
+   * may be more than `most` vectors. It saves looking up each memory's vectors in the file.
    */
   vectorsOf(userNo: number, most: number): readonly number[] | undefined;
   /** Removes all vectors. The caller then adds them all again. */
@@ -215,8 +215,8 @@ export interface VectorIndex {
 }
 
 /**
- * Notifies workers that a tenant's ledger has work. This is only a hint: a lost one costs a delay until the next sweep
- * of the ledger, never a job.
+ * Notifies workers that a tenant's ledger (table of jobs) has work. This is only a hint: if it is lost, the next
+ * regular check of the ledger finds the job, only later.
  */
 export interface JobDispatcher {
   /** Notifies workers that the ledger of the tenant's file at `path` may have work at `step`. */
@@ -261,7 +261,7 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly pages: number | null;
   /** Length of the text, in UTF-16 units. */
   readonly characters: number;
-  /** Estimated number of tokens of the text: those of the chunks without what they repeat. */
+  /** Estimated number of tokens of the text: those of all chunks, minus the text that chunks repeat from each other. */
   readonly tokens: number;
   /** Headings in order, at most 200, each with its level 1..6. If there are more, the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
@@ -298,9 +298,9 @@ export interface DocumentParser {
 /** Finds personal values in prose that patterns do not recognise, such as names of people. */
 export interface TextAnalyzer {
   /**
-   * Finds the personal values of a text, in any order; they may overlap. While the analyzer is down and `OM_PII_FAIL`
-   * is `store`, it returns none.
-   * @throws EngineError `unavailable` with `retryAfterMs` while it is down and `OM_PII_FAIL` is `refuse`
+   * Finds the personal values of a text, in any order; the spans may overlap. While the analyzer cannot be reached and
+   * `OM_PII_FAIL` is `store`, it returns none.
+   * @throws EngineError `unavailable` with `retryAfterMs` while it cannot be reached and `OM_PII_FAIL` is `refuse`
    */
   find(text: string): Promise<SensitiveSpan[]>;
 }

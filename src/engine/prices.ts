@@ -10,7 +10,7 @@ interface Price {
 /** Prices of models by their names. */
 export type Prices = ReadonlyMap<string, Price>;
 
-/** List prices at the models' own providers in November 2026. `OM_PRICES` overrides them. */
+/** List prices of models at the companies that make them, as of November 2026. `OM_PRICES` overrides them. */
 const KNOWN: readonly [string, Price][] = [
   ['text-embedding-3-small', { input: 0.02, output: 0 }],
   ['text-embedding-3-large', { input: 0.13, output: 0 }],

@@ -7,8 +7,8 @@
 import { assert } from './errors.ts';
 
 /**
- * Thrown if another thread has applied removals to shared memory that a query's older snapshot still needs. End the
- * read transaction and begin again: the next snapshot is newer.
+ * Thrown if another thread has removed data from shared memory that a query's older database snapshot still needs. End
+ * the read transaction and begin again: the next snapshot is newer.
  */
 export class SnapshotIsBehind extends Error {
   override readonly name = 'SnapshotIsBehind';
@@ -19,7 +19,7 @@ export class SnapshotIsBehind extends Error {
 
 /**
  * Thrown by every use of shared memory that a thread left half changed when it died, or whose lock a thread holds
- * without any progress for 10 seconds. Its owner makes a new one and fills it from the file.
+ * without any progress for 10 seconds. The owner of the memory makes a new one and fills it from the file.
  */
 export class SharedMemoryLost extends Error {
   override readonly name = 'SharedMemoryLost';
@@ -30,16 +30,16 @@ export class SharedMemoryLost extends Error {
 
 /** A thread among those that share memory. A thread uses one such object for all memory that it shares. */
 export interface SharedReader {
-  /** Number from 0 up to, but not including, `maxReaders`. No other living thread has it. */
+  /** Number from 0 up to, but not including, `maxReaders`. No other living thread that shares the memory has it. */
   readonly number: number;
   /**
-   * While true, an answer may lack what commits after its snapshot removed, and no `SnapshotIsBehind` is thrown: for
-   * the last try of a query. It is checked at each use.
+   * While true, no `SnapshotIsBehind` is thrown; instead a query's answer may lack data that was removed by commits
+   * after its snapshot. Set for the last try of a query, and checked at each use of the memory.
    */
   acceptsLaterRemovals: boolean;
 }
 
-/** A part of shared memory; the first words of `control` are those of its lock. */
+/** A part of shared memory; the first `LOCK_WORDS` 32-bit words of `control` hold its lock. */
 interface Lockable {
   readonly control: SharedArrayBuffer;
 }
@@ -55,21 +55,25 @@ const HOLDER = 0;
 const IS_CHANGING = 1;
 /** Index of the word that is 1 once the memory is lost. */
 const IS_LOST = 2;
-/** Index of the word that is raised whenever a thread takes the lock or completes a change. */
+/**
+ * Index of the word that is raised whenever a thread takes the lock or completes a change, so that others see progress.
+ */
 const STEPS = 3;
 
 /** Longest time that a waiting thread sleeps before it checks again whether the memory is lost (ms). */
 const LOOK_EACH_MS = 50;
 /**
  * Time after which the memory counts as lost if the thread that holds the lock made no step (ms). A step takes some
- * milliseconds. This time is reached only where the owner itself waits, and so cannot report a dead thread.
+ * milliseconds. A dead thread is usually reported earlier by the memory's owner, except while the owner itself waits
+ * for the lock.
  */
 const STALLED_MS = 10_000;
 
 /** The lock of shared memory, as one thread uses it. */
 export interface ChangeLock {
   /**
-   * Runs `work` while no other thread runs anything under this lock. A call inside `work` throws `internal`.
+   * Runs `work` while no other thread runs anything under this lock. A call inside `work` throws EngineError
+   * `internal`.
    * @throws SharedMemoryLost if the memory is lost, or the lock's holder makes no progress for 10 seconds
    */
   alone<R>(work: () => R): R;
@@ -78,7 +82,10 @@ export interface ChangeLock {
    * throws, the memory is lost.
    */
   change(work: () => void): void;
-  /** Throws SharedMemoryLost if the memory is lost. */
+  /**
+   * Throws SharedMemoryLost if the memory is lost: a thread died while it was changing it, or blocked its lock for too
+   * long.
+   */
   requireKept(): void;
 }
 

@@ -76,9 +76,9 @@ export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer
 export type Attributes = Readonly<Record<string, string | number>>;
 
 /**
- * Runs `work` as a span if it belongs to a trace by the rules of `Tracing.start`, and else without one. `work` is given
- * the span, if there is one. An error marks the span as failed and is thrown on. The span ends when the promise
- * settles.
+ * Runs `work` inside a span if it belongs to a trace by the rules of `Tracing.start`, and else without a span. `work`
+ * is given the span, if there is one. An error marks the span as failed and is thrown again. The span ends when the
+ * promise settles.
  */
 export function traced<T>(
   tracing: Tracing | null | undefined,
@@ -101,8 +101,8 @@ export function traced<T>(
 }
 
 /**
- * Returns the trace contexts of ledger rows, for `SpanOptions.continues`: each one once, in the order of the rows. Rows
- * without a trace are left out.
+ * Returns the W3C trace contexts of ledger rows (jobs), for `SpanOptions.continues`: each one once, in the order of the
+ * rows. Rows without a trace are left out.
  */
 export function tracesOf(rows: readonly { readonly trace: string | null }[]): string[] {
   const traces = rows.map(({ trace }) => trace).filter((trace) => trace !== null);

@@ -3,17 +3,20 @@
  * takes turns shares one time limit in each turn, so that many short works hold the thread no longer than a long one.
  */
 
-/** Longest time for which all works together hold the thread in one turn of the event loop (ms). */
+/** Longest time for which all callers of `takeTurn` together hold the thread in one turn of the event loop (ms). */
 const TURN_MS = 3;
 
-/** Time at which the works of this turn must yield, as `performance.now()`; undefined if none has begun in it. */
+/**
+ * Time, as `performance.now()`, at which work in this turn of the event loop must yield; undefined if none has begun in
+ * it.
+ */
 let endsAt: number | undefined;
-/** Works that wait for a turn, the one that has waited longest first. */
+/** Resolve functions of the work that waits for a turn of the event loop, the longest waiting first. */
 const waiting: (() => void)[] = [];
 
 /**
- * Waits for a turn if the works of the present turn have used up its 3 ms; returns at once otherwise. Await it between
- * two steps.
+ * Waits for a later turn of the event loop if all work in the present turn has together used up its 3 ms; returns at
+ * once otherwise. Long work awaits it between two of its steps, so that it does not block the thread.
  */
 export async function takeTurn(): Promise<void> {
   begin();
@@ -32,7 +35,10 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** Starts the time of the works in this turn, unless it runs; the end of the turn passes it on to one that waits. */
+/**
+ * Starts the time limit of the present turn of the event loop, unless it runs already. At the end of the turn, the
+ * caller that has waited longest goes on.
+ */
 function begin(): void {
   if (endsAt !== undefined) return;
   endsAt = performance.now() + TURN_MS;

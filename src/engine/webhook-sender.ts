@@ -1,13 +1,13 @@
-/** The port over which events are sent to webhooks. */
+/** The interface through which events are sent to webhooks. */
 
 /** A message to a webhook. */
 export interface WebhookMessage {
   readonly url: string;
-  /** The header `webhook-id`. */
+  /** Value of the header `webhook-id`. */
   readonly id: string;
-  /** `whsec_` and base64. */
+  /** Secret with which the message is signed: `whsec_` and base64. */
   readonly secret: string;
-  /** JSON. */
+  /** Body of the request, JSON. */
   readonly body: string;
 }
 
@@ -23,7 +23,7 @@ interface WebhookReply {
 export interface WebhookSender {
   /**
    * Checks a URL before it is stored.
-   * @throws EngineError `invalid` for a URL that is never delivered to
+   * @throws EngineError `invalid` for a URL to which webhooks are never sent
    */
   check(url: string): void;
   /**

@@ -9,8 +9,8 @@ export interface EmbeddedOptions {
   readonly config: Config;
   readonly logger: Logger;
   /**
-   * True if this is the only worker of the data folder. Jobs that are under a claim when it starts then belong to a
-   * worker that died, so all of them are taken back. If it is false, only jobs whose lease has ended are.
+   * True if this is the only worker of the data folder. Jobs that are claimed when it starts then belong to a worker
+   * that died, so all of them become due again. If it is false, only claimed jobs whose lease has ended do.
    */
   readonly alone: boolean;
   /** Called each time the worker thread hangs and is replaced. */
@@ -38,8 +38,8 @@ export function startEmbeddedWorker({ config, logger, alone, onHung }: EmbeddedO
 }
 
 /**
- * Limits hints to one for each file in 5 ms, since thousands of adds a second need few wake-ups. A hint that came
- * within the 5 ms is sent at their end, so the last write is always followed by one.
+ * Limits hints of new jobs to one for each file in 5 ms, since thousands of adds a second need few wake-ups. If hints
+ * come within the 5 ms, one is sent at their end, so the last write is always followed by a hint.
  */
 function createHintThrottle(send: (path: string) => void): (path: string) => void {
   const again = new Map<string, boolean>();

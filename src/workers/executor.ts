@@ -33,8 +33,8 @@ import { startSweeps, type Sweeps } from './sweeps.ts';
 export interface Executor {
   readonly run: RunWork;
   /**
-   * Takes jobs back in all files, as `Sweeps.recover` does. Call it before any work: with `everyOwner` it takes back
-   * every claimed job, also those of this executor.
+   * Makes claimed jobs of all files due again, as `Sweeps.recover` does. Call it before any work: with `everyOwner` it
+   * releases every claim, including those of this executor.
    */
   readonly recover: Sweeps['recover'];
   /**
@@ -52,26 +52,26 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
   /** Returns the privacy guard of the tenant whose file has this path. If it is undefined, texts are not screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
   /**
-   * Returns the limiter of the tenant's parsers and page fetches, by the path of its file. If it is undefined, a tenant
-   * may use all of them.
+   * Returns the object that limits how many parsers and page fetches the tenant uses at once, by the path of its file.
+   * If it is undefined, a tenant may use all of them.
    */
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the paths of all tenants' files that exist; called at each tick. */
+  /** Lists the paths of all tenants' files that exist; called at each tick (periodic upkeep). */
   readonly listPaths: () => readonly string[];
   /**
    * Returns the provider calls made since it was last called. They are logged in the file of the tenant whose job has
    * just run.
    */
   readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
-  /** Time after which a run that has not ended is given up (ms); by default an hour. */
+  /** Time after which a run (the work on one batch of jobs) that has not ended is given up (ms); by default an hour. */
   readonly runMostMs?: number | undefined;
 }
 
 /**
- * Longest time by which suspect jobs are postponed (ms). If a due time lay further ahead, the ledger could take it for
- * a sign that the clock was set back.
+ * Longest time by which suspect jobs (active when their worker died) are postponed (ms). If a due time lay further
+ * ahead, the ledger could take it for a sign that the clock was set back.
  */
 const MAX_POSTPONED_MS = 60_000;
 /** Greatest number of jobs that are claimed at once if no embedder is set. */
@@ -116,7 +116,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   /**
    * Waits while the provider is paused, so that no job is claimed meanwhile, and then runs the work: alone if it holds
-   * suspect jobs, else beside other work. Named suspects that cannot run alone at once are postponed.
+   * suspect jobs (active when their worker died), else beside other work. Suspect jobs that a queue named and that
+   * cannot run alone at once are postponed.
    * @returns the number of claimed jobs
    * @throws EngineError `unavailable` if the worker is stopping
    */
@@ -167,8 +168,8 @@ function hasSuspects({ pool, clock }: Files, { path, step }: DueWork): boolean {
 }
 
 /**
- * Makes named suspect jobs due later, if they cannot run alone at once. Waiting here would block the queue's slot for
- * other work.
+ * Makes suspect jobs (active when their worker died) that a queue named due later, if they cannot run alone at once.
+ * Waiting here would block the queue's slot for other work.
  * @returns 0, since no job was claimed
  */
 function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: number): number {

@@ -11,9 +11,15 @@ export interface Gate {
   msUntilAlone(): number;
 }
 
-/** After work ran alone, other work has precedence for this multiple of the time that it took, its wait included. */
+/**
+ * Multiple of the time that work which ran alone took, its wait included, for which other work has precedence
+ * afterwards.
+ */
 const OTHERS_TIMES = 5;
-/** Value of `msUntilAlone` (ms) while work runs alone or waits for that, since its duration is not known yet. */
+/**
+ * Value of `msUntilAlone` (ms) while work runs alone or waits to do so, since the duration of that work is not known
+ * yet.
+ */
 const ASK_AGAIN_MS = 1_000;
 
 /**

@@ -4,16 +4,18 @@ import type { Config } from '../engine/index.ts';
 /**
  * A counter in shared memory that shows whether a thread still returns to its event loop. The thread increments it five
  * times a second, and the thread that started it checks that it rises. Otherwise a step that never ends would block its
- * worker for good, since the blocked thread is also the one that renews its leases and takes them back.
+ * worker for good, since the blocked thread is also the one that renews its leases and makes jobs with ended leases due
+ * again.
  */
 export type Heart = Int32Array<SharedArrayBuffer>;
 
-/** Time between two beats (ms). */
+/** Time between two increments of the counter, the heart's beats (ms). */
 const BEAT_MS = 200;
-/** Number of checks in a row without a new beat after which a heart counts as still. */
+/** Number of successive checks that find no new beat after which the watched thread counts as hung. */
 const LOOKS = 10;
 /**
- * Shortest silence that counts as a hang (ms), even if leases are short, since a thread may be slow on a busy machine.
+ * Shortest time without a beat that counts as a hang (ms), even if leases are short: a thread may be slow on a busy
+ * machine.
  */
 const MIN_STILL_MS = 10_000;
 /** Longest wait for a hung thread to end, after which the process is killed (ms). */
@@ -30,15 +32,15 @@ export function startBeating(heart: Heart): void {
   setInterval(() => Atomics.add(heart, 0, 1), BEAT_MS).unref();
 }
 
-/** Returns the silence after which a thread counts as hung (ms): twice OM_LEASE_MS, and at least 10 s. */
+/** Returns the time without a beat after which a thread counts as hung (ms): twice OM_LEASE_MS, and at least 10 s. */
 export function stillMostMs({ OM_LEASE_MS }: Config): number {
   return Math.max(2 * OM_LEASE_MS, MIN_STILL_MS);
 }
 
 /**
  * Calls `onStill` once, when a heart that has beaten before did not beat for about `mostMs`. The silence must span ten
- * timer ticks of this thread. So a process that was suspended, or whose own thread was busy, does not mistake its own
- * silence for the other thread's.
+ * timer ticks of the calling thread. So if the process was suspended or the calling thread was busy, it does not take
+ * that time for a silence of the watched thread.
  * @returns a function that ends the watch
  */
 export function watchHeart(heart: Heart, mostMs: number, onStill: () => void): () => void {

@@ -22,8 +22,8 @@ export interface JobSource {
 
 /**
  * Runs the work that a `JobSource` hands out.
- * @param onClaimed called when a due document was claimed and is about to be read, so that a reader may look for
- *   another
+ * @param onClaimed called when a due document was claimed and is about to be read, so that another slot may look for
+ *   another document
  * @returns the number of jobs that were claimed; 0 for a tick
  * @throws the error that ended the work, which the executor has logged; EngineError `unavailable` while it stops
  */
@@ -60,7 +60,7 @@ export interface NamedWork {
   readonly linksAtOnce: boolean;
 }
 
-/** A request for upkeep of all tenants' files, schedules that are due included. */
+/** A request to run upkeep on all tenants' files: renewals, clean-up, and the schedules that are due. */
 interface Tick {
   readonly kind: 'tick';
 }

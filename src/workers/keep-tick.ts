@@ -13,8 +13,9 @@ import { TICK, serialiseError } from '../engine/index.ts';
 const SCHEDULER_LOOK_MS = 5_000;
 
 /**
- * Checks every 5 s that BullMQ's job scheduler of ticks is in Redis, and puts it back, as Redis may lose all its data.
- * Every worker that takes jobs of the queue `maintain` does so. A failed check is logged and made again 5 s later.
+ * Checks every 5 s that the BullMQ job scheduler that sends ticks (requests for periodic upkeep) is in Redis, and
+ * restores it if not, as Redis may lose all its data. Every worker that takes jobs of the queue `maintain` does so. A
+ * failed check is logged and made again 5 s later.
  * @returns a handle that ends the checks and the connection
  */
 export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
@@ -46,9 +47,10 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
 }
 
 /**
- * Corrects BullMQ's job scheduler of ticks if it is missing or wrong, and removes every other scheduler of the queue. A
- * scheduler whose next tick is overdue by more than a period has lost the tick: a worker died over it, or Redis had no
- * room for it. One whose next tick is more than a period ahead was made before the clock was set back.
+ * Corrects the BullMQ job scheduler that sends ticks (requests for periodic upkeep) if it is missing or wrong, and
+ * removes every other scheduler of the queue. If its next tick is overdue by more than a period, the tick was lost: a
+ * worker died while it ran the tick, or Redis had no room for it. If its next tick is more than a period ahead, the
+ * scheduler was made before the clock was set back.
  * @param now the time, Unix ms
  */
 export async function putTickBack(queue: Queue, now: number): Promise<void> {

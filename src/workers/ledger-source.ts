@@ -4,13 +4,13 @@ import { type Clock, type Logger, TICK, serialiseError } from '../engine/index.t
 import type { DueStep, JobSource, RunWork } from './job-source.ts';
 
 /**
- * A source that finds due jobs in the ledgers of the tenants' files, for a worker without queues. Tenants with due jobs
- * take turns, with one batch each.
+ * A source of work that finds due jobs in the ledgers (job tables) of the tenants' files, for a worker without Redis.
+ * Tenants with due jobs are served in turn, one batch of jobs each.
  */
 export interface LedgerSource extends JobSource {
   /**
-   * Hints at new jobs in a tenant's file. If a hint is lost, they are found within a second or, if the file is not
-   * open, at the next tick.
+   * Hints at new jobs in a tenant's file. If a hint is lost, the jobs are found within a second or, if the file is not
+   * open, at the next tick (15 s apart).
    */
   wake(path: string): void;
 }
@@ -22,8 +22,8 @@ export interface LedgerSourceOptions {
   /** Lists the paths of all tenants' files that exist. */
   readonly listPaths: () => readonly string[];
   /**
-   * Greatest number of documents of one tenant that are read at once. One more slot is kept for a document of another
-   * tenant.
+   * Greatest number of documents of one tenant that are read at once. One more document may be read at the same time if
+   * it belongs to another tenant.
    */
   readonly readers: number;
 }
@@ -77,9 +77,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /**
-   * Hints at a file: always for `encode`, whose batch looks for due jobs itself; for other steps only if a job is due.
-   */
+  /** Notes that a file may have due jobs: always at `encode`, whose batch looks itself; else only if a job is due. */
   function hint(path: string): void {
     hints.encode.hint(path);
     const { store } = pool.get(path);
@@ -88,7 +86,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /** Returns what `work` returns; undefined if it throws, which is logged, or if the source has paused. */
+  /** Returns what `work` returns; undefined if it throws, which is logged. After a pause `work` is not run. */
   function guarded<T>(work: () => T): T | undefined {
     if (signal.aborted) return undefined;
     try {
@@ -102,7 +100,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
 
 /**
  * Runs `work` again and again until `signal` aborts, with a pause of `everyMs` between the end of one run and the next.
- * The first run comes after one second, so that schedules need not wait for a whole tick after a start.
+ * The first run comes after one second, so that schedules that are due need not wait for `everyMs` after a start.
  */
 async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   for (let waitMs = LEDGER_LOOK_MS; ; waitMs = everyMs) {
@@ -113,8 +111,8 @@ async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<
 }
 
 /**
- * Creates the list of files that may have work at one step. Each hint makes a file available to one taker; several
- * hints before it is taken count as one.
+ * Creates the list of files that may have work at one step. Each hint lets one caller of `next` take the file; several
+ * hints before the file is taken count as one.
  * @param most greatest number of takers that may have the same file at once
  */
 function createHints(most: number) {
@@ -140,9 +138,9 @@ function createHints(most: number) {
       if (hinted.has(path)) wakeAll();
     },
     /**
-     * Takes the file that was hinted at first among those with fewer than `most` takers; if there is none, waits for
+     * Takes, among the files with fewer than `most` takers, the one whose hint is oldest; if there is none, waits for
      * one. The taker must call `end` later.
-     * @returns undefined once `signal` aborts
+     * @returns the path of the file; undefined once `signal` aborts
      */
     async next(signal: AbortSignal): Promise<string | undefined> {
       while (!signal.aborted) {

@@ -12,8 +12,8 @@ export interface ProviderPauses {
    */
   healthOf(step: QueuedStep): ProviderHealth;
   /**
-   * Pauses the step's provider for `ms` from now, because it is down, asks for patience, or the disk is full. It
-   * replaces an earlier pause, even a longer one.
+   * Pauses the calls of the step's provider for `ms` from now, because the provider is down or asks callers to wait, or
+   * because the disk is full. It replaces an earlier pause, even a longer one.
    */
   pause(step: QueuedStep, ms: number): void;
   /**

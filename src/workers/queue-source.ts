@@ -51,13 +51,13 @@ export interface QueueSourceOptions {
 /** Duration of BullMQ's lock on a job (ms). No step blocks the thread that renews it for as long as that. */
 const LOCK_MS = 60_000;
 /**
- * Number of times that BullMQ runs a stalled job again. It is 0, since the ledger runs such jobs again: its lease ends
- * sooner, and it does not count a worker's crash as a failure of the job.
+ * Number of times that BullMQ runs a stalled job again. It is 0, since the ledger makes such jobs due again: their
+ * leases end before BullMQ's lock does, and the ledger does not count a worker's crash as a failure of the job.
  */
 const STALLS_ALLOWED = 0;
 /**
- * Longest wait for BullMQ's workers to close (ms). The ledger needs none of their last messages, and a Redis that
- * stopped first must not hold up the shutdown.
+ * Longest wait for BullMQ's workers to close (ms). The ledger needs nothing that they would still send, and a Redis
+ * that stopped first must not hold up the shutdown.
  */
 const GOODBYE_MS = 2_000;
 

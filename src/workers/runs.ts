@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { EngineError, type Logger } from '../engine/index.ts';
 
 /**
- * The runs in progress in a worker. Each run has a unique name, which is the owner of its leases. If a run never ends,
- * its leases are no longer renewed and its jobs fall due, like those of a worker that died.
+ * The runs in progress in a worker; a run is the work on one batch of jobs of a file. Each run has a unique name, which
+ * is the owner of its leases. If a run never ends, its leases are no longer renewed and its jobs fall due, like those
+ * of a worker that died.
  */
 export interface Runs {
   /**
    * Runs `work` on a file under a new name, and returns its result.
    * @param work gets the name that its leases are to bear
    * @throws whatever `work` threw; EngineError `unavailable` if it has not ended after `mostMs`: its leases are then
-   *   not renewed any more, and its jobs are taken back as if its worker had died
+   *   not renewed any more, and its jobs become due again as if its worker had died
    */
   run<T>(path: string, work: (owner: string) => Promise<T>): Promise<T>;
   /** Returns the names of the runs in progress on a file, whose leases are to be renewed. */
@@ -18,8 +19,8 @@ export interface Runs {
 }
 
 /**
- * Longest time that a run may take by default (ms). An hour is long, since a provider may take only a few calls a
- * minute; a run that takes longer waits for something that never comes.
+ * Longest time that a run may take by default (ms). It is an hour, since a provider may allow only a few calls a
+ * minute. A run that takes longer waits for something that never comes.
  */
 const MAX_RUN_MS = 3_600_000;
 

@@ -21,10 +21,12 @@ import type { RunWork } from './job-source.ts';
 import { createLedgerSource } from './ledger-source.ts';
 import { readersOf } from './readers.ts';
 
-/** An executor with files and providers of its own. Without queues, a ledger source feeds it. */
+/**
+ * A worker's executor with its own open files and providers. Without Redis it also looks for due jobs in the ledgers.
+ */
 export interface Runtime {
   readonly run: RunWork;
-  /** Tells the ledger source of new jobs in a tenant's file; without a ledger source it does nothing. */
+  /** Hints that a tenant's file has new jobs. It does nothing if the jobs come from Redis. */
   wake(path: string): void;
   /** Takes no more jobs, finishes or hands back those that run, and closes everything. */
   drain(): Promise<void>;
@@ -33,8 +35,8 @@ export interface Runtime {
 /** Settings of a runtime that reads the ledgers itself. */
 export interface ReadsLedgers {
   /**
-   * True if this is the only worker of the data folder. Jobs that are under a claim when it starts then belong to a
-   * worker that died, so all of them are taken back. If it is false, only jobs whose lease has ended are.
+   * True if this is the only worker of the data folder. Jobs that are claimed when it starts then belong to a worker
+   * that died, so all of them become due again. If it is false, only claimed jobs whose lease has ended do.
    */
   readonly alone: boolean;
 }
@@ -45,13 +47,15 @@ export interface RuntimeOptions {
   readonly metrics: Metrics;
   /** Tracing of the jobs that the runtime runs. The runtime closes it in `drain`. */
   readonly tracing?: Tracing | null | undefined;
-  /** Settings for reading the ledgers; null where work comes through `run`, from queues. */
+  /**
+   * How the runtime reads the ledgers (job tables); null if it does not, because queues hand it the work through `run`.
+   */
   readonly ledgers: ReadsLedgers | null;
 }
 
 /**
- * Opens the files and providers of a worker's runtime. If `ledgers` is not null, the runtime takes back the jobs of
- * workers that died and then looks for due jobs in the ledgers by itself. If it is null, it only does the work with
+ * Opens the files and providers of a worker's runtime. If `ledgers` is not null, the runtime makes the jobs of workers
+ * that died due again and then looks for due jobs in the ledgers by itself. If it is null, it only does the work with
  * which `run` is called. `drain` closes everything.
  */
 export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {

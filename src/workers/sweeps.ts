@@ -11,13 +11,14 @@ import {
 import { serialiseError } from '../engine/index.ts';
 
 /**
- * Upkeep of tenants' files: every second for each open file, and at each tick for all files. A file whose upkeep fails
- * is logged, and the others are still looked after.
+ * Upkeep of tenants' files: lease renewal, recovery of jobs and clean-up every second for each open file, and schedules
+ * at each tick (every 15 s) for all files. If the upkeep of a file fails, that is logged and the other files are still
+ * looked after.
  */
 export interface Sweeps {
   /**
-   * Takes jobs back in all files: those whose lease has ended or, with `everyOwner`, all that are under a claim. A file
-   * that fails is logged and skipped.
+   * Makes claimed jobs due again in all files: those whose lease has ended or, with `everyOwner`, all claimed jobs. A
+   * file that fails is logged and skipped.
    */
   recover(options: { readonly everyOwner: boolean }): Promise<void>;
   /**
@@ -25,7 +26,7 @@ export interface Sweeps {
    * due at the next tick.
    */
   tick(): Promise<void>;
-  /** Waits until all upkeep has ended. Call it after `signal` has aborted; before that it does not return. */
+  /** Waits until all upkeep has ended. Call it after `signal` has aborted; before, the upkeep never ends. */
   ended(): Promise<void>;
 }
 
@@ -40,8 +41,8 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
 }
 
 /**
- * Time between two sweeps over the open files (ms), in which leases are renewed. It is far shorter than the shortest
- * lease.
+ * Time between two sweeps (regular checks of the open files), which renew leases (ms). It is far shorter than the
+ * shortest lease.
  */
 const SWEEP_MS = 1_000;
 
@@ -78,7 +79,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     });
   }
 
-  /** Erases what deletes have left in a file, unless another call is just doing that. */
+  /** Erases from a file the data that deletions have left to be erased, unless another call is already doing so. */
   async function clean(path: string, context: MaintenanceContext): Promise<void> {
     if (cleaning.has(path)) return;
     cleaning.add(path);

@@ -25,8 +25,8 @@ export interface ThreadData {
 }
 
 /**
- * A task for the thread, which answers each task once: `run` with the number of claimed jobs, `metrics` with the
- * registry's metrics as JSON, `wake` and `drain` with nothing. `wake` tells of new jobs in a file.
+ * A task for the worker thread. The thread answers each task once: `run` with the number of claimed jobs, `metrics`
+ * with the registry's metrics as JSON, `wake` and `drain` with nothing. `wake` says that a file has new jobs.
  */
 export type ThreadTask =
   | { readonly kind: 'run'; readonly work: Work }

@@ -22,8 +22,8 @@ export interface ThreadedRuntimeOptions {
 
 /**
  * Starts a runtime on a thread of its own. A thread that hangs is ended. If it reads the ledgers, a new thread replaces
- * it, which takes back its jobs as those of a worker that died. If it is fed by queues it is not replaced, and `died`
- * resolves. A thread that ends by an error is not replaced in either case.
+ * it, and its jobs become due again as those of a worker that died. If it is fed by queues it is not replaced, and
+ * `died` resolves. A thread that ends by an error is not replaced in either case.
  */
 export function startThreadedRuntime({ config, logger, ledgers, onHung }: ThreadedRuntimeOptions): ThreadedRuntime {
   const isReplaced = ledgers !== null;
@@ -101,8 +101,8 @@ function createRequests() {
       else request?.reject(reviveError(reply.error));
     },
     /**
-     * Rejects all open requests, as the thread will answer no more. Later requests are rejected until `sendTo` names a
-     * new thread.
+     * Rejects all open requests, as the thread will not answer any more. Later requests are rejected until `sendTo`
+     * names a new thread.
      */
     abandon(): void {
       thread = undefined;

@@ -202,6 +202,30 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     }
   });
 
+  test('connects again after a statement that took too long', () => {
+    const impatient = openBlockingConnection(server!.url);
+    try {
+      const store = open('slow', impatient);
+      store.write(() => putInfo(store, 'k', 'kept'));
+      impatient.waitFor({ connectMs: 1_000, statementMs: 100 });
+      expect(() =>
+        store.write(() => {
+          putInfo(store, 'k', 'gone');
+          impatient.query('SELECT pg_sleep(600)');
+        }),
+      ).toThrow(expect.objectContaining({ code: 'unavailable' }) as Error);
+      impatient.waitFor({ connectMs: 60_000, statementMs: 60_000 });
+      expect(findInfo(store, 'k')).toBe('kept');
+      // What the statement holds is free when its server process has ended.
+      connection.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE query ~ 'pg_sleep.600'
+        AND pid <> pg_backend_pid()`);
+      store.write(() => putInfo(store, 'k', 'new'));
+      expect(findInfo(store, 'k')).toBe('new');
+    } finally {
+      impatient.close();
+    }
+  });
+
   test('is there again after a crash of the server, with what it acknowledged', () => {
     const store = open('crash');
     store.write(() => putInfo(store, 'k', 'kept'));

@@ -10,39 +10,45 @@ import { databaseFile, type ServiceProcess, type ServiceReply } from './running-
 import { createRandom } from '../../src/engine/random.ts';
 
 /**
- * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was
- * acknowledged, while the service is killed, starved or stopped. In the end acknowledged ⊆ stored ⊆ attempted must
- * hold, with nothing twice.
+ * A client that adds memories while the service is killed or stopped, for a test like Jepsen's `set` checker. It writes
+ * a history to disk of the adds that it attempted and of those that were acknowledged. In the end, every acknowledged
+ * memory must be stored, every stored memory must have been attempted, and none may be stored twice.
  */
 export interface AddClient {
-  /** Adds the next `count` memories; resolves when each is acknowledged or given up. */
+  /** Adds the next `count` memories. Resolves when each of them is acknowledged or given up. */
   add(count: number): Promise<void>;
   readonly acknowledged: number;
-  /** Resolves when so many adds in all are acknowledged. */
+  /** Resolves when `count` adds in all are acknowledged, counted from the start. */
   untilAcknowledged(count: number): Promise<void>;
-  /** The first answer with this status from now on. */
+  /** Returns the next reply with this HTTP status. */
   untilAnswered(status: number): Promise<ServiceReply>;
-  /** How often each status was answered. */
+  /** Number of replies by HTTP status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** Answers that were kept from an earlier attempt whose answer was lost. */
+  /**
+   * Number of replies that the service replayed for a repeated idempotency key, since the reply to an earlier attempt
+   * was lost.
+   */
   readonly replayed: number;
 }
 
 export interface AddClientOptions {
-  /** Where the history is kept; a line is on disk before each request and after each acknowledgement. */
+  /** Path of the history. A line is on disk before each request and after each acknowledgement. */
   readonly history: string;
   readonly seed: number;
   readonly concurrency: number;
-  /** The service to talk to, once it serves. */
+  /** Returns the service to which requests are sent, once it is ready. */
   readonly service: () => Promise<ServiceProcess>;
 }
 
-/** What one line of a history says. */
+/** Content of one line of a history. */
 type Entry =
   | { readonly kind: 'attempted'; readonly content: string }
   | { readonly kind: 'acknowledged'; readonly content: string; readonly id: string };
 
-/** One add in eight is not tried again when its answer is lost: whether it is stored then, nobody knows. */
+/**
+ * Share of the adds that are not repeated if their reply is lost, so that the client does not know whether they are
+ * stored.
+ */
 const GIVE_UP_SHARE = 1 / 8;
 const MAX_ATTEMPTS = 1_000;
 const RETRY_MS = 50;
@@ -115,23 +121,23 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
   };
 }
 
-/** In Jepsen's words. */
+/** Result of comparing the history with what is stored, with the names that Jepsen uses. */
 export interface AddReport {
   readonly attempted: number;
   readonly acknowledged: number;
-  /** Acknowledged and stored. */
+  /** Number of memories that were acknowledged and are stored. */
   readonly ok: number;
-  /** Acknowledged, not stored. */
+  /** Texts of the memories that were acknowledged but are not stored. */
   readonly lost: readonly string[];
-  /** Stored, never attempted. */
+  /** Texts of the memories that are stored but were never attempted. */
   readonly unexpected: readonly string[];
-  /** Stored more than once. */
+  /** Texts of the memories that are stored more than once. */
   readonly duplicated: readonly string[];
-  /** Stored, though no answer said so. */
+  /** Number of memories that are stored although no reply acknowledged them. */
   readonly recovered: number;
 }
 
-/** Compares the history with all that the service returns. */
+/** Compares the history with all memories that the service returns. */
 export async function checkAdds(service: ServiceProcess, history: string): Promise<AddReport> {
   const attempted = new Set<string>();
   const acknowledged = new Map<string, string>();
@@ -181,7 +187,10 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
   }
 }
 
-/** Checks that the audit log is whole, and that it tells of each memory once, as both are in one commit. */
+/**
+ * Checks that the hash chain of the audit log is whole, and that its records add up to the number of stored memories,
+ * since a memory and its record are written in one commit.
+ */
 function expectAudited(store: SqliteStore): void {
   expect(verifyAudit(store).brokenAt).toBeNull();
   const records = [...iterateAudit(store)].filter(({ action }) => ['memory.add', 'import'].includes(action));
@@ -190,9 +199,9 @@ function expectAudited(store: SqliteStore): void {
 }
 
 /**
- * Reads the file of a service that has ended: each memory is finished and stands once in every table and index that
- * speaks of it.
- * @returns how many memories there are
+ * Reads the database file of a service that has ended, and checks that each memory is ready and has exactly one entry
+ * in every table and index about memories.
+ * @returns the number of memories
  */
 export function expectFinished(folder: string): number {
   return withStore(folder, (store) => {
@@ -227,7 +236,7 @@ export function expectFinished(folder: string): number {
   });
 }
 
-/** How many jobs were in flight at a crash, by the step that it cut off. */
+/** Counts the jobs that were in flight when the service crashed, by the step that the crash interrupted. */
 export function countCrashed(folder: string): { beforeEncoded: number; beforeLinked: number } {
   return withStore(folder, (store) => {
     const timelines = store.db.prepare('SELECT timeline FROM jobs').pluck().all() as string[];
@@ -273,10 +282,10 @@ const OBJECTS = [
   'a signed contract',
   'the rain',
 ];
-/** One memory in fifty is long enough for several windows. */
+/** Share of the memories whose text is long enough for several embedding windows. */
 const LONG_SHARE = 1 / 50;
 
-/** A memory that differs from all others by one word, its reference, and resembles many. */
+/** Makes a memory that resembles many others, but has one word that no other has: its reference, such as `r000012`. */
 function makeMemory(number: number, random: () => number) {
   const sentence = () => `Remember that ${pick(SUBJECTS, random)} ${pick(VERBS, random)} ${pick(OBJECTS, random)}.`;
   const sentences = Array.from({ length: random() < LONG_SHARE ? 90 : 2 }, sentence).join(' ');
@@ -295,7 +304,7 @@ function pick<T>(values: readonly T[], random: () => number): T {
   return values[Math.floor(random() * values.length)] as T;
 }
 
-/** CAIRN_SEED replays a run; otherwise each run differs. */
+/** Returns the seed of a random test: CAIRN_SEED, which repeats an earlier run, or else a random number. */
 export function chooseSeed(): number {
   const given = process.env.CAIRN_SEED;
   return given === undefined ? Math.floor(Math.random() * 1_000_000_000) : Number(given);

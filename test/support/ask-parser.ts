@@ -1,12 +1,15 @@
 import type { DocumentParser, ParseRequest } from '../../src/engine/ports.ts';
 
-/** The entry of a parser's process that does as its file says. */
+/** Main module of a parser process that does what the document's content tells it to do (a deed, see the module). */
 export const STUB_PARSER = new URL('./stub-parser-child.ts', import.meta.url);
 
-/** The entry of a parser's process that tries every way out; a file is the number of a port that is listened on. */
+/**
+ * Main module of a parser process that tries every way out of its sandbox. The document's content is the number of a
+ * port on which the test listens.
+ */
 export const PARSER_DOORS = new URL('./attacks/parser-doors.ts', import.meta.url);
 
-/** Has a stub parser do a deed; its answer. */
+/** Lets a stub parser do a deed (an entry of its table `DEEDS`), and returns what the deed returned. */
 export async function askParser(
   pool: DocumentParser,
   deed: readonly [name: string, argument?: unknown],
@@ -15,7 +18,7 @@ export async function askParser(
   return askWith(pool, JSON.stringify(deed), options);
 }
 
-/** Has a stub parser read a file; its answer. */
+/** Lets a stub parser read a document with this content, and returns its result, parsed from JSON. */
 export async function askWith(
   pool: DocumentParser,
   file: string,

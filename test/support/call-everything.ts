@@ -14,8 +14,9 @@ export const EVERYTHING = {
 };
 
 /**
- * Uses all that the client can do, and returns what it saw, as JSON can hold it. Its text is sent to where the client
- * runs, as the global `cairn`, so it uses nothing of this file.
+ * Calls everything that the client can do, and returns the results as plain JSON. The source text of this function is
+ * sent to the place where the client runs (a browser, for example), where the client is the global `cairn`; so it uses
+ * nothing else of this file.
  */
 export async function callEverything(connection: { readonly url: string; readonly key: string }) {
   const { cairn } = globalThis as unknown as { readonly cairn: typeof Client };

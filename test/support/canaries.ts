@@ -1,17 +1,21 @@
 /**
- * Words that stand nowhere but where a test put them, one a place, so that a leak tells what leaked. Letters and digits
- * of one case alone, so that neither JSON, a URL, a tokeniser nor a change of case makes another word of them.
+ * Beginning of all canaries: words that occur only where a test put them, so that a canary in another place shows what
+ * leaked. They have only lower-case letters and digits, so that JSON, a URL, a tokeniser or a change of case does not
+ * change them.
  */
 const MARK = 'kanari7q';
 
-/** @param place lower-case letters: 'content' */
+/**
+ * Returns the canary for one place, a word that occurs nowhere else.
+ * @param place name of the place in lower-case letters, such as `content`
+ */
 export function canary(place: string): string {
   return MARK + place;
 }
 
 /**
- * The places of the canaries in a text, each once, in whatever form they travel: as they are, or as bytes written in
- * base64, hex, or UTF-16. Of the last three only that there is one can be told.
+ * Finds the canaries in a text, and returns the names of their places, each once. It also finds canaries whose bytes
+ * are written in base64, hex or UTF-16; for these it returns only the encoding, such as `in hex`.
  */
 export function findCanaries(text: string): string[] {
   const plain = [...text.matchAll(new RegExp(`${MARK}([a-z]*)`, 'gi'))].map(([, place]) => place || 'without a place');
@@ -25,7 +29,10 @@ const ENCODED: readonly (readonly [name: string, form: string])[] = [
   ['UTF-16', [...MARK].join('\0')],
 ];
 
-/** The part of the mark's base64 that is the same whatever stands around it, `shift` bytes into a group of three. */
+/**
+ * Returns the part of the mark's base64 that does not depend on the bytes around it.
+ * @param shift offset of the mark in a group of three bytes, 0 to 2
+ */
 function inBase64(shift: number): string {
   const first = (3 - shift) % 3;
   const whole = MARK.slice(first, first + 3 * Math.floor((MARK.length - first) / 3));

@@ -7,7 +7,7 @@ import { packXlsx, packZip } from './make-office.ts';
 import { makePdf } from './make-pdf.ts';
 import { FORM_TYPE, multipart } from './multipart.ts';
 
-/** What was asked, without what was sent, and all that came back. */
+/** A reply, with the request's method and route but without what was sent. */
 interface HeardReply {
   readonly asked: string;
   readonly status: number;
@@ -20,17 +20,20 @@ interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A caller who puts a canary wherever one can put a text, and keeps all answers. */
+/**
+ * A caller that puts a canary (a word by which a leak is recognised) wherever a request may have a text, and keeps all
+ * replies.
+ */
 export interface CanaryCaller {
   readonly heard: readonly HeardReply[];
   ask(method: string, route: string, options?: Ask): Promise<HeardReply>;
-  /** Every route and field: what is taken, and what is refused. */
+  /** Sends requests with every route and field, both requests that are accepted and requests that are refused. */
   sendEverything(): Promise<void>;
-  /** A memory and a query of which no cache knows, at the same time. */
+  /** Adds a memory and sends a query at the same time. Both contain a new text, so no cache has it. */
   addAndAsk(word: string): Promise<void>;
-  /** Files of every format, broken where it hurts, under names that are canaries. */
+  /** Sends files of every format, most of them damaged, under names that are canaries. */
   sendDocuments(): Promise<void>;
-  /** Until no job waits. */
+  /** Waits until no job is unfinished. */
   idle(): Promise<void>;
 }
 
@@ -38,7 +41,7 @@ export const CANARY_KEY = `${canary('apikey')}-of-the-operators`;
 const USER = canary('userid');
 const POLL_MS = 50;
 
-/** Everything that a memory can have. */
+/** A memory with a canary in every field. */
 const MEMORY = {
   content: `The keeper ${canary('content')} met Ada ${canary('name')} at dusk.`,
   title: canary('title'),
@@ -54,7 +57,7 @@ const MEMORY = {
 };
 
 /**
- * The places whose canaries an answer may repeat to whoever sent them: names of fields, and the media type of a body.
+ * Places whose canaries a reply may repeat to the caller who sent them: names of fields, and the media type of a body.
  */
 export const ECHOED = ['fieldname', 'metadatakey', 'mediatype'];
 
@@ -141,7 +144,7 @@ export function createCanaryCaller(url: string): CanaryCaller {
     await refused(400, 'POST', '/memory/query', { body: { query, token: canary('token') } });
   }
 
-  /** Each of the known fields, wrong in type, in length and in its characters. */
+  /** Sends each known field of some routes with wrong types, lengths and characters. */
   async function sendWrongFields(): Promise<void> {
     const wrongs = [
       { [canary('fieldname')]: canary('wrongtype') },
@@ -195,7 +198,10 @@ export function createCanaryCaller(url: string): CanaryCaller {
     await refused(400, 'GET', `/memory/%zz${canary('escape')}`);
   }
 
-  /** Whatever a route is about: a path, a query string, and a body of a canary alone. */
+  /**
+   * Calls every route with canaries as path parameters, in the query string and in the body, whatever the route
+   * expects.
+   */
   async function askEveryRoute(): Promise<void> {
     for (const { method, path } of ROUTES) {
       const route = path.replaceAll(/:\w+/g, canary('pathid'));
@@ -263,7 +269,7 @@ export function createCanaryCaller(url: string): CanaryCaller {
   };
 }
 
-/** What no HTTP client would send. */
+/** Sends bytes to the server that no HTTP client would send. */
 async function sendRaw(url: string, bytes: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
@@ -274,7 +280,9 @@ async function sendRaw(url: string, bytes: string): Promise<void> {
   });
 }
 
-/** A file for each format of which a parser may have something to say, by the end of its name. */
+/**
+ * Makes files for each document format whose parser may report an error, as pairs of a file extension and the content.
+ */
 async function brokenFiles(): Promise<readonly (readonly [string, Uint8Array])[]> {
   const text = canary('documenttext');
   const pdf = makePdf({ pages: [{ texts: [{ text, x: 50, y: 700 }] }] });

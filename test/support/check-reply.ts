@@ -7,22 +7,22 @@ import type { Media, Route } from '../../src/api/route.ts';
 import { ROUTES } from '../../src/api/routes.ts';
 import { HTTP_STATUS, problemSchema } from '../../src/api/schemas/problem.ts';
 
-/** A reply as it went over the wire. */
+/** A reply as it was sent over the network, with its request's method and target. */
 export interface SentReply {
   readonly method: string;
-  /** Path and query string. */
+  /** Path and query string of the request. */
   readonly target: string;
   readonly status: number;
   readonly contentType: string;
   readonly text: string;
 }
 
-/** bull-board answers below this path; its replies are its own. */
+/** Path below which bull-board answers. The API does not describe its replies. */
 const QUEUE_BOARD = '/admin/queues';
 
 /**
- * Says how a reply differs from what its route describes: status, media type, error code, or any field that is missing,
- * wrong or not described. undefined where it does not differ.
+ * Returns how a reply differs from the description of its route: status, media type, error code, or any field that is
+ * missing, wrong or not described. It is undefined if the reply does not differ.
  */
 export function problemOfReply(reply: SentReply): string | undefined {
   const { method, target, status } = reply;
@@ -31,7 +31,7 @@ export function problemOfReply(reply: SentReply): string | undefined {
   return problem && `${method} ${target} answered ${status}: ${problem}`;
 }
 
-/** The first route whose pattern the path fits, as Express finds it. */
+/** Returns the first route whose pattern matches the path, as Express would choose it; undefined if there is none. */
 export function routeOf(method: string, target: string): Route | undefined {
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
   const path = target.split('?')[0]!;
@@ -93,12 +93,15 @@ function differenceOfJson(text: string, schema: z.ZodType): string | undefined {
   return error && z.prettifyError(error);
 }
 
-/** Watches every reply that a server in this process sends, whoever asked for it. */
+/** Compares every reply that a server in this process sends with the API description, whichever client requested it. */
 export interface ReplyWatch {
   readonly app: Express;
-  /** @throws Error where the reply to this request differs from its description */
+  /**
+   * Waits until this request's reply is complete.
+   * @throws Error if the reply differs from its description
+   */
   requireDescribed(requestId: string | null): Promise<void>;
-  /** What is wrong with replies that nobody asked about with `requireDescribed`. */
+  /** Differences of replies for which `requireDescribed` was not called, by request id. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
@@ -136,7 +139,7 @@ export function watchReplies(app: Express): ReplyWatch {
   };
 }
 
-/** What is written to a response, as it is written. */
+/** Returns a list to which every chunk that is written to the response is added. */
 function keepChunks(response: ServerResponse): Buffer[] {
   const chunks: Buffer[] = [];
   const keep = (chunk: unknown) => {

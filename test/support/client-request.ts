@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../src/client/generated/operations.ts';
 import type { CallOptions, Reply } from '../../src/client/reply.ts';
 import { routeOf } from './check-reply.ts';
 
-/** A request as a test writes it. */
+/** A request in the form in which a test writes it. */
 export interface WrittenRequest {
   readonly url: string;
   readonly method: string;
@@ -21,8 +21,8 @@ export interface ReceivedReply {
 }
 
 /**
- * Sends a request by the method of the client that stands for its route, so that every test of the API tests the client
- * too. What the client sends must be what was written, and what it returns or throws must be what the server answered.
+ * Sends a request with the method of the client for its route, so that every test of the API also tests the client. It
+ * checks that the client sends exactly this request, and returns or throws exactly what the server answered.
  * @returns undefined if the client cannot be made to send such a request, for example one with a malformed body
  */
 export async function requestByClient(request: WrittenRequest): Promise<ReceivedReply | undefined> {
@@ -62,10 +62,13 @@ function problemOf({ headers, text }: ReceivedReply): Partial<Pick<CairnError, '
   return isProblem ? (JSON.parse(text) as Pick<CairnError, 'code' | 'status'>) : {};
 }
 
-/** Headers that the client sets itself, or by which a reply has another form than the one that it reads. */
+/**
+ * Headers that are not passed to the client: it sets them itself, or they ask for a form of reply that it does not
+ * read.
+ */
 const UNSENT = ['content-type', 'authorization', 'accept'];
 
-/** The operation of a request, and the input with which the client sends exactly this request. */
+/** Returns the client's operation for a request, and the input with which the client sends exactly this request. */
 function methodFor({ method, path, body = {}, headers, key }: WrittenRequest) {
   const name = routeOf(method, path)?.name as keyof typeof OPERATIONS | undefined;
   if (name === undefined || method === 'HEAD' || UNSENT.some((header) => header in headers)) return undefined;

@@ -8,17 +8,17 @@ export const CLIENT_SECRET = 'the secret of the client, kept by two';
 
 export interface CodeFlowProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** Who is signed in at the provider, by the claims of the ID token. */
+  /** Claims of the ID token, which say who is signed in at the provider. */
   claims: Claims;
-  /** Claims of an access token for the API; undefined for an opaque one. */
+  /** Claims of an access token for the API; if undefined, the access token is opaque (a random text). */
   accessClaims: Claims | undefined;
-  /** What every ID token has in place of what was asked for; a test spoils it so. */
+  /** Claims that replace the right ones in every ID token, so that a test can make tokens wrong. */
   spoiled: Claims;
-  /** Whether it refuses to sign anybody in. */
+  /** Whether the provider refuses to sign anybody in. */
   isDenying: boolean;
-  /** How the endpoint that hands out tokens fails; undefined while it does not. */
+  /** How the token endpoint fails: with an error status, or by closing the connection. If undefined, it works. */
   failing: 'status' | 'connection' | undefined;
-  /** Addresses at which sessions of the provider were ended. */
+  /** Query strings of the requests that ended a session at the provider. */
   readonly ended: readonly string[];
 }
 
@@ -29,8 +29,8 @@ interface Grant {
 }
 
 /**
- * A real OpenID provider for the authorization code flow. It checks what a provider must: the client and its secret,
- * the registered address, PKCE by S256, and that a code is used once.
+ * Starts a real OpenID provider with the authorization code flow. It checks what a provider must check: the client and
+ * its secret, the registered address, PKCE by S256, and that a code is used once.
  */
 export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
   const key = await makeKey('RS256');

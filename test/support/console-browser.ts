@@ -4,10 +4,10 @@ import axe from 'axe-core';
 
 const browserPath = inject('browserPath');
 let browser: Browser | undefined;
-/** Longest time that a page may take for anything: a bound on hanging, not a measure (ms). */
+/** Longest time that a page may take for anything (ms). It only bounds a test that hangs; it is no measurement. */
 const PATIENCE_MS = 120_000;
 
-/** A test that needs a Chromium; skipped where there is none. */
+/** A test that needs a Chromium. It is skipped if none is installed. */
 export const browserTest: typeof test.skip = test.skipIf(browserPath === null);
 
 /** Starts a Chromium for the tests of a file, and ends it after them. */
@@ -22,7 +22,7 @@ export function useBrowser(): void {
   afterAll(() => browser?.close());
 }
 
-/** Opens a page in a browser of its own, until the test has ended. */
+/** Opens a page in a browser context of its own, which is closed when the test has ended. */
 export async function openPage(url: string): Promise<Page> {
   const context = await browser!.newContext();
   onTestFinished(() => context.close());
@@ -32,24 +32,27 @@ export async function openPage(url: string): Promise<Page> {
   return page;
 }
 
-/** A page in a browser of its own, with all that it did that it must not do. */
+/** A page in a browser context of its own, with a record of everything that the page must not do. */
 export interface ConsolePage extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Requests to other hosts, and errors and refusals of the content security policy in the page's console. */
+  /**
+   * What the page did although it must not: requests to other hosts, and errors and violations of the content security
+   * policy in the browser's console.
+   */
   readonly problems: readonly string[];
 }
 
 interface OpenOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
-  /** Origins beside that of the service which the browser may go to, as an identity provider. */
+  /** Further origins that the browser may request, such as that of an identity provider. */
   readonly also?: readonly string[];
 }
 
 /**
- * Opens a view of the console. When it is disposed of, it throws if the page asked another host for anything, or said
- * anything in the browser's console.
+ * Opens a view of the console. When it is disposed of, it throws if the page sent a request to another host, or if the
+ * browser's console shows an error.
  * @param view address of the view after the `#/`
  */
 export async function openConsole(url: string, view = '', options: OpenOptions = {}): Promise<ConsolePage> {
@@ -88,7 +91,7 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Shows another view, and waits until it has loaded what it shows. */
+/** Shows another view, and waits until its data have loaded. */
 export async function show(page: Page, url: string, view: string): Promise<void> {
   await page.goto('about:blank');
   await page.goto(`${url}/console#/${view}`);
@@ -97,13 +100,13 @@ export async function show(page: Page, url: string, view: string): Promise<void>
 }
 
 interface Looked {
-  /** Names of the only rules that are looked at; all by default. */
+  /** Names of the axe rules that are checked; by default all of them. */
   readonly rules?: readonly string[];
-  /** Selector of the only part that is looked at; the whole page by default. */
+  /** Selector of the part of the page that is checked; by default the whole page. */
   readonly within?: string;
 }
 
-/** Lists what axe finds wrong with a page for people who use it by keyboard or hear it. */
+/** Lists the accessibility problems that axe finds in a page, for people who use a keyboard or a screen reader. */
 export async function violationsOf(page: Page, { rules, within }: Looked = {}): Promise<string[]> {
   // The policy of the page allows no script of others, so axe comes in by the protocol of the browser. A page that was
   // looked at before has it.

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Path of a Chromium; null where there is none, and tests that need one are skipped then. */
+    /** Path of a Chromium; null if none is installed. Tests that need one are then skipped. */
     browserPath: string | null;
   }
 }
@@ -17,8 +17,8 @@ const PAGE = path.join(ROOT, 'dist/console/index.html');
 const BROWSERS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /**
- * Finds a Chromium for the run: `BROWSER_BIN`, else one on the PATH. Without any it says so, and fails where
- * `REQUIRE_BROWSER=1`. Builds the console if its sources are newer than what was built.
+ * Finds a Chromium for the test run: `BROWSER_BIN`, or else one on the PATH. If there is none, it prints a note, or
+ * fails if `REQUIRE_BROWSER=1`. It also builds the console if its sources are newer than the last build.
  */
 export default function setup(project: TestProject): void {
   const found = process.env.BROWSER_BIN ?? BROWSERS.map(onPath).find((file) => file !== undefined);

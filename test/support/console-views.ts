@@ -4,13 +4,16 @@ import { openConsole, show, signIn, useBrowser } from './console-browser.ts';
 import { ADMIN_KEY, startApi, type TestApi } from './start-api.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** A service in which each view of the console has something to show; the views are addresses after the `#/`. */
+/** A service with data for every view of the console. `views` are the addresses of the views, after the `#/`. */
 export interface FilledConsole {
   api: TestApi;
   views: readonly string[];
 }
 
-/** Longest time in which a test may go through all views (ms): a bound on hanging, as ten tests may share a core. */
+/**
+ * Longest time in which a test may visit all views (ms). It only bounds a test that hangs, as ten tests may share a
+ * core.
+ */
 export const ALL_VIEWS_MS = 900_000;
 
 /** Starts a browser and a filled console for the tests of a file, and ends both after them. */
@@ -23,15 +26,15 @@ export function useFilledConsole(): FilledConsole {
 }
 
 interface VisitOptions {
-  /** Key that is signed in with; that of the admin by default. */
+  /** Key with which the browser signs in; by default that of the admin. */
   readonly key?: string;
   readonly width?: number;
 }
 
 /**
- * Signs in and shows the views one after another.
- * @param look says what is wrong with a view
- * @returns all that is wrong, each with its view
+ * Signs in and opens the views one after another.
+ * @param look returns the problems that it finds in a view
+ * @returns all problems, each with its view
  */
 export async function visitAll(
   { api, views }: FilledConsole,
@@ -54,8 +57,8 @@ export async function visitAll(
 }
 
 /**
- * Starts a service in which each view of the console has something to show.
- * @returns it, with the addresses of the views after their `#/`
+ * Starts a service with data for every view of the console.
+ * @returns the service, with the addresses of the views after their `#/`
  */
 async function startFilledConsole(): Promise<FilledConsole> {
   const api = await startApi({

@@ -16,20 +16,23 @@ const AT_ONCE = 4;
 const DIMENSIONS = 256;
 
 export interface SeriesCount {
-  /** After every route, every format and every fault of a provider, and a few tenants with traffic. */
+  /**
+   * Number of series after calls of every route, with every format and every provider fault, and with traffic of a few
+   * tenants.
+   */
   readonly few: number;
-  /** Once all tenants had traffic. */
+  /** Number of series after traffic of all tenants. */
   readonly many: number;
-  /** How many series each metric has in the end, the largest first. */
+  /** Number of series of each metric at the end, the largest number first. */
   readonly byMetric: readonly (readonly [metric: string, series: number])[];
-  /** What of tenants, users, queries and contents is in them. */
+  /** Canaries (words put into tenants, users, queries and contents) that the metrics contain. It must be empty. */
   readonly canaries: readonly string[];
 }
 
 /**
- * The series of a process that does everything: it serves the API, works, fills the queues of a Redis if there is one
- * to be had, embeds with a provider, asks a language model and reads documents, all of which have failed in some way
- * before.
+ * Counts the metric series of a process that does everything: it serves the API, runs jobs, uses Redis queues if there
+ * is a Redis, embeds with a provider, asks a language model and reads documents. Each of these has also failed before
+ * the series are counted.
  */
 export async function countSeries(tenants: number): Promise<SeriesCount> {
   const folder = tempFolder();
@@ -97,7 +100,10 @@ export async function countSeries(tenants: number): Promise<SeriesCount> {
   return { few, many: countSamples(text), byMetric: countByMetric(text), canaries: findCanaries(text) };
 }
 
-/** @returns a key for each */
+/**
+ * Creates tenants whose names are canaries.
+ * @returns a key for each tenant
+ */
 function makeTenants(folder: string, tenants: number): string[] {
   const control = openControlDatabase(readConfig({ OM_DB_PATH: databaseFile(folder) }), systemClock);
   try {

@@ -5,8 +5,8 @@ const PAGE_BYTES = 4_096;
 const KINDS = ['bytes', 'pages zeroed', 'cut off', 'pages swapped'] as const;
 
 /**
- * Damages a database as a failing disk or a copy by hand would. The same seed damages it in the same way.
- * @returns what was done, for the message of a test
+ * Damages a database file as a failing disk or a wrong copy would. The same seed does the same damage.
+ * @returns a description of the damage, for the message of a test
  */
 export function damageFile(file: string, seed: number): string {
   const random = createRandom(seed);

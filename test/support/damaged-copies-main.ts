@@ -1,6 +1,6 @@
 /**
- * A process that works with the damaged file of a tenant as a server and a worker would, and says on each line what
- * came of one thing that it asked for. Its arguments: paths of the default tenant's file in copies of a data folder.
+ * A process that works with the damaged file of a tenant as a server and a worker would. It prints one line for each
+ * operation, with its result. Its arguments are paths of the default tenant's file in copies of a data folder.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { runBatch } from '../../src/engine/batches/run-batch.ts';
@@ -78,7 +78,7 @@ async function use(copy: number, file: string): Promise<void> {
     await ask('erase', () => tenant.deleteMemories({ userIds: ['bob'] }));
   }
 
-  /** What a worker does, two days later. */
+  /** Does the work of a worker, with a clock two days later. */
   async function work(): Promise<void> {
     const metrics = createMetrics();
     const clock = { now: () => systemClock.now() + 2 * DAY_MS };

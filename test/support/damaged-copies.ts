@@ -9,11 +9,11 @@ import { newMemory } from './new-memory.ts';
 import { openTestEngine } from './engine-fixture.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** A line of the process that works with damaged copies. */
+/** One line of the output of the process that works with damaged copies: an operation with its result or error. */
 export interface CopyReport {
   /** Number of the copy, from 0. */
   readonly copy: number;
-  /** What was asked for; `end` when the copy was closed. */
+  /** Name of the operation; `end` after the copy was closed. */
   readonly ask: string;
   readonly said?: string;
   readonly error?: {
@@ -24,20 +24,25 @@ export interface CopyReport {
   };
 }
 
-/** What came of damaged copies. */
+/** Result of working with damaged copies of a data folder. */
 export interface DamageOutcome {
-  /** Copies of which at least one answer was a refusal because of the damage. */
+  /** Number of copies of which at least one operation was refused because of the damage. */
   readonly refused: number;
-  /** What should not have come: a hang, a crash, an unclear error, a text of another tenant. Empty if all is well. */
+  /**
+   * What must not happen but did: a hang, a crash, an unclear error, a text of another tenant. Empty if all is well.
+   */
   readonly wrong: string[];
 }
 
-/** Words that only the texts of one tenant have. */
+/** For each tenant, a word that only its own texts contain. */
 const OWN_WORDS = { default: 'alphacanary', other: 'betacanary' } as const;
-/** Longest time in which the process says nothing before it is taken to hang, ms. */
+/** Longest time without output, after which the process counts as hanging (ms). */
 const HANG_MS = 60_000;
 
-/** Makes a data folder of two tenants with memories, links, documents and waiting work. @returns the default's file */
+/**
+ * Makes a data folder with two tenants that have memories, links, documents and waiting jobs.
+ * @returns the path of the default tenant's file
+ */
 export async function makeTwoTenants(settings: Readonly<Record<string, string>> = {}): Promise<string> {
   const fixture = await openTestEngine({ settings });
   const { engine, clock } = fixture;
@@ -68,7 +73,9 @@ export async function makeTwoTenants(settings: Readonly<Record<string, string>> 
   return fixture.file;
 }
 
-/** Damages one copy of the data folder for each seed, has a process work with all of them, and judges what it said. */
+/**
+ * Makes one damaged copy of the data folder for each seed, lets a process work with all of them, and judges its output.
+ */
 export async function tryDamagedCopies(
   file: string,
   seeds: readonly number[],
@@ -100,7 +107,10 @@ export async function tryDamagedCopies(
   return { refused: refused.size, wrong };
 }
 
-/** Starts the process over some copies. @returns the last line and how the process ended */
+/**
+ * Starts the process on some copies, and calls `onLine` with each line of its output.
+ * @returns the last line, and how the process ended
+ */
 async function watch(copies: readonly string[], env: NodeJS.ProcessEnv, onLine: (line: CopyReport) => void) {
   const main = path.resolve(import.meta.dirname, 'damaged-copies-main.ts');
   const child = spawn(process.execPath, ['--max-old-space-size=1024', main, ...copies], {
@@ -134,7 +144,10 @@ async function watch(copies: readonly string[], env: NodeJS.ProcessEnv, onLine: 
   };
 }
 
-/** What is wrong about an answer; undefined if it is an answer, or an error that says what to do. */
+/**
+ * Returns what is wrong with the result of an operation; undefined if it is a right answer, or an error that says what
+ * to do.
+ */
 function judge({ ask, said = '', error }: CopyReport): string | undefined {
   const [own, foreign] = ask.startsWith('other')
     ? [OWN_WORDS.other, OWN_WORDS.default]

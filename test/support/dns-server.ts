@@ -2,16 +2,19 @@ import dgram from 'node:dgram';
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** What a name is answered with; addresses of the other family than the one asked for are left out. */
+/**
+ * Addresses that the server answers for a name. Addresses of the family that was not requested (IPv4 or IPv6) are left
+ * out.
+ */
 export interface DnsAnswer {
   readonly alias?: string;
   readonly addresses: readonly string[];
 }
 
 /**
- * A name server over UDP for the one zone that a test describes.
- * @param answerTo told the name in lower case and how often it was asked for in that family before; undefined for no
- *   such name
+ * Starts a DNS server over UDP for the names of a test.
+ * @param answerTo returns the answer for a name in lower case; undefined if the name does not exist. `askedBefore` is
+ *   the number of earlier requests for this name and address family.
  */
 export async function startDnsServer(
   { address, port }: { readonly address: string; readonly port: number },
@@ -67,7 +70,7 @@ function encodeReply(query: Buffer, { type, end, name }: Question, answer: DnsAn
   return Buffer.concat([header, query.subarray(HEADER_BYTES, end), ...records]);
 }
 
-/** Lives for 0 s, so that no answer is remembered. */
+/** Makes a resource record with a time to live of 0 s, so that no resolver caches it. */
 function record(name: string, type: number, data: Buffer): Buffer {
   const fields = Buffer.alloc(10);
   fields.writeUInt16BE(type, 0);

@@ -12,23 +12,27 @@ import { tempFolder } from './temp-folder.ts';
 export interface DocumentKillPlan {
   readonly seed: number;
   readonly kills: number;
-  /** Three of them make two chunks. */
+  /** Number of sections of the document's text. Three sections make two chunks. */
   readonly sections: number;
 }
 
 const EXTERNAL_ID = 'the handbook';
-/** A life ends within so long of its first breath: while it starts, reads, writes, shows, embeds or is idle. */
+/**
+ * Longest time between two kills (ms). In this time the service may start, read, write, show the new version, embed or
+ * be idle.
+ */
 const LIFE_MS = 5_000;
 /**
- * What a kill cut off runs again by itself after a pause; in so many lives something new is handed in over it at once.
+ * Share of the service's starts after which a new version is sent at once. Otherwise the interrupted job runs again by
+ * itself after a pause.
  */
 const ANEW_SHARE = 0.6;
 const SETTINGS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' };
 
 /**
- * Hands in a document of many chunks, and a changed one whenever the last is finished, while the service is killed
- * outright at moments that follow from the seed. After each start what is found must be one version or another as a
- * whole. @returns a line that says what was seen
+ * Sends a document of many chunks, and a changed version whenever the last one is finished, while the service is killed
+ * with SIGKILL at random times (from the seed). After each kill, the stored document must be one version as a whole.
+ * @returns a line that sums up the run
  */
 export async function ingestUnderKills({ seed, kills, sections }: DocumentKillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -64,7 +68,7 @@ export async function ingestUnderKills({ seed, kills, sections }: DocumentKillPl
   return line;
 }
 
-/** What a kill left between the upload and its document goes when no upload can still be on its way. */
+/** Checks that the uploads folder is empty after the cleanup that removes the remains of interrupted uploads. */
 function expectNoUploads(folder: string): void {
   const file = databaseFile(folder);
   const named = withStore(folder, listUploads);
@@ -79,7 +83,7 @@ interface Life {
   readonly isAnew: boolean;
 }
 
-/** Goes on for as long as the service lives. */
+/** Sends versions of the document one after another until the service is killed, which makes it throw. */
 async function liveOn(service: ServiceProcess, versions: string[], { sections, seen, isAnew }: Life): Promise<void> {
   const first = await readDocument(service);
   if (first?.state === 'processing') seen.midway++;
@@ -103,8 +107,8 @@ async function handIn(service: ServiceProcess, versions: string[], count: number
 }
 
 /**
- * Two sections in three stay as they are from version to version; each chunk says which version it is from or that it
- * stays.
+ * Makes the text of a version. Two thirds of the sections are the same in each version and the next; each section says
+ * whether it stays or belongs to which version.
  */
 function makeText(version: number, count: number): string {
   const sections = Array.from({ length: count }, (_, at) => {
@@ -135,8 +139,9 @@ async function readContent(service: ServiceProcess, id: string): Promise<string>
 }
 
 /**
- * Reads the file of a service that was killed: what a query could find is one version as a whole, or nothing. @returns
- * memories in all
+ * Reads the file of a service that was killed, and checks that a query could find either one version as a whole, or
+ * nothing.
+ * @returns the number of all memories
  */
 function expectWhole(folder: string, versions: readonly string[]): number {
   if (!fs.existsSync(databaseFile(folder))) return 0;

@@ -1,7 +1,7 @@
 import type { EmbedOptions } from '../../src/engine/ports.ts';
 import { openEmbedding } from './open-embedding.ts';
 
-/** The other side of `startEmbeddingPair`. */
+/** The child process of `startEmbeddingPair`. */
 const { embed } = openEmbedding(process.env);
 
 process.on('message', ({ texts, purpose }: { texts: string[]; purpose: EmbedOptions['purpose'] }) => {

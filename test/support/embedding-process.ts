@@ -4,9 +4,15 @@ import { onTestFinished } from 'vitest';
 import type { EmbedOptions } from '../../src/engine/ports.ts';
 import { openEmbedding, type EmbedReply } from './open-embedding.ts';
 
-/** A process that embeds as a worker does, with what all processes of a data folder share. */
+/**
+ * A process that embeds texts as a worker does. It uses the files that all processes of a data folder share, such as
+ * the cache.
+ */
 export interface EmbeddingProcess {
-  /** A call each. @returns their outcomes in order: `ok` or the code of the error */
+  /**
+   * Embeds each text with a call of its own.
+   * @returns the outcomes in order: `ok` or the code of the error
+   */
   embed(texts: readonly string[], purpose?: EmbedOptions['purpose']): Promise<EmbedReply[]>;
 }
 

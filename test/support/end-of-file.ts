@@ -2,7 +2,10 @@ import fs from 'node:fs';
 import { afterAll } from 'vitest';
 import { leftovers } from './leftovers.ts';
 
-/** Vitest runs this module anew for each test file, so each file has the hook. */
+/**
+ * Removes what the tests of the file have started and made. Vitest runs this module again for each test file, so the
+ * hook exists in each of them.
+ */
 afterAll(async () => {
   await Promise.all([...leftovers.processes].map((program) => program.end('SIGKILL')));
   for (const folder of leftovers.folders) {

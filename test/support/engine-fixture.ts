@@ -44,35 +44,44 @@ export function createManualClock(now = START): ManualClock {
 }
 
 /**
- * A real engine on a file of its own, or with `OM_DATABASE_URL` on none, its clock moved by hand and its ledger worked
- * off only when a test says so.
+ * A real engine on a file of its own (or on PostgreSQL with `OM_DATABASE_URL`). A test sets its clock by hand, and no
+ * job runs until the test calls for it.
  */
 export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
   readonly tenant: Tenant;
   readonly clock: ManualClock;
   readonly file: string;
-  /** The worker's connection. */
+  /** The store (database connection) that the worker uses. */
   readonly store: SqliteStore;
   readonly batch: BatchContext;
   readonly maintenance: MaintenanceContext;
-  /** Adds one memory that must be accepted. */
+  /** Adds one memory, and throws if it is not accepted. */
   add(
     memory: TestMemory,
     options?: AddOptions,
   ): Promise<{ id: string; jobId: string; jobNo: number; memoryNo: number }>;
   runBatch(size?: number): Promise<BatchResult>;
-  /** Works off what is due, documents first. @returns how many jobs were claimed */
+  /**
+   * Runs all jobs that are due, documents first.
+   * @param size greatest number of jobs in a batch
+   * @returns the number of jobs that were claimed
+   */
   drain(size?: number): Promise<number>;
-  /** Asks the language model what is due to be asked, a group of suspects where `alone`. */
+  /**
+   * Runs the due jobs that need the language model. With `alone` it runs only jobs that were active when a worker died.
+   */
   askQuestions(options?: { readonly alone?: boolean; readonly signal?: AbortSignal }): Promise<BatchResult>;
-  /** Reads one document that is due. @returns whether there was one */
+  /**
+   * Processes one document that is due.
+   * @returns whether there was one
+   */
   readDocument(signal?: AbortSignal): Promise<boolean>;
   memoryNoOf(id: string): number;
-  /** One row of a statement, or its only column. */
+  /** Returns the first row of a statement's result, or its only column. */
   get<T>(sql: string, ...parameters: unknown[]): T;
   all<T>(sql: string, ...parameters: unknown[]): T[];
-  /** The last writes of recalls included. The file stays. */
+  /** Closes the engine, after the pending writes of recalls. The file is not deleted. */
   close(): Promise<void>;
 }
 
@@ -80,9 +89,9 @@ export interface TestEngineOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly file?: string;
   readonly clock?: ManualClock;
-  /** Wraps the worker's embedder. */
+  /** Replaces the worker's embedder by one that wraps it. */
   readonly embedder?: (embedder: Embedder) => Embedder;
-  /** In place of the one that fetches public pages only. */
+  /** Fetches web pages in place of the engine's own fetcher, which fetches public pages only. */
   readonly pageFetcher?: PageFetcher;
 }
 
@@ -172,7 +181,10 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   };
 }
 
-/** Every ordinary table row by row, those behind the word index and the vector index included. */
+/**
+ * Returns all rows of every ordinary table, those that hold the word index and the vector index included.
+ * @param leftOut names of tables to leave out
+ */
 export function dumpTables(store: SqliteStore, leftOut: readonly string[] = []): Record<string, unknown[]> {
   const tables = store.db
     .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
@@ -192,7 +204,10 @@ export function dumpTables(store: SqliteStore, leftOut: readonly string[] = []):
   );
 }
 
-/** Every row that speaks of a memory speaks of one that is there, whether or not a foreign key says so. */
+/**
+ * Checks that every row that refers to a memory refers to one that exists, even where no foreign key requires it. Also
+ * checks the integrity of the file and its indexes.
+ */
 export function expectNoOrphans(store: SqliteStore): void {
   const { db } = store;
   expect(db.pragma('foreign_key_check')).toEqual([]);
@@ -256,7 +271,10 @@ export function expectNoOrphans(store: SqliteStore): void {
   expect(foreign, 'vectors of another user than their memory').toEqual([]);
 }
 
-/** Ids of the memories whose words, their neighbours' included, hold this word. */
+/**
+ * Returns the ids of the memories that the word index finds by this word: in any of its columns, or with `column` only
+ * in the memory's own text (`content`) or in the texts before it in its session (`context`).
+ */
 export function idsWithWord(fixture: TestEngine, word: string, column?: 'content' | 'context'): string[] {
   const match = column === undefined ? `"${word}"` : `${column} : "${word}"`;
   return fixture

@@ -11,7 +11,7 @@ interface StreamedEvent {
 export interface EventReader {
   readonly request: http.ClientRequest;
   readonly response: http.IncomingMessage;
-  /** The next event; undefined at the end of the stream. */
+  /** Returns the next event; undefined at the end of the stream. */
   next(): Promise<StreamedEvent | undefined>;
 }
 

@@ -4,40 +4,41 @@ import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.
 import { estimateTokens } from '../../src/engine/text/tokens.ts';
 
 /**
- * A server that misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama and Bedrock, each at its own
- * path. Its vectors are the offline embedder's, its chat says what it is told.
+ * A server that stands for a model provider and misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama
+ * and Bedrock, each at its own path. Its vectors are those of the offline embedder; its chat answers what the test
+ * says.
  */
 export interface FakeProvider {
   /** Base URL, as `OM_OPENAI_BASE_URL` takes it. */
   readonly url: string;
-  /** The same without a path. */
+  /** The URL without a path. */
   readonly origin: string;
-  /** Every request so far, in order of arrival. */
+  /** All embedding requests so far, in the order of their arrival. */
   readonly calls: readonly FakeCall[];
-  /** Texts asked for so far, over all calls. */
+  /** Number of texts that were to be embedded so far, in all calls together. */
   readonly texts: number;
-  /** Answers in this mode from now on, or for the next `times` calls and then as before. */
+  /** Answers in this mode from now on, or with `times` only the next calls and then in the mode before. */
   setMode(mode: FakeMode, options?: FakeModeOptions): void;
-  /** Refuses calls beyond a limit, from now on, and says in every reply what is left, as OpenAI does. */
+  /** From now on refuses calls beyond a limit, and says in every reply how many calls are left, as OpenAI does. */
   limit(limit: FakeLimit): void;
   /** Refuses each call of more tokens than these, from now on, whether it says so in its replies or not. */
   limitTokens(limit: { readonly most: number; readonly isTold: boolean }): void;
   /** Answers calls of these models with 503, and all others as before. */
   failModels(models: readonly string[]): void;
-  /** What it sends for a text, by a model. */
+  /** Returns the vector that the server sends for a text, by a model. */
   vectorOf(model: string, text: string): Promise<Float32Array>;
-  /** Calls that were over the limit. */
+  /** Number of calls that were refused because of the limit. */
   readonly refusals: number;
-  /** The next request to arrive. */
+  /** Waits for the next request and returns it. */
   nextCall(): Promise<FakeCall>;
-  /** Leaves every call unanswered until what this returns is called. */
+  /** Leaves every call unanswered from now on. Returns a function that ends this and answers the calls. */
   hold(): () => void;
-  /** `/chat/completions`, with calls and modes of its own. */
+  /** The chat endpoint `/chat/completions`, with calls and modes of its own. */
   readonly chat: FakeChat;
   close(): Promise<void>;
 }
 
-/** So many requests in a window that begins with its first. */
+/** Greatest number of requests in a window of `windowMs`, which begins with its first request. */
 interface FakeLimit {
   readonly requests: number;
   readonly windowMs: number;
@@ -45,14 +46,14 @@ interface FakeLimit {
 
 interface FakeChat {
   readonly calls: readonly FakeChatCall[];
-  /** What it says from now on; an empty array as JSON until then. */
+  /** Sets the answer of the chat from now on; until then it answers `[]`. */
   say(answer: string | ((call: FakeChatCall) => string)): void;
   setMode(mode: FakeChatMode, options?: FakeModeOptions): void;
   nextCall(): Promise<FakeChatCall>;
 }
 
 export interface FakeChatCall {
-  /** The system's message and the user's. */
+  /** The text of the system message; `input` is the text of the user's message. */
   readonly instructions: string;
   readonly input: string;
   readonly body: { readonly [name: string]: unknown };
@@ -63,12 +64,12 @@ export interface FakeChatCall {
 
 export interface FakeCall {
   readonly texts: readonly string[];
-  /** When it had arrived, by the monotonic clock of this process (ms). */
+  /** Time at which the request had arrived, as `performance.now()` (ms). */
   readonly at: number;
-  /** As it was asked for, still encoded. */
+  /** Path of the request, still percent-encoded. */
   readonly path: string;
   readonly body: { readonly [name: string]: unknown };
-  /** The body as it came. */
+  /** The JSON body as it was sent. */
   readonly json: string;
   readonly headers: http.IncomingHttpHeaders;
   /** Resolves when the connection of this call has ended on either side. */
@@ -79,15 +80,15 @@ export interface FakeModeOptions {
   readonly times?: number;
   /** Headers of the reply, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What an error says, in place of what its format says by default. */
+  /** Body of an error reply, in place of the usual one of its format. */
   readonly error?: unknown;
-  /** HTTP status of the mode `status`; default 500. */
+  /** HTTP status for the mode `status`; 500 by default. */
   readonly status?: number;
-  /** How long the mode `slow` takes; default 100. */
+  /** Time that the mode `slow` waits before it answers (ms); 100 by default. */
   readonly delayMs?: number;
-  /** What the modes `refuse_text` and `poison` fail a batch for: a text that contains it. */
+  /** The modes `refuse_text` and `poison` fail a call that has a text containing this marker. */
   readonly marker?: string;
-  /** The `param` that an error names. */
+  /** Name of the wrong parameter, which an error reply contains in its field `param`. */
   readonly param?: string;
 }
 
@@ -117,7 +118,7 @@ interface Item {
 
 export interface FakeProviderOptions {
   readonly dimensions: number;
-  /** Further models with spaces of their own and their dimensions, which are multiples of 256. */
+  /** Further models by name, each with its dimensions (a multiple of 256). Vectors of different models differ. */
   readonly models?: Readonly<Record<string, number>>;
 }
 
@@ -239,7 +240,9 @@ export async function startFakeProvider({ dimensions, models = {} }: FakeProvide
 
 const DOCUMENT = { purpose: 'document' } as const;
 
-/** The same lengths and angles within a model, others between two. */
+/**
+ * Rotates the components of vectors, so that two models have different vectors, but lengths and angles stay the same.
+ */
 function turnedBy(places: number): (vector: Float32Array) => Float32Array {
   return (vector) => vector.map((_, place) => vector[(place + places) % vector.length]!);
 }
@@ -250,7 +253,7 @@ interface ChatBody {
 
 interface Modes<Mode> {
   set(mode: Mode, options?: FakeModeOptions): void;
-  /** The mode of the next call. */
+  /** Returns the mode of the next call, and counts the call. */
   take(): { readonly mode: Mode; readonly options: FakeModeOptions };
 }
 
@@ -271,7 +274,7 @@ function createModes<Mode>(first: Mode): Modes<Mode> {
   };
 }
 
-/** Counts by fixed windows, and writes into each reply what is left of its own. */
+/** Counts calls in fixed time windows, and writes the number of calls left in the window into each reply's headers. */
 function createLimiter() {
   let limit: FakeLimit | undefined;
   let window = { until: 0, left: 0 };
@@ -298,13 +301,13 @@ interface Body {
   readonly [name: string]: unknown;
 }
 
-/** How one provider says it. */
+/** The format in which one provider receives texts and sends vectors and errors. */
 interface Wire {
   readonly path: RegExp;
   textsOf(body: Body): readonly string[];
   replyOf(items: readonly object[]): object;
   errorOf(status: number, param: string | null): object;
-  /** Headers of an error. */
+  /** Additional headers of an error reply. */
   headersOf?(status: number): Readonly<Record<string, string>>;
 }
 
@@ -360,7 +363,7 @@ const RESPONDERS = {
   ok: (exchange) => sendItems(exchange),
   slow: (exchange) => void setTimeout(() => sendItems(exchange), exchange.options.delayMs ?? 100),
   reordered: (exchange) => sendItems(exchange, exchange.items.toReversed()),
-  /** As servers do that write JSON from protobuf. */
+  /** Leaves out the index 0, as servers do that write JSON from protobuf. */
   index_zero_omitted: (exchange) =>
     sendItems(
       exchange,
@@ -373,21 +376,21 @@ const RESPONDERS = {
     exchange.texts.some((text) => text.includes(exchange.options.marker ?? 'REFUSED'))
       ? sendErrorOf(exchange, 400)
       : sendItems(exchange),
-  /** Fails every batch that holds the marker: with a status, if one is given, or else with vectors of zeros. */
+  /** Fails every batch that contains the marker: with `status` if it is given, or else with vectors of zeros. */
   poison: (exchange) =>
     exchange.texts.some((text) => text.includes(exchange.options.marker ?? 'POISON'))
       ? exchange.options.status === undefined
         ? sendZeros(exchange)
         : sendErrorOf(exchange, exchange.options.status)
       : sendItems(exchange),
-  /** Says what no server should: the texts and the keys, back in the message of the error. */
+  /** Repeats texts and request headers (with the key) in the message of the error, as no server should. */
   echo: ({ texts, reply, options }) => {
     const message = `${texts.join()} ${json(reply.req.headers)}`;
     send(reply, options.status ?? 400, json({ message, error: { message } }));
   },
-  /** The same as a proxy does it: in a page, its status line and its headers. */
+  /** Repeats them as a proxy does: in an HTML page, its status line and its headers. */
   echo_page: ({ texts, reply, options }) => sendEchoPage(reply, texts, options),
-  /** The same in place of the answer. */
+  /** Repeats them in a reply 200, in place of the vectors. */
   echo_answer: ({ texts, reply }) =>
     send(reply, 200, json({ data: texts, embeddings: texts, embedding: texts, error: json(reply.req.headers) })),
 
@@ -410,7 +413,7 @@ const RESPONDERS = {
   strings: (exchange) => sendItems(exchange, exchange.items, String),
   infinite: (exchange) => sendItems(exchange, exchange.items, () => 1e39),
   zeros: (exchange) => sendZeros(exchange),
-  /** As Gemini's are that it shortened. */
+  /** Sends vectors that are not of length 1, as Gemini does with shortened vectors. */
   unnormalised: (exchange) =>
     sendItems(
       exchange,
@@ -449,31 +452,31 @@ const CHAT_RESPONDERS = {
   ok: ({ reply, answer }) => sendCompletion(reply, { content: answer }),
   slow: ({ reply, answer, options }) =>
     void setTimeout(() => sendCompletion(reply, { content: answer }), options.delayMs ?? 100),
-  /** As servers do that keep no count. */
+  /** Leaves out the token counts, as some servers do. */
   uncounted: ({ reply, answer }) => send(reply, 200, json({ choices: [{ message: { content: answer } }] })),
 
   rate_limited: ({ reply, options }) => sendError(reply, 429, options),
   status: ({ reply, options }) => sendError(reply, options.status ?? 500, options),
-  /** Fails every prompt that holds the marker. */
+  /** Fails every prompt that contains the marker. */
   poison: ({ call, reply, answer, options }) =>
     call.input.includes(options.marker ?? 'POISON')
       ? sendError(reply, options.status ?? 500, options)
       : sendCompletion(reply, { content: answer }),
-  /** As models that reason do. */
+  /** Refuses the parameter `temperature`, as reasoning models do. */
   no_temperature: ({ reply, answer, call }) =>
     'temperature' in call.body
       ? sendError(reply, 400, { param: 'temperature' })
       : sendCompletion(reply, { content: answer }),
-  /** Says what no server should: the prompt and the key, back in the message of the error. */
+  /** Repeats the prompt and the key in the message of the error, as no server should. */
   echo: ({ call, reply, options }) =>
     send(
       reply,
       options.status ?? 400,
       json({ error: { message: `${call.instructions} ${call.input} ${call.headers.authorization}` } }),
     ),
-  /** The same as a proxy does it: in a page, its status line and its headers. */
+  /** Repeats the prompt as a proxy does: in an HTML page, its status line and its headers. */
   echo_page: ({ call, reply, options }) => sendEchoPage(reply, [call.instructions, call.input], options),
-  /** The same as the answer: the prompt, where a list in JSON was asked for. */
+  /** Repeats the prompt in the answer, in which a JSON list was expected. */
   echo_answer: ({ call, reply }) => sendCompletion(reply, { content: `[{"${call.input}": ` }),
 
   hang: () => {},
@@ -505,7 +508,7 @@ function completionOf(message: object, finishReason = 'stop'): string {
   });
 }
 
-/** @param spoil replaces one number in the last vector */
+/** Sends items as a reply of the provider's format. @param spoil replaces one number in the last vector */
 function sendItems(
   { wire, reply, options, items }: Exchange,
   sent: readonly object[] = items,
@@ -571,7 +574,7 @@ function sendForever(reply: http.ServerResponse): void {
   more();
 }
 
-/** One byte at a time, for as long as somebody listens. */
+/** Sends a body one byte at a time, again and again, until the client closes the connection. */
 function drip(reply: http.ServerResponse, status: number, body: string): void {
   reply.writeHead(status, { 'content-type': 'application/json' });
   let sent = 0;

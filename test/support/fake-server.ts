@@ -9,14 +9,14 @@ interface ReceivedRequest {
   readonly text: string;
 }
 
-/** A server on this machine that answers as a test says. */
+/** An HTTP server on this machine that answers as a test says. */
 export interface FakeServer extends AsyncDisposable {
   readonly url: string;
   /** Every request so far. */
   readonly requests: readonly ReceivedRequest[];
 }
 
-/** Starts a server that gives each request to `answer`, which may leave it without an end. */
+/** Starts an HTTP server that passes each request to `answer`, which may also leave the reply unfinished. */
 export async function startFakeServer(
   answer: (response: ServerResponse, request: ReceivedRequest) => void,
 ): Promise<FakeServer> {

@@ -4,20 +4,20 @@ import { startRedisServer, type RedisServer, type RedisServerOptions } from './r
 import { spawnService, type ServiceProcess } from './running-service.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** An API, workers and a Redis of their own, each a process that can be killed. */
+/** An API process, worker processes and a Redis, each of which a test can kill. */
 export interface Fleet {
   readonly folder: string;
   readonly redis: RedisServer;
   /** The API that was started last. */
   readonly api: ServiceProcess;
-  /** Every worker that still runs. */
+  /** All workers that are running. */
   readonly workers: readonly ServiceProcess[];
   /** Starts an API, without waiting until it serves. */
   spawnApi(settings?: Settings): ServiceProcess;
   /** Starts a worker, without waiting until it works. */
   spawnWorker(settings?: Settings, more?: readonly string[]): ServiceProcess;
   worker(settings?: Settings, more?: readonly string[]): Promise<ServiceProcess>;
-  /** Ends what still runs, workers first. */
+  /** Ends all processes that are running, workers first. */
   stop(): Promise<void>;
 }
 
@@ -27,11 +27,14 @@ export interface FleetOptions {
   readonly folder?: string;
   readonly settings?: Settings;
   readonly redis?: RedisServerOptions;
-  /** Workers to start at once. */
+  /** Number of workers to start at once. */
   readonly workers?: number;
 }
 
-/** What makes a process act on a failpoint, in the words of `src/engine/failpoint.ts`. */
+/**
+ * Returns the settings with which a process fails at a failpoint, such as by ending itself. `src/engine/failpoint.ts`
+ * has the format.
+ */
 export function failAt(failpoint: string): Settings {
   return { NODE_ENV: 'test', CAIRN_FAILPOINT: failpoint };
 }
@@ -82,7 +85,11 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   return fleet;
 }
 
-/** Waits until the fleet is idle, compares all that it stored with the history, ends it and looks into the file. */
+/**
+ * Waits until no job is left, checks that the stored memories agree with the history of adds, ends the processes, and
+ * checks the file.
+ * @param about beginning of the line that is printed
+ */
 export async function expectSoundFleet(fleet: Fleet, history: string, about: string): Promise<void> {
   await fleet.api.idle();
   const report = await checkAdds(fleet.api, history);

@@ -11,20 +11,20 @@ export interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-/** Claims of a token, also of wrong types; one that is undefined is left out. */
+/** Claims of a token; a test may give wrong types. A claim that is undefined is left out. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 export interface IdentityProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** Keys that it publishes; a test may change them. */
+  /** Public keys that the provider publishes; a test may change the list. */
   readonly published: JWK[];
-  /** Number of times that its keys were asked for. */
+  /** Returns how often its keys were requested. */
   readonly asked: () => number;
-  /** Signs a token for `audience` that is valid for five minutes, with the given claims in place of these. */
+  /** Signs a token for `AUDIENCE` that is valid for five minutes; `claims` replace the usual claims. */
   sign(key: SigningKey, claims?: Claims, header?: object): Promise<string>;
-  /** Answers every request by this handler instead of keys, until it is undefined again. */
+  /** Lets this handler answer every request instead of sending keys; undefined ends that. */
   answerBy(handler: http.RequestListener | undefined): void;
-  /** Stops listening, and cuts its connections. */
+  /** Stops listening, and closes all connections. */
   stop(): Promise<void>;
   /** Listens again at the same port. */
   start(): Promise<void>;
@@ -37,7 +37,10 @@ export async function makeKey(alg: string, kid = `key-${alg}`): Promise<SigningK
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
 }
 
-/** A real OpenID provider on a free port of this machine, as far as a resource server sees one. */
+/**
+ * Starts a real OpenID provider on a free port of this machine, with the parts that a resource server uses (metadata,
+ * keys and signed tokens).
+ */
 export async function startIdentityProvider(keys: readonly SigningKey[]): Promise<IdentityProvider> {
   const published = keys.map(({ publicJwk }) => publicJwk);
   let asked = 0;

@@ -5,7 +5,7 @@ import { formatNamed } from '../../src/cli/importers/formats.ts';
 import { openSource } from '../../src/cli/open-source.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** What an importer made of a source, and what it told of. */
+/** What an importer made of a source: the lines, and what it reported as read, skipped, ignored or damaged. */
 export interface Outcome {
   readonly lines: readonly ForeignLine[];
   readonly read: number;
@@ -39,13 +39,13 @@ export async function importFrom(format: string, target: string, opened = () => 
   return { lines, read, skipped, passedOver, damages };
 }
 
-/** Reads a value as the only file, conversations.json. */
+/** Imports a JSON value as a source with the single file conversations.json. */
 export function importJson(format: string, value: unknown): Promise<Outcome> {
   const file = path.join(tempFolder(), 'conversations.json');
   fs.writeFileSync(file, JSON.stringify(value));
   return importFrom(format, file);
 }
 
-/** The contents of the memories. */
+/** Returns the texts of the imported memories. */
 export const textsOf = ({ lines }: Outcome) =>
   lines.flatMap(({ content }) => (typeof content === 'string' ? [content] : []));

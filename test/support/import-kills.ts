@@ -25,9 +25,9 @@ const MOMENT_MS = 40;
 const POLL_MS = 5;
 
 /**
- * Imports an export by the command line while it, or the server, is killed outright at moments that follow from the
- * seed. Then the import is run to its end, and the store must hold each line of the file once, as it says.
- * @returns a line that says what was seen
+ * Imports an export by the command line while the import, or the server, is killed with SIGKILL at random times (from
+ * the seed). Then the import is run to its end, and the store must contain each line of the file exactly once.
+ * @returns a line that sums up the run
  */
 export async function importUnderKills({ seed, kills, memories, victim }: ImportKillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -78,7 +78,7 @@ export async function importUnderKills({ seed, kills, memories, victim }: Import
   return line;
 }
 
-/** Number of memories in the file of a service that runs; 0 before it has made the file. */
+/** Returns the number of memories in the file of a running service; 0 if there is no file yet. */
 function countStored(folder: string): number {
   if (!fs.existsSync(databaseFile(folder))) return 0;
   const db = new Database(databaseFile(folder), { readonly: true });
@@ -93,7 +93,10 @@ function countStored(folder: string): number {
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Writes an export with earlier versions, links and session logs. @returns its lines but the first and the last */
+/**
+ * Writes an export with earlier versions, links and session logs.
+ * @returns its lines without the first and the last
+ */
 function writeExport(file: string, memories: number): readonly Line[] {
   const idOf = (no: number) => uuidv5(String(no), '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10');
   const timeOf = (no: number) => new Date(Date.UTC(2025, 0, 1) + no * 60_000).toISOString();

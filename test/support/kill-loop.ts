@@ -21,14 +21,18 @@ export interface KillPlan {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** One life in eight ends while the service still starts; the others after some of their adds and a moment more. */
+/**
+ * Share of the service's starts after which it is killed while it is still starting. Otherwise it is killed after some
+ * adds and a moment more.
+ */
 const EARLY_SHARE = 1 / 8;
 const EARLY_MS = 600;
 const MOMENT_MS = 60;
 
 /**
- * Adds memories while the service is killed outright at moments that follow from the seed, then lets it finish and
- * checks everything. @returns a line that says what was seen
+ * Adds memories while the service is killed with SIGKILL at random times (from the seed). Then it lets the service
+ * finish, and checks everything that is stored.
+ * @returns a line that sums up the run
  */
 export async function addUnderKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -77,14 +81,17 @@ export async function addUnderKills({ seed, kills, adds, concurrency, settings =
   return line;
 }
 
-/** Of an API, two workers and a Redis with its append-only file. */
+/**
+ * The processes of which one is chosen at random for each kill: an API, two workers, and a Redis with an append-only
+ * file.
+ */
 const VICTIMS = ['api', 'api', 'api', 'worker', 'worker', 'worker', 'worker', 'redis', 'redis', 'redis'] as const;
 const REDIS_KEEPS_SHARE = 2 / 3;
 const REDIS_DOWN_MS = 500;
 
 /**
- * The same for a fleet: while one client adds, now one process is killed and started again, now another, at moments and
- * in an order that follow from the seed. Redis comes back with what it had written, or with nothing.
+ * Adds memories while one of several processes is killed and started again, chosen at random with the time of each kill
+ * (from the seed). Redis restarts with the data that it had written, or with none.
  */
 export async function addUnderFleetKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<void> {
   const random = createRandom(seed);
@@ -129,7 +136,7 @@ export async function addUnderFleetKills({ seed, kills, adds, concurrency, setti
   );
 }
 
-/** One in eight is killed once more while it starts. */
+/** Starts the API again. In one case of eight it is killed once more while it starts. */
 async function restartApi(fleet: Fleet, random: () => number): Promise<ServiceProcess> {
   fleet.spawnApi();
   if (random() < EARLY_SHARE) {

@@ -2,8 +2,8 @@ import { createExecutor, type ExecutorOptions } from '../../src/workers/executor
 import { createLedgerSource } from '../../src/workers/ledger-source.ts';
 
 /**
- * Starts an executor that is fed from the ledgers, on this thread and with the given parts, as the only worker of their
- * folder.
+ * Starts an executor of jobs on this thread, which takes its jobs from the tenants' job tables. It must be the only
+ * worker of its data folder.
  */
 export function startLedgerWorker(options: ExecutorOptions): { drain(): Promise<void> } {
   const executor = createExecutor(options);

@@ -1,11 +1,11 @@
 /**
- * What the tests of a file have started and made, which goes when the file has ended (`end-of-file.ts`). Test files
- * share this module with all others of their process, so it cannot register a hook itself: only the first file that
- * imports it would have that hook.
+ * Processes and folders that the tests of a file have started and made. They are removed when the file has ended
+ * (`end-of-file.ts`). Several test files share this module, so it cannot register the hook itself: only the first file
+ * that imports it would have the hook.
  */
 export const leftovers = {
-  /** Programs that still run. */
+  /** Programs that are still running. */
   processes: new Set<{ end(signal: NodeJS.Signals): Promise<unknown> }>(),
-  /** Paths of folders. */
+  /** Paths of temporary folders. */
   folders: new Set<string>(),
 };

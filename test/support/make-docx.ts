@@ -11,13 +11,16 @@ const NAMESPACES = [
 ].join(' ');
 const OFFICE_DOCUMENT = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument';
 
-/** A part of a Word document: its root element with all namespaces declared. */
+/** Makes the XML of a part of a Word document: its root element, with all namespaces declared. */
 export const wordPart = (name: string, content: string) => `<w:${name} ${NAMESPACES}>${content}</w:${name}>`;
 
 export const wordRelationships = (entries: string) =>
   `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${entries}</Relationships>`;
 
-/** A Word document with what stands in its body, or with a whole main part that starts with an XML declaration. */
+/**
+ * Packs a Word document.
+ * @param body content of the document's body, or a whole main part if it starts with an XML declaration
+ */
 export function packDocx(body: string, parts: Readonly<Record<string, string>> = {}): Promise<Buffer> {
   return packZip({
     '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',

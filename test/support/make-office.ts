@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { ZipFile } from 'yazl';
 
-/** An archive of these files, packed as office programs pack theirs. */
+/** Packs files into a ZIP archive in the way of office programs. */
 export async function packZip(files: Readonly<Record<string, string | Buffer>>): Promise<Buffer> {
   const zip = new ZipFile();
   for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name);
@@ -10,14 +10,14 @@ export async function packZip(files: Readonly<Record<string, string | Buffer>>):
 }
 
 export interface SlideParts {
-  /** The shapes, as DrawingML. */
+  /** The shapes of the slide, as DrawingML. */
   readonly shapes: string;
-  /** Attributes of the slide. */
+  /** Attributes of the slide's element. */
   readonly attributes?: string;
   readonly notes?: string;
 }
 
-/** A presentation whose slides stand in the archive in another order than they are shown in. */
+/** Packs a presentation. Its slides are in the archive in another order than that in which they are shown. */
 export async function packPptx(
   slides: readonly SlideParts[],
   files: Readonly<Record<string, string>> = {},
@@ -48,7 +48,7 @@ export async function packPptx(
   });
 }
 
-/** A shape with a paragraph for each line; two blanks before a line are one level. */
+/** Makes a shape with one paragraph for each line. Two blanks at the start of a line are one level of indentation. */
 export function shape(text: string, placeholder = '', paragraphProperties = ''): string {
   const role = placeholder === '' ? '' : `<p:ph type="${placeholder}"/>`;
   const paragraphs = text.split('\n').map((line) => {
@@ -60,12 +60,12 @@ export function shape(text: string, placeholder = '', paragraphProperties = ''):
 
 export interface SheetParts {
   readonly name: string;
-  /** What stands within `sheetData`. */
+  /** Content of the element `sheetData`. */
   readonly rows: string;
   readonly state?: string;
 }
 
-/** A workbook; `strings` are the shared ones, `styles` what stands within `styleSheet`. */
+/** Packs a workbook. `strings` are the shared strings, `styles` is the content of the element `styleSheet`. */
 export async function packXlsx(
   sheets: readonly SheetParts[],
   {
@@ -104,7 +104,7 @@ export async function packXlsx(
   });
 }
 
-/** A book of these chapters, each given by what stands in its body, in their order. */
+/** Packs an EPUB book of these chapters, in their order. Each is given by the content of its body. */
 export async function packEpub(chapters: Readonly<Record<string, string>>): Promise<Buffer> {
   const names = Object.keys(chapters);
   const items = names.map((name, at) => `<item id="c${at}" href="${name}" media-type="application/xhtml+xml"/>`);
@@ -126,7 +126,7 @@ export async function packEpub(chapters: Readonly<Record<string, string>>): Prom
   });
 }
 
-/** `docProps/core.xml` with what stands in it. */
+/** Makes the file `docProps/core.xml` with this content. */
 export function coreProperties(content: string): Readonly<Record<string, string>> {
   return { 'docProps/core.xml': `<cp:coreProperties ${NAMESPACES}>${content}</cp:coreProperties>` };
 }

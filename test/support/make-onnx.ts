@@ -1,17 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** A model small enough to be computed by hand: a token's vector is a row of `table`, whatever stands around it. */
+/**
+ * A model small enough to be computed by hand: the vector of a token is a row of `table`, whatever tokens are around
+ * it.
+ */
 export interface TinyModel {
-  /** Words that it knows, in lower case. */
+  /** Words that the model knows, in lower case. */
   readonly words: readonly string[];
-  /** A row per token: `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, then the words. */
+  /** One row for each token: `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, then the words. */
   readonly table: readonly (readonly number[])[];
   /**
-   * 'token': a vector per token, as most exports give. 'sentence': their plain mean, as sentence-transformers may add.
+   * 'token': the model returns one vector for each token, as most exports do. 'sentence': it returns their plain mean,
+   * which sentence-transformers may add to the model.
    */
   readonly output?: 'token' | 'sentence';
-  /** An input beside those that every model has. */
+  /** Name of an input that the model has in addition to the usual ones. */
   readonly extraInput?: string;
   /** Inputs that the model has; by default those of BERT. A model of another family has no `token_type_ids`. */
   readonly inputs?: readonly string[];
@@ -26,7 +30,7 @@ export interface TinyModel {
 
 const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'];
 
-/** Writes `model.onnx`, `tokenizer.json` and what describes them as Hugging Face exports them. */
+/** Writes `model.onnx`, `tokenizer.json` and the files that describe them, as Hugging Face exports them. */
 export function makeOnnx({ folder, words, tokenizer = 'wordpiece', descriptions = {}, ...model }: TinyModel): void {
   fs.mkdirSync(folder, { recursive: true });
   const { onnx, weights } = onnxModel(model);
@@ -39,7 +43,7 @@ export function makeOnnx({ folder, words, tokenizer = 'wordpiece', descriptions 
   }
 }
 
-/** Mark that stands in place of a space in the tokens of SentencePiece. */
+/** Character that stands for a space in the tokens of SentencePiece. */
 const SPACE = '\u2581';
 
 function tokenizerOf(kind: 'wordpiece' | 'unigram' | 'bpe', words: readonly string[]): object {
@@ -76,7 +80,7 @@ function wordpiece(words: readonly string[]): object {
   };
 }
 
-/** Whole words that begin with the mark of a space, each likelier than none. */
+/** Makes a Unigram tokenizer that knows whole words, each with the mark of a space before it. */
 function unigram(words: readonly string[]): object {
   return {
     normalizer: { type: 'Lowercase' },
@@ -89,7 +93,10 @@ function unigram(words: readonly string[]): object {
   };
 }
 
-/** Words that are joined from their letters, left to right. The letters follow the words in the vocabulary. */
+/**
+ * Makes a byte-pair tokenizer that joins words from their letters, left to right. In its vocabulary the letters follow
+ * the words.
+ */
 function bpe(words: readonly string[]): object {
   const marked = words.map((word) => SPACE + word);
   const merges = new Set<string>();

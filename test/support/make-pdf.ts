@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 
-/** Text at a place on a page of 612 × 792 points, whose origin is at the bottom left. */
+/** Text at a position of a page of 612 × 792 points, whose origin is at the bottom left. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
@@ -14,32 +14,34 @@ export interface PlacedText {
 
 export interface PdfPageSource {
   readonly texts?: readonly PlacedText[];
-  /** Drawing operators, before the texts. */
+  /** Drawing operators that come before the texts. */
   readonly operators?: string;
   /** Bodies of annotation dictionaries. */
   readonly annotations?: readonly string[];
-  /** A body in place of the page's own dictionary. */
+  /** A text that replaces the page's own dictionary, to damage the page. */
   readonly damagedBy?: string;
 }
 
-/** A drawing that is kept once and drawn wherever its name is used (a form XObject). */
+/** A drawing that is stored once and drawn wherever its name is used (a form XObject). */
 interface PdfForm {
   readonly texts?: readonly PlacedText[];
-  /** Drawing operators, before the texts. `/name Do` draws the form or image of that name. */
+  /** Drawing operators that come before the texts. `/name Do` draws the form or image of that name. */
   readonly operators?: string;
 }
 
 export interface PdfSource {
   readonly pages: readonly PdfPageSource[];
-  /** Forms by name, for pages and for each other. */
+  /** Forms by name. Pages and other forms can draw them. */
   readonly forms?: Readonly<Record<string, PdfForm>>;
-  /** Entries of the information dictionary, as they stand in the file. */
+  /** Entries of the information dictionary, in PDF syntax. */
   readonly info?: string;
-  /** Entries of the catalog, as they stand in the file. */
+  /** Entries of the catalog, in PDF syntax. */
   readonly catalog?: string;
   readonly isCompressed?: boolean;
   readonly isXrefDamaged?: boolean;
-  /** `user`: nobody can open it; `owner`: everybody can, but it says who may do what. */
+  /**
+   * `user`: a password is needed to open the file. `owner`: everybody can open it, but its permissions are restricted.
+   */
   readonly password?: 'user' | 'owner';
   /** Entries of the trailer's page tree, such as a false count. */
   readonly pageCount?: number;
@@ -47,10 +49,13 @@ export interface PdfSource {
 
 const FONTS = { sans: 'Helvetica', bold: 'Helvetica-Bold', mono: 'Courier', serif: 'Times-Roman' } as const;
 
-/** What the characters of the font `mapped` stand for; one of them is a ligature of two letters. */
+/** Characters that the glyphs of the font `mapped` stand for. One of them is a ligature of two letters. */
 const MAPPED = { S: 'س', L: 'لا', M: 'م', N: '日', H: '本' } as const;
 
-/** Writes a small PDF, so that a test shows what is in the file it reads. Latin text, save in the font `mapped`. */
+/**
+ * Writes a small PDF, so that a test shows the content of the file that it reads. All text is Latin, except in the font
+ * `mapped`.
+ */
 export function makePdf(source: PdfSource): Uint8Array {
   const objects: Buffer[] = [];
   const add = (body: string | Buffer) => objects.push(Buffer.isBuffer(body) ? body : Buffer.from(body, 'latin1'));
@@ -150,7 +155,10 @@ function drawText({ text, x, y, size = 10, font = 'sans', mode = 0 }: PlacedText
   return `BT /${font} ${size} Tf ${mode} Tr 1 0 0 1 ${x} ${y} Tm (${text.replace(/[\\()]/g, '\\$&')}) Tj ET`;
 }
 
-/** Lines of a paragraph, one under the other. */
+/**
+ * Returns the lines of a paragraph as texts at positions one below the other.
+ * @param leading distance between two lines, in points
+ */
 export function drawLines(lines: readonly string[], at: Omit<PlacedText, 'text'>, leading = 12): PlacedText[] {
   return lines.map((text, index) => ({ ...at, text, y: at.y - index * leading }));
 }
@@ -185,7 +193,7 @@ function md5(data: Buffer): Buffer {
   return createHash('md5').update(data).digest();
 }
 
-/** By hand, since OpenSSL 3 no longer offers it. */
+/** Encrypts with RC4. It is written by hand, since OpenSSL 3 no longer offers RC4. */
 function rc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index);
   const swap = (a: number, b: number) => ([state[a], state[b]] = [state[b]!, state[a]!]);

@@ -1,11 +1,14 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-/** The two eras of the protocol: the handshake of 2025, and the revision of 2026-07-28 without one. */
+/**
+ * The two protocol revisions that clients use: that of 2025 with a handshake (`legacy`), and that of 2026-07-28 without
+ * one (`modern`).
+ */
 export const ERAS = ['legacy', 'modern'] as const;
 export type Era = (typeof ERAS)[number];
 
-/** The official client, connected to an endpoint. */
+/** Returns the official MCP client, connected to an endpoint. */
 export async function connectMcp(url: string, { era = 'modern', key }: { era?: Era; key?: string | null } = {}) {
   const client = newClient(era);
   const headers = key == null ? {} : { authorization: `Bearer ${key}` };
@@ -13,7 +16,7 @@ export async function connectMcp(url: string, { era = 'modern', key }: { era?: E
   return client;
 }
 
-/** The official client, connected to a process over its standard input and output. */
+/** Returns the official MCP client, connected to a process over its standard input and output. */
 export async function connectStdio(
   command: { readonly command: string; readonly args: string[]; readonly env: Record<string, string> },
   era: Era = 'modern',
@@ -33,7 +36,10 @@ function newClient(era: Era): Client {
   );
 }
 
-/** The text of a tool's result. @throws Error with the text if it is an error */
+/**
+ * Calls a tool and returns the text of its result.
+ * @throws Error with the text if the result is an error
+ */
 export async function callTool(client: Client, name: string, args: Record<string, unknown> = {}): Promise<string> {
   const { text, isError } = await tryTool(client, name, args);
   if (isError) throw new Error(text);

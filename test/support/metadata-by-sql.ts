@@ -1,11 +1,11 @@
 import type { Json } from '../../src/engine/types.ts';
 
-/** A condition in SQL over the alias `m` of `memories`, and the values of its `?`. */
+/** An SQL condition on the table alias `m` of `memories`, followed by the values of its `?`. */
 type SqlCondition = readonly [sql: string, ...values: (string | number)[]];
 
 const COMPARISONS: Readonly<Record<string, string>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
 
-/** The meaning of a condition on metadata, said in SQL alone: the reference for the functions that Cairn defines. */
+/** Writes a condition on metadata in plain SQL, without Cairn's own SQL functions, as a reference to test them. */
 export function metadataBySql(key: string, operator: string, operand: Json): SqlCondition {
   const comparison = COMPARISONS[operator];
   if (comparison !== undefined) {
@@ -30,7 +30,7 @@ export function metadataBySql(key: string, operator: string, operand: Json): Sql
   }
 }
 
-/** The meaning of wanted tags, said in SQL alone. */
+/** Writes a filter by tags in plain SQL, as a reference to test Cairn's own. */
 export function tagsBySql(tags: readonly string[]): SqlCondition {
   return [
     `NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted

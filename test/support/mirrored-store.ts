@@ -5,28 +5,34 @@ import type { Catalog } from '../../src/engine/store/postgres/catalog.ts';
 import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
 
-/** What became of a statement that ran on both engines. */
+/** What happened to a statement that ran on both database engines. */
 interface StatementReport {
   runs: number;
-  /** First difference between the two answers, or PostgreSQL's error; undefined while there was none. */
+  /** First difference between the two results, or PostgreSQL's error; undefined if there was none. */
   difference?: string;
 }
 
-/** Statements that read what only a SQLite file has: the word index, its files, temporary tables, pragmas. */
+/** Matches statements that use what only SQLite has: the word index, its files, temporary tables, pragmas. */
 const SQLITE_ONLY = /memory_text|pragma|PRAGMA|temp\.|TEMP |sqlite_|total_changes|fts5|embedding_cache/;
 
-/** All stores of a test, each beside a tenant of one PostgreSQL. */
+/**
+ * Runs every statement of a test's SQLite stores also on PostgreSQL, where each store has a tenant, and compares the
+ * results.
+ */
 export interface Mirror {
-  /** Statements that ran on both, by their text. */
+  /** Reports of the statements that ran on both engines, by the text of the statement. */
   readonly statements: ReadonlyMap<string, Readonly<StatementReport>>;
-  /** Statements that ran on SQLite alone. */
+  /** Texts of the statements that ran on SQLite only. */
   readonly sqliteOnly: ReadonlySet<string>;
-  /** Makes every statement of a store run on both engines, and compares what they answer. */
+  /**
+   * Changes a store so that each of its statements runs on both engines and the results are compared. Returns the
+   * store.
+   */
   mirror(store: SqliteStore): SqliteStore;
   close(): void;
 }
 
-/** Opens a mirror over the database at `url`, whose schema it makes. */
+/** Opens a mirror on the PostgreSQL database at `url`, and creates the schema there. */
 export function openMirror(url: string): Mirror {
   const statements = new Map<string, StatementReport>();
   const sqliteOnly = new Set<string>();
@@ -51,7 +57,7 @@ export function openMirror(url: string): Mirror {
   };
 }
 
-/** What a file is made with holds random values, which the tenant takes over. */
+/** Copies the rows that a new file contains, which have random values, so that both engines have the same values. */
 function copyFirstRows(sqlite: SqliteStore, postgres: Store, catalog: Catalog): void {
   postgres.write(() => {
     for (const table of ['store_info', 'event_feed']) {
@@ -98,7 +104,7 @@ function pairStatement(sql: string, own: Statement, postgres: Store, reports: Re
   return pairInMode(sql, own, { other: postgres.prepare(sql), postgres, report });
 }
 
-/** A statement of SQLite beside its twin, which gives its rows in the same form. */
+/** The statement on PostgreSQL that runs beside a statement on SQLite, and the report on both. */
 interface Twin {
   readonly other: Statement;
   readonly postgres: Store;
@@ -145,7 +151,10 @@ function describeDifference(one: string, two: string): string {
   return `SQLite …${one.slice(from, from + 200)}; PostgreSQL …${two.slice(from, from + 200)}`;
 }
 
-/** An error of PostgreSQL is an answer that differs; it must not end the transaction. */
+/**
+ * Runs a statement on PostgreSQL. If it fails, returns the error as a text, which counts as a difference, without
+ * ending the transaction.
+ */
 function attempt(postgres: Store, sql: string, ask: () => unknown): unknown {
   const isInWrite = postgres.transactionNo !== undefined && !/^(?:SAVEPOINT|RELEASE|ROLLBACK)/.test(sql);
   if (isInWrite) postgres.prepare('SAVEPOINT mirrored').run();
@@ -159,14 +168,20 @@ function attempt(postgres: Store, sql: string, ask: () => unknown): unknown {
   }
 }
 
-/** Answers as text: columns by name, rows in their order, or sorted where the statement asks for none. */
+/**
+ * Returns a result as text for comparison. Columns are ordered by name; rows are sorted unless the statement orders
+ * them.
+ */
 function normal(answer: unknown, isOrdered: boolean): string {
   if (isJoined(answer)) return normal(takeApart(answer), false);
   if (!Array.isArray(answer) || isOrdered) return asText(answer);
   return answer.map(asText).sort().join('\n');
 }
 
-/** One row of lists of equal length and their bytes, joined: rows in columns, in the order in which they were read. */
+/**
+ * Tells whether a result is one row that contains many rows in columns: JSON lists of equal length, and at last a
+ * Buffer with the bytes of all rows joined.
+ */
 function isJoined(answer: unknown): answer is (string | Buffer)[] {
   return (
     Array.isArray(answer) && answer.length > 1 && answer.at(-1) instanceof Uint8Array && typeof answer[0] === 'string'

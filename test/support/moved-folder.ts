@@ -1,4 +1,7 @@
-/** What tests of moves share: a data folder with something in every corner, its rows, and the move itself. */
+/**
+ * Helpers for tests of moves between engines: a data folder with rows in every table, a dump of its rows, and the move
+ * itself.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -11,9 +14,12 @@ import { dumpTables, newMemory, openTestEngine, START, type TestEngine } from '.
 import { newDocument, upload } from './new-document.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** Time of the moves, long after the data was made. */
+/** Time at which the moves are made, long after the data was written (Unix ms). */
 export const NOW = START + 400 * 86_400_000;
-/** What FTS5 keeps its terms in: another segment at another time, the same words. */
+/**
+ * Tables in which FTS5 stores its terms. Their rows may differ although the terms are the same, so they are not
+ * compared.
+ */
 const SEGMENTS = ['memory_text_data', 'memory_text_idx', 'memory_text_config'];
 
 /** Starts `cairn move` as a process that can be killed. */
@@ -40,7 +46,7 @@ interface Run extends Pick<MoveOptions, 'database' | 'direction'> {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Moves in this process. */
+/** Runs a move in this process. */
 export function run({ file, keepsSource = false, settings = {}, ...options }: Run): Promise<MoveReport> {
   return move({
     ...options,
@@ -53,7 +59,9 @@ export function run({ file, keepsSource = false, settings = {}, ...options }: Ru
 
 export type Dump = Record<string, Record<string, unknown[]>>;
 
-/** Every row of both tenants and of the control database; the mark of a move and the counter of changes left out. */
+/**
+ * Returns every row of both tenants and of the control database, without the mark of a move and the counter of changes.
+ */
 export function dumpAll(file: string): Dump {
   const dump = (name: string) => {
     const store = openStore(name, { role: 'reader' });
@@ -81,7 +89,7 @@ export function dumpAll(file: string): Dump {
   }
 }
 
-/** A data folder with a tenant that has lived, and has something in every corner, and a small one beside it. */
+/** Makes a data folder with two tenants: one with rows in every table, and a small one. */
 export async function fullFolder(): Promise<{ file: string; secret: string; ids: string[] }> {
   const file = path.join(tempFolder(), 'cairn.sqlite');
   const fixture = await openTestEngine({ file, settings: { OM_EVENTS: 'true' } });

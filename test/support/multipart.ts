@@ -1,6 +1,6 @@
-/** A part of a form as it travels: everything may be wrong with it. */
+/** A part of a multipart form as it is sent, in which a test may make anything wrong. */
 export interface Part {
-  /** Lines of the part's header; content-disposition is made of `name` and `fileName` where this is left out. */
+  /** Lines of the part's header. By default there is a content-disposition made of `name` and `fileName`. */
   readonly headers?: readonly string[];
   readonly name?: string;
   readonly fileName?: string;
@@ -10,7 +10,7 @@ export interface Part {
 export const BOUNDARY = '----test-boundary';
 export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
-/** multipart/form-data written by hand, so that a test decides about every byte. */
+/** Writes a multipart/form-data body by hand, so that a test determines every byte. */
 export function multipart(parts: readonly Part[], { end = `--${BOUNDARY}--\r\n` }: { end?: string } = {}): Buffer {
   const pieces = parts.flatMap(({ headers, name = 'file', fileName, content = 'some text' }) => {
     const disposition = `content-disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}`;

@@ -1,4 +1,4 @@
-/** Texts that have broken programs before: each must come back as it went in, or be refused. */
+/** Texts that have broken programs before. The service must return each of them unchanged, or refuse it. */
 export const NAUGHTY_STRINGS: readonly string[] = [
   '',
   ' ',

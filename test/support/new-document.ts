@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import type { Tenant } from '../../src/engine/engine.ts';
 import type { NewDocument } from '../../src/engine/types.ts';
 
-/** What a document is handed in with when the caller says no more than this. */
+/** Makes the data of a new document, with defaults for all fields that `document` leaves out. */
 export function newDocument(source: NewDocument['source'], document: Partial<NewDocument> = {}): NewDocument {
   return {
     source,
@@ -20,7 +20,7 @@ export function newDocument(source: NewDocument['source'], document: Partial<New
   };
 }
 
-/** A Markdown file that was written to the uploads folder as the API does it. */
+/** Writes a Markdown file to the uploads folder as the API does, and returns it as the source of a document. */
 export async function upload(
   tenant: Tenant,
   content: string | Buffer,

@@ -2,7 +2,7 @@ import type { NewMemory } from '../../src/engine/types.ts';
 
 export type TestMemory = Partial<NewMemory> & Pick<NewMemory, 'content'>;
 
-/** What an add holds when the caller says no more than this. */
+/** Makes the data of a new memory, with defaults for all fields that `memory` leaves out. */
 export function newMemory(memory: TestMemory): NewMemory {
   return {
     userId: '',

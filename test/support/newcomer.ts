@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Does in the console of a fresh service what somebody does who has just installed it, and who follows nothing but the
- * words of the empty page and of the guide: adds a memory, asks about it, opens why it came back. A step that the page
- * does not offer fails.
+ * Does in the console of a new service what a person does who has just installed it, and who follows only the words of
+ * the empty page and of the guide: adds a memory, sends a query about it, and opens the reason why it was found. If the
+ * page does not offer one of these steps, the function fails.
  * @returns the reason that the page shows for the memory
  */
 export async function walkAsNewcomer(page: Page, url: string): Promise<string> {

@@ -4,13 +4,13 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEmbeddingSources } from '../../src/engine/parts/embedding-sources.ts';
 import { type EmbedOptions, systemClock } from '../../src/engine/ports.ts';
 
-/** What became of a text that was to be embedded: `ok` or the code of the error. */
+/** Outcome of embedding a text: `ok` or the code of the error. */
 export interface EmbedReply {
   readonly outcome: string;
   readonly retryAfterMs: number | null;
 }
 
-/** Embeds as the worker of a process does, with what all processes of a data folder share. */
+/** Opens an embedder as a worker process does, with the files that all processes of a data folder share. */
 export function openEmbedding(settings: NodeJS.ProcessEnv) {
   const { gatherer, close } = openEmbeddingSources({
     config: readConfig(settings),
@@ -28,7 +28,10 @@ export function openEmbedding(settings: NodeJS.ProcessEnv) {
     }
   };
   return {
-    /** A call each. @returns their outcomes in order */
+    /**
+     * Embeds each text with a call of its own.
+     * @returns the outcomes in order
+     */
     embed: (texts: readonly string[], purpose: EmbedOptions['purpose'] = 'document') =>
       Promise.all(texts.map((text) => embedOne(text, purpose))),
     close,

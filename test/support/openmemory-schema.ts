@@ -1,4 +1,6 @@
-/** The tables of OpenMemory's SQLite files with the columns that its server makes: in its first version. */
+/**
+ * SQL that creates the tables of OpenMemory's SQLite file in its first version, with the columns that its server makes.
+ */
 export const FIRST_TABLES = `
   CREATE TABLE memories (
     id TEXT PRIMARY KEY, content TEXT NOT NULL, primary_sector TEXT NOT NULL, tags TEXT, meta TEXT, created_at INTEGER,
@@ -14,7 +16,10 @@ export const FIRST_TABLES = `
   CREATE TABLE embed_logs (id TEXT PRIMARY KEY, model TEXT, status TEXT, ts INTEGER, err TEXT);
 `;
 
-/** The same of version 1.2: with users, whose facts belong to nobody yet, and relations between facts. */
+/**
+ * SQL that creates the tables of OpenMemory's SQLite file in version 1.2: with users (facts have none yet), and
+ * relations between facts.
+ */
 export const MIDDLE_TABLES = `
   CREATE TABLE memories (
     id TEXT PRIMARY KEY, user_id TEXT, segment INTEGER DEFAULT 0, content TEXT NOT NULL, simhash TEXT,
@@ -47,7 +52,10 @@ export const MIDDLE_TABLES = `
   );
 `;
 
-/** The same of version 1.3, all of its tables: memories, vectors and links have projects, and facts have users. */
+/**
+ * SQL that creates all tables of OpenMemory's SQLite file in version 1.3: memories, vectors and links have projects,
+ * and facts have users.
+ */
 export const LATER_TABLES = `
   CREATE TABLE memories (
     id TEXT PRIMARY KEY, user_id TEXT, project_id TEXT, segment INTEGER DEFAULT 0, content TEXT NOT NULL, simhash TEXT,

@@ -3,16 +3,16 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 
-/** A collector of traces that speaks OTLP over HTTP, in JSON. */
+/** A collector of traces that receives OTLP over HTTP, in JSON. */
 export interface OtlpReceiver {
-  /** As OTEL_EXPORTER_OTLP_ENDPOINT takes it. */
+  /** Address of the collector, for the setting OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** All bodies so far, as they came. */
+  /** All request bodies so far, as they were sent. */
   readonly text: string;
-  /** Attributes of whoever sent, each once. */
+  /** Resource attributes of the senders, each set once. */
   readonly senders: readonly Attributes[];
-  /** The spans of a trace, once it has spans of all these names. */
+  /** Waits until a trace has spans of all these names, and returns it. */
   traceWith(traceId: string, names: readonly string[]): Promise<Trace>;
 }
 
@@ -21,24 +21,24 @@ type Attributes = Readonly<Record<string, string | number>>;
 interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** '' for the first of a trace. */
+  /** Id of the parent span; '' for the first span of a trace. */
   readonly parentSpanId: string;
   readonly name: string;
   readonly kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   readonly attributes: Attributes;
-  /** Spans that it links to. */
+  /** Ids of the spans to which this span has links. */
   readonly links: readonly string[];
   readonly hasFailed: boolean;
-  /** Nanoseconds since 1970. */
+  /** Start of the span in nanoseconds since 1970. */
   readonly startedAt: bigint;
   readonly endedAt: bigint;
 }
 
 interface Trace {
   readonly spans: readonly ReceivedSpan[];
-  /** The one of this name. */
+  /** Returns the only span of this name. */
   span(name: string): ReceivedSpan;
-  /** Names from the first span down to the one of this name. */
+  /** Returns the names of the spans from the first span down to the span of this name. */
   pathTo(name: string): string[];
 }
 

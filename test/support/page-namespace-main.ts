@@ -6,8 +6,9 @@ import { startDnsServer, type DnsAnswer } from './dns-server.ts';
 import { PRIVATE_NAMES, PUBLIC_ADDRESS, REFUSED_URLS } from './private-urls.ts';
 
 /**
- * Runs in a network of its own where every address leads to this process: fetches what must not be fetched, by the real
- * resolver and real sockets, and prints as JSON what came of it and what reached which address.
+ * Runs in a network namespace in which every address leads to this process. It tries to fetch pages that must not be
+ * fetched, with the real resolver and real sockets, and prints as JSON the outcomes and the requests that arrived at
+ * each address.
  */
 
 const NAME_SERVER = '127.0.0.53';
@@ -27,7 +28,7 @@ const ZONE: Readonly<Record<string, DnsAnswer>> = {
   localhost: { addresses: ['127.0.0.1', '::1'] },
 };
 
-/** What came in on each address of ours, as text. */
+/** Requests that arrived at each address of this process, as text. */
 const received = new Map<string, string[]>();
 
 await startDnsServer({ address: NAME_SERVER, port: 53 }, (name, askedBefore) => {

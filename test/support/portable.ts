@@ -2,14 +2,14 @@ import { LINE_SCHEMAS } from '../../src/api/schemas/portable.ts';
 import type { Tenant } from '../../src/engine/engine.ts';
 import type { ExportOptions, ImportOutcome, PortableLine } from '../../src/engine/types.ts';
 
-/** The whole export of a tenant, as text. */
+/** Returns the whole export of a tenant as one text. */
 export async function exportText(tenant: Tenant, options: ExportOptions = {}): Promise<string> {
   let text = '';
   for await (const piece of tenant.exportLines(options)) text += piece;
   return text;
 }
 
-/** Each line of a file as JSON. */
+/** Parses each line of an export as JSON. */
 export function jsonLines(text: string): Record<string, unknown>[] {
   return text
     .split('\n')
@@ -17,14 +17,14 @@ export function jsonLines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** The lines between the first and the last, as an import takes them. */
+/** Parses the lines between the first and the last line of an export, in the form that an import takes. */
 export function portableLines(text: string): PortableLine[] {
   return jsonLines(text)
     .filter(({ type }) => type !== 'cairn.export' && type !== 'end')
     .map((line) => LINE_SCHEMAS[line['type'] as keyof typeof LINE_SCHEMAS].parse(line) as PortableLine);
 }
 
-/** Imports a file in groups, as the API does. */
+/** Imports an export in groups of `size` lines, as the API does. */
 export async function importText(tenant: Tenant, text: string, size = 50): Promise<ImportOutcome[]> {
   const lines = portableLines(text);
   const outcomes: ImportOutcome[] = [];

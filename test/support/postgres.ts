@@ -3,28 +3,50 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
 
-/** A PostgreSQL of a test's own, with an empty schema that belongs to a role without privileges. */
+/** A PostgreSQL server for one test, with an empty schema that belongs to a role without privileges. */
 export interface PostgresServer {
   readonly url: string;
-  /** Makes another empty schema, which belongs to a role of its own. @returns its address */
+  /**
+   * Creates another empty schema, which belongs to a role of its own.
+   * @returns its address
+   */
   createSchema(): Promise<string>;
-  /** Reads rows as the server's owner, who passes every wall, in the schema of an address. */
+  /** Reads rows from the schema of an address as the server's superuser, to whom row-level security does not apply. */
   read(url: string, sql: string): Promise<unknown[]>;
+  /**
+   * Copies the server to a standby, which follows it from then on. Every commit of the server waits until the standby
+   * has it. Can be called once.
+   */
+  startStandby(): Promise<Standby>;
   /** Ends all processes of the server at once, as a crash does, and starts it again. */
   restart(): void;
-  /** Holds all processes of the server, which then answer nothing, until `resume`. */
+  /** Stops all processes of the server (SIGSTOP), so that they do not answer, until `resume`. */
   pause(): void;
   resume(): void;
   stop(): void;
 }
 
+/** A server that follows another one, which waits for it. `PostgresServer.stop` ends it. */
+export interface Standby {
+  /** Ends the standby at once; the other server then waits for it with each commit. */
+  stop(): void;
+  /** Starts it again, and waits until it follows. */
+  start(): Promise<void>;
+  /** Makes it a server that takes writes and follows nobody. */
+  promote(): void;
+  /** Address of the same schema on this server. */
+  addressOf(url: string): string;
+}
+
 /**
- * Starts a PostgreSQL with the programs of the PATH or of Debian's package, in a temporary folder. Says so where there
- * are none, and fails with `REQUIRE_POSTGRES=1`. A server that belongs to somebody else is not used: tests kill it.
- * @returns undefined where there is none
+ * Starts a PostgreSQL server in a temporary folder, with the programs on the PATH or of Debian's package. If there are
+ * none, it prints a note, or fails if `REQUIRE_POSTGRES=1`. An existing server is not used, since tests kill the
+ * server.
+ * @returns undefined if there are no programs
  */
 export async function startPostgres(): Promise<PostgresServer | undefined> {
   const programs = findPrograms();
@@ -35,7 +57,7 @@ export async function startPostgres(): Promise<PostgresServer | undefined> {
   return undefined;
 }
 
-/** Folder of `initdb` and `pg_ctl`; undefined if there is none. */
+/** Folder of the server's programs; undefined if there is none. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = fs.existsSync(debian) ? fs.readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -43,7 +65,9 @@ function findPrograms(): string | undefined {
     ...(process.env.PATH ?? '').split(path.delimiter),
     ...versions.map((version) => path.join(debian, version, 'bin')),
   ];
-  return folders.find((folder) => fs.existsSync(path.join(folder, 'initdb')));
+  return folders.find((folder) =>
+    ['initdb', 'pg_basebackup'].every((program) => fs.existsSync(path.join(folder, program))),
+  );
 }
 
 async function startServer(programs: string): Promise<PostgresServer> {
@@ -58,6 +82,7 @@ async function startServer(programs: string): Promise<PostgresServer> {
     run('pg_ctl', '-D', data, '-w', '-o', `-p ${port} -k ${folder} -h 127.0.0.1`, '-l', `${folder}/log`, 'start');
   run('initdb', '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
   start();
+  let standby: Standby | undefined;
   const asOwner = async (sql: string) => {
     const client = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
     await client.connect();
@@ -83,6 +108,10 @@ async function startServer(programs: string): Promise<PostgresServer> {
     url: await createSchema(),
     createSchema,
     read: (url, sql) => asOwner(`SET search_path = ${new URL(url).username}; ${sql}`),
+    async startStandby() {
+      standby = await followServer({ folder, port, run, asOwner });
+      return standby;
+    },
     restart() {
       run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       start();
@@ -90,13 +119,48 @@ async function startServer(programs: string): Promise<PostgresServer> {
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
     stop() {
+      standby?.stop();
       run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       fs.rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** The user that the server runs as: PostgreSQL refuses to run as root. */
+/** A server that a standby can follow. */
+interface Followed {
+  readonly folder: string;
+  readonly port: number;
+  readonly run: (program: string, ...options: string[]) => void;
+  readonly asOwner: (sql: string) => Promise<unknown[]>;
+}
+
+async function followServer({ folder, port, run, asOwner }: Followed): Promise<Standby> {
+  const data = path.join(folder, 'standby');
+  const own = await freePort();
+  let isRunning = false;
+  run('pg_basebackup', '-D', data, '-d', `host=127.0.0.1 port=${port} user=owner application_name=standby`, '-R');
+  const standby: Standby = {
+    stop() {
+      if (isRunning) run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
+      isRunning = false;
+    },
+    async start() {
+      const options = `-p ${own} -k ${folder} -h 127.0.0.1`;
+      run('pg_ctl', '-D', data, '-w', '-o', options, '-l', `${folder}/standby.log`, 'start');
+      isRunning = true;
+      const isAwaited = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
+      while ((await asOwner(isAwaited)).length === 0) await pause(50);
+    },
+    promote: () => run('pg_ctl', '-D', data, '-w', 'promote'),
+    addressOf: (url) => url.replace(`:${port}/`, `:${own}/`),
+  };
+  await asOwner(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  await asOwner(`SELECT pg_reload_conf()`);
+  await standby.start();
+  return standby;
+}
+
+/** Returns the user as whom the server runs, since PostgreSQL refuses to run as root. */
 function serverUser(): { readonly uid: number; readonly gid: number } {
   if (process.getuid!() !== 0) return { uid: process.getuid!(), gid: process.getgid!() };
   const idOf = (kind: '-u' | '-g') => Number(spawnSync('id', [kind, 'postgres'], { encoding: 'utf8' }).stdout);

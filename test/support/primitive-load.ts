@@ -4,28 +4,31 @@ import { createRandom } from '../../src/engine/random.ts';
 import type { ServiceProcess } from './running-service.ts';
 
 /**
- * Callers that each do one thing with the primitives, one request after the other, while the service may be killed: a
- * request whose answer was lost is sent again. Each caller keeps a model of what must be there, and all are compared
- * with what the service returns in the end.
+ * Several callers that each use one part of the API, one request after the other, while the service may be killed. A
+ * request whose reply was lost is sent again. Each caller keeps a model of what must be stored, and in the end all
+ * models are compared with what the service returns.
  */
 export interface PrimitiveLoad {
   /** Number of requests that were answered. */
   readonly answered: number;
   /** Number of requests that were sent more than once. */
   readonly repeated: number;
-  /** Runs all callers until `stop`; rejects where one of them saw something that must not be. */
+  /** Runs all callers until `stop`. Rejects if one of them received a wrong reply. */
   readonly done: Promise<void>;
-  /** Waits until so many further requests are answered, and a moment more, so that some are under way. */
+  /** Waits until `answers` further requests are answered, and a moment more, so that other requests are in flight. */
   proceed(answers: number): Promise<void>;
-  /** Lets each caller end its turn. */
+  /** Ends the callers, each after its current operation. */
   stop(): void;
-  /** Compares what the callers were told with what is stored, and the feed with both. @returns what was seen */
+  /**
+   * Compares the replies that the callers received with what is stored, and the event feed with both. @returns a
+   * summary
+   */
   check(): Promise<string>;
 }
 
 export interface PrimitiveLoadOptions {
   readonly seed: number;
-  /** The service to talk to, once it serves. */
+  /** Returns the service to which requests are sent, once it is ready. */
   readonly service: () => Promise<ServiceProcess>;
 }
 
@@ -38,7 +41,7 @@ type Random = () => number;
 type Model = string[];
 
 const MOVED = 120;
-/** More than one commit erases. */
+/** Number of items that are erased at once; it is more than one commit erases. */
 const ERASED = 110;
 const PUTTERS = 2;
 const LOGGERS = 2;
@@ -50,7 +53,9 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
   const random = createRandom(seed);
   const run = { stopped: false, answered: 0, repeated: 0, created: 0, erased: 0 };
 
-  /** Sends a request until it is answered. `isRepeated` says that an earlier one may have been carried out. */
+  /**
+   * Sends a request until it is answered. If `isRepeated` is true, an earlier attempt may also have been carried out.
+   */
   async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
     for (let attempt = 0; ; attempt += 1) {
       const target = await service();
@@ -121,7 +126,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     },
   };
 
-  /** Puts and deletes items, and knows each version of each. */
+  /** A caller that stores and deletes items, and knows every version of each item. */
   function createPutter(user: string, chance: Random) {
     const items = new Map<string, number[]>();
     let revision = 0;
@@ -162,7 +167,10 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Appends to a log, pops from it and replaces its end, each under a name or a number that makes it happen once. */
+  /**
+   * A caller that appends to a log, pops from it and replaces its end. Operation ids or expected lengths make each
+   * happen once.
+   */
   function createLogger(session: string, chance: Random) {
     let model: Model = [];
     let operation = 0;
@@ -203,7 +211,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Adds the same text again and again, and wants each kept. */
+  /** A caller that adds the same text again and again with `on_duplicate: keep`, so that each copy must be stored. */
   function createKeeper() {
     let kept = 0;
     return {
@@ -221,7 +229,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Says the same few sentences again and again, which are to be one memory each. */
+  /** A caller that adds the same few sentences again and again, so that each sentence must be one memory. */
   function createMerger() {
     const ids = new Map<string, string>();
     let turns = 0;
@@ -246,7 +254,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Adds batches with memories that are new, known and bad, under keys that make each happen once. */
+  /** A caller that adds batches of new, known and invalid memories. An idempotency key makes each batch happen once. */
   function createBatcher() {
     const stored = new Set<string>();
     let batches = 0;
@@ -275,7 +283,9 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Stores what nodes of a graph say, and each time a reflection on it, which must never be there without its link. */
+  /**
+   * A caller that stores memories of a graph's node, each with a reflection, which must always be linked to its memory.
+   */
   function createReflector() {
     return {
       begin: undefined,
@@ -299,11 +309,14 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Moves a namespace to and fro, and looks where its items are whenever an answer came. */
+  /** A caller that renames a namespace to and fro, and checks after each reply where its items are. */
   function createMover() {
     let place = 'here';
     const user = 'mover';
-    /** Names the one place that holds all items; anything between is seen here. */
+    /**
+     * Returns the namespace that contains all items. It fails if the items are in two namespaces, as in a half-done
+     * move.
+     */
     const whereAll = async () => {
       const { items } = (await ok('GET', `/namespaces?user_id=${user}&max_depth=1`)).body;
       expect(items).toMatchObject([{ items: MOVED }]);
@@ -332,7 +345,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Fills namespaces of more items than one commit erases, and erases them. */
+  /** A caller that fills namespaces with more items than one commit erases, and erases them. */
   function createEraser() {
     let round = 0;
     const user = 'eraser';
@@ -355,7 +368,7 @@ export function startPrimitiveLoad({ seed, service }: PrimitiveLoadOptions): Pri
     };
   }
 
-  /** Follows the feed by its cursor, through all lives. */
+  /** A caller that follows the event feed by its cursor, through all restarts of the service. */
   function createFollower() {
     const seen: Event[] = [];
     let cursor = '';

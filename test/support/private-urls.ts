@@ -1,9 +1,12 @@
 import os from 'node:os';
 
-/** Stands for a public host: its address passes every list. */
+/** An address that stands for a public host: no list of private addresses contains it. */
 export const PUBLIC_ADDRESS = '93.184.216.34';
 
-/** Ways to write an address that pages must not be fetched from, or to make a reader of URLs believe in another one. */
+/**
+ * Hosts that are private addresses in unusual notations, or that make a URL parser take them for another address. No
+ * page may be fetched from them.
+ */
 const PRIVATE_HOSTS: readonly string[] = [
   '127.0.0.1',
   '127.1',
@@ -118,7 +121,7 @@ const OTHER_PRIVATE_URLS: readonly string[] = [
   '',
 ];
 
-/** Names that no resolver in its right mind gives a public address. */
+/** Host names that no correct resolver resolves to a public address. */
 export const PRIVATE_NAMES: readonly string[] = [
   'localhost',
   'localhost.',
@@ -130,7 +133,7 @@ export const PRIVATE_NAMES: readonly string[] = [
   os.hostname(),
 ];
 
-/** URLs that name nothing a page may be fetched from. */
+/** URLs from which no page may be fetched. */
 export const REFUSED_URLS: readonly string[] = [
   ...PRIVATE_HOSTS.map((host) => `http://${host}/`),
   ...OTHER_PRIVATE_URLS,

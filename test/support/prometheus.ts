@@ -7,25 +7,25 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { freePort } from './free-port.ts';
 
-/** The folder of its configuration and rules. */
+/** Folder with Prometheus' configuration and rules. */
 export const PROMETHEUS_FOLDER = path.resolve(import.meta.dirname, '../../grafana/prometheus');
 const READY_TRIES = 200;
 
-/** A Prometheus with the rules that operators are given, which scrapes faster and elsewhere. */
+/** A Prometheus server with the rules that operators get, but with a shorter scrape interval and with other targets. */
 export interface PrometheusServer {
   readonly url: string;
   /**
-   * What an expression says at a time (Unix s; now by default). Throws, with Prometheus' own words, what is wrong with
-   * it.
+   * Evaluates an expression at a time (Unix s; now by default). Throws Prometheus' own message if the expression is
+   * wrong.
    */
   query(expr: string, time?: number): Promise<readonly Series[]>;
   queryRange(expr: string, range: TimeRange): Promise<readonly Series[]>;
-  /** The rules, as it evaluated them last. */
+  /** Returns the rules with the results of their last evaluation. */
   rules(): Promise<readonly EvaluatedRule[]>;
   stop(): Promise<void>;
 }
 
-/** In seconds, since 1970 and between two points. */
+/** A range of times: its ends in Unix seconds, and the step between two points in seconds. */
 interface TimeRange {
   readonly start: number;
   readonly end: number;
@@ -46,11 +46,12 @@ interface EvaluatedRule {
   readonly lastError?: string;
 }
 
-/** Addresses, `host:port`, by the name of the job. */
+/** Addresses of the scraped servers (`host:port`), by the name of the scrape job. */
 export type Targets = Readonly<Record<string, readonly string[]>>;
 
 /**
- * `prometheus` or `promtool`, in the folder that `PROMETHEUS_BIN` names or else on the PATH; undefined where it is not.
+ * Returns the path of `prometheus` or `promtool`, in the folder of `PROMETHEUS_BIN` or else on the PATH; undefined if
+ * it is not installed.
  */
 export function findTool(name: 'prometheus' | 'promtool'): string | undefined {
   const folders = [process.env.PROMETHEUS_BIN ?? '', ...(process.env.PATH ?? '').split(path.delimiter)];
@@ -60,7 +61,10 @@ export function findTool(name: 'prometheus' | 'promtool'): string | undefined {
     .find((file) => fs.existsSync(file));
 }
 
-/** @param everySeconds between two scrapes, and between two evaluations of the rules */
+/**
+ * Starts a Prometheus server.
+ * @param everySeconds interval between two scrapes, and between two evaluations of the rules
+ */
 export async function startPrometheus(targets: Targets, everySeconds: number): Promise<PrometheusServer> {
   const program = findTool('prometheus');
   if (program === undefined) throw new Error('there is no prometheus');
@@ -135,7 +139,7 @@ function toSeries({ resultType, result }: Answer): Series[] {
   }));
 }
 
-/** The configuration of docker-compose.yml with other addresses and at another pace. */
+/** Makes the configuration of docker-compose.yml with other addresses and another interval. */
 function configFor(targets: Targets, everySeconds: number): string {
   const shipped = parse(fs.readFileSync(path.join(PROMETHEUS_FOLDER, 'prometheus.yml'), 'utf8')) as {
     readonly rule_files: readonly string[];

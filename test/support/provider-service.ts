@@ -11,11 +11,14 @@ export interface ProviderService {
   readonly folder: string;
   readonly service: ServiceProcess;
   readonly provider: FakeProvider;
-  /** Adds texts, all of which must be accepted. @returns the ids of their jobs */
+  /**
+   * Adds texts, all of which must be accepted.
+   * @returns the ids of their jobs
+   */
   add(texts: readonly string[]): Promise<string[]>;
 }
 
-/** The service with a provider that misbehaves on request, over real HTTP. */
+/** Starts the service with a fake model provider that misbehaves on request, over real HTTP. */
 export async function startWithProvider(settings: Readonly<Record<string, string>> = {}): Promise<ProviderService> {
   const folder = tempFolder();
   const provider = await startFakeProvider({ dimensions: DIMENSIONS });
@@ -47,7 +50,10 @@ export async function startWithProvider(settings: Readonly<Record<string, string
   };
 }
 
-/** Vectors that are not of length 1 with every number finite. They are stored as they came. */
+/**
+ * Counts the stored vectors, and among them the bad ones: those whose length is not 1, or with a number that is not
+ * finite.
+ */
 export function countBadVectors(folder: string): { vectors: number; bad: number } {
   return withStore(folder, ({ db }) => {
     const norms = storedVectors(db).map(({ embedding }) => Math.hypot(...embedding));

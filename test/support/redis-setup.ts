@@ -3,14 +3,14 @@ import { startRedisServer } from './redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** null where no Redis can be found; tests that need one are skipped then. */
+    /** Address of a Redis; null if there is none. Tests that need one are then skipped. */
     redisUrl: string | null;
   }
 }
 
 /**
- * Finds a Redis for the run: `REDIS_URL`, else one in a container where Docker answers, else a `redis-server` on the
- * PATH. Says which, and without any fails where `REQUIRE_REDIS=1`.
+ * Finds a Redis for the test run: `REDIS_URL`, or else one in a Docker container, or else a `redis-server` on the PATH.
+ * It prints which one it uses. If there is none, it fails with `REQUIRE_REDIS=1`.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const found = (await fromEnvironment()) ?? (await fromContainer()) ?? (await fromPath());

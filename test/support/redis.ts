@@ -7,35 +7,40 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 
-/** A Redis of a test's own, which it may flush, stop and kill. */
+/** A Redis server for one test, which may flush, stop and kill it. */
 export interface RedisServer {
   readonly url: string;
   readonly pid: number;
-  /** A connection for the test's own commands. */
+  /** Opens a connection for commands of the test itself. */
   connect(): Redis;
   signal(signal: NodeJS.Signals): void;
-  /** Ends it with SIGKILL. What it had written stays for a restart. */
+  /** Ends the server with SIGKILL. The data that it had written is kept for a restart. */
   kill(): Promise<void>;
-  /** The same, and starts it again on the same port, with or without what it had written. */
+  /**
+   * Ends the server with SIGKILL and starts it again on the same port, with or without the data that it had written.
+   */
   restart(options: { readonly keepData: boolean; readonly downMs?: number }): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface RedisServerOptions {
-  /** More of `redis-server`'s own options, such as `['--maxmemory', '3mb']`. */
+  /** Further options for `redis-server`, such as `['--maxmemory', '3mb']`. */
   readonly options?: readonly string[];
-  /** Do not start it yet: `restart` does. */
+  /** If true, the server is not started before `restart` is called. */
   readonly down?: boolean;
 }
 
 const READY_TRIES = 100;
 
-/** Whether tests can have a Redis that they may kill; one that `REDIS_URL` names belongs to somebody else. */
+/** Tells whether tests can start a Redis that they may kill. The Redis of `REDIS_URL` must not be killed. */
 export function canStartRedis(): boolean {
   return isOnPath('redis-server');
 }
 
-/** @returns undefined where there is no `redis-server` on the PATH */
+/**
+ * Starts a Redis server.
+ * @returns undefined if there is no `redis-server` on the PATH
+ */
 export async function startRedisServer({ options = [], down = false }: RedisServerOptions = {}): Promise<
   RedisServer | undefined
 > {

@@ -13,13 +13,15 @@ export interface ReembedKillPlan {
   readonly seed: number;
   readonly kills: number;
   readonly memories: number;
-  /** Kills begin when the new model is live, not while memories are embedded. */
+  /**
+   * True to kill the service only after the new model has become live; false to kill it while memories are embedded.
+   */
   readonly onceLive: boolean;
-  /** Lives in which a memory is added, the first ones. */
+  /** Number of starts of the service, from the first one on, after which a memory is added. */
   readonly adds: number;
 }
 
-/** A life lasts until something was done, and a moment more. */
+/** Longest time between the progress for which a run waits and the kill (ms). */
 const MOMENT_MS = 600;
 const POLL_MS = 20;
 
@@ -30,8 +32,10 @@ interface Reembed {
 }
 
 /**
- * Changes the model of a filled file while the service is killed outright at moments that follow from the seed, adds
- * and asks meanwhile, and compares the end with a file that knew no other model. @returns what was seen
+ * Changes the embedding model of a file with memories while the service is killed with SIGKILL at random times (from
+ * the seed). Meanwhile it adds memories and sends queries. In the end it compares the file with one that had the new
+ * model from the start.
+ * @returns a line that sums up the run
  */
 export async function reembedUnderKills({ seed, kills, memories, onceLive, adds }: ReembedKillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -91,7 +95,10 @@ export async function reembedUnderKills({ seed, kills, memories, onceLive, adds 
   return `seed ${seed}, ${kills} kills: ${[...phases].map(([name, count]) => `${name} ${count}`).join(', ')}; ${asked.length} queries`;
 }
 
-/** The same without a kill, by an API and two workers with queues in Redis. */
+/**
+ * Changes the embedding model without kills, with an API process and two workers that use Redis queues, and compares
+ * the file as `reembedUnderKills` does.
+ */
 export async function reembedWithWorkers({
   seed,
   memories,
@@ -124,7 +131,7 @@ const WHO = ['Ana', 'the crew', 'my brother', 'the harbour master', 'a tourist']
 const DID = ['felt happy about', 'repaired', 'explained how to board', 'took', 'waited for'];
 const WHAT = ['the ferry to Bergen', 'the night train', 'the old tram', 'a bus to Tromso', 'the lighthouse'];
 
-/** Near neighbours and several sectors. */
+/** Makes a sentence that resembles many others. The sentences belong to several sectors. */
 function sentence(random: () => number): string {
   const pick = (list: readonly string[]) => list[Math.floor(random() * list.length)]!;
   return `${pick(WHO)} ${pick(DID)} ${pick(WHAT)}`;
@@ -162,7 +169,10 @@ async function untilDone(service: ServiceProcess): Promise<void> {
   }
 }
 
-/** Notes the dimensions of the model that each query asked, and that it found something by it. */
+/**
+ * Sends queries until the service ends. Adds to `asked` the dimensions of the model that answered each query, and
+ * checks that each found a memory.
+ */
 async function askUntilItEnds(service: ServiceProcess, asked: string[]): Promise<void> {
   try {
     while (service.obituary === undefined) {
@@ -175,7 +185,7 @@ async function askUntilItEnds(service: ServiceProcess, asked: string[]): Promise
   }
 }
 
-/** Asks, and notes the dimensions of the model that answered, if one did. */
+/** Sends a query, and adds to `asked` the dimensions of the model that answered it, if a model did. */
 async function askOnce(service: ServiceProcess, asked: string[]): Promise<void> {
   const body = { query: 'who took the ferry', explain: true, reinforce: false };
   const reply = await service.request('POST', '/memory/query', { body });
@@ -188,7 +198,10 @@ async function askOnce(service: ServiceProcess, asked: string[]): Promise<void> 
   expect(matches.length).toBeGreaterThan(0);
 }
 
-/** Vectors and waypoints, by number of memory: they are added one after the other in both files. */
+/**
+ * Returns vectors, links and states of a file for comparison with another file whose memories were added in the same
+ * order.
+ */
 function contentsOf(folder: string) {
   return withStore(folder, (store) => {
     expectNoOrphans(store);

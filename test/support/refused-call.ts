@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import { EngineError } from '../../src/engine/errors.ts';
 
 /**
- * The error of a call to a provider, after checks that hold for every error: its code is an EngineError's, and it
- * repeats nothing secret, which the fake provider marks with `canary`.
+ * Returns the error with which a call to a provider rejects. It checks for every error that it has a code of
+ * EngineError, and that it repeats no secret, which the fake provider marks with `canary`.
  */
 export async function refusedCall(call: Promise<unknown>): Promise<EngineError> {
   const error = await call.then(

@@ -1,7 +1,7 @@
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
 import type { TestEngine } from './engine-fixture.ts';
 
-/** Runs a command in one commit, as the writer does. */
+/** Runs a command in one commit, as the writer thread does. */
 export function runCommand<T>({ store, batch, clock }: TestEngine, run: (context: WriteContext) => T): T {
   const { indexes } = batch.open();
   const context = {

@@ -8,7 +8,10 @@ import { tempFolder } from './temp-folder.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** Whether the test of an example is skipped: its packages are missing. CI installs them and sets REQUIRE_EXAMPLES. */
+/**
+ * Tells whether the test of an example must be skipped, because the example's packages are not installed. CI installs
+ * them and sets REQUIRE_EXAMPLES.
+ */
 export function isAbsent(example: string): boolean {
   const packages = path.join(ROOT, 'examples', example, 'node_modules');
   return !fs.existsSync(packages) && process.env['REQUIRE_EXAMPLES'] === undefined;
@@ -30,7 +33,7 @@ export async function runExample(example: string, settings: Readonly<Record<stri
   return stdout.trim().split('\n');
 }
 
-/** Checks an example against the types of its framework and of the adapter; rejects with what does not fit. */
+/** Type-checks an example against its framework and the adapter. Rejects with the compiler's messages. */
 export async function checkTypes(example: string): Promise<void> {
   const compiler = path.join(ROOT, 'node_modules/ts7/bin/tsc');
   const checked = run(process.execPath, [compiler, '-p', path.join(ROOT, 'examples', example)]);

@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 import { freePort } from './free-port.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** Examples, run as the README of their folder says. */
+/** Runs examples with the commands of their README. */
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -18,11 +18,11 @@ interface Block {
 }
 
 /**
- * Copies an example elsewhere, and does there what its README says: the commands of every `sh` block in their order.
- * `npm install` is left to whoever runs the tests; `npx cairn serve` goes on in the background, on a free port. A block
- * `text` holds what the block before it prints.
- * @param variables environment of the commands, beside what finds the server
- * @returns what the blocks before `text` blocks printed, each with what the README says
+ * Copies an example to a temporary folder, and runs there the commands of every `sh` block of its README, in order. It
+ * skips `npm install`, which whoever runs the tests has done, and runs `npx cairn serve` in the background on a free
+ * port. A block `text` contains the expected output of the block before it.
+ * @param variables further environment variables of the commands
+ * @returns for each `text` block the printed and the expected output
  */
 export async function runReadme(
   example: string,
@@ -46,13 +46,13 @@ export async function runReadme(
   return results;
 }
 
-/** The blocks of a README that are commands or what these print. */
+/** Returns the blocks of a README that contain commands or their output. */
 function blocksOf(readme: string): Block[] {
   const blocks = fs.readFileSync(readme, 'utf8').matchAll(/^```(sh|text)\n(.*?)^```$/gms);
   return [...blocks].map(([, language, text]) => ({ language: language!, text: text! }));
 }
 
-/** A copy of an example with its packages, in a folder of its own: what it writes stays there. */
+/** Copies an example with its packages into a folder of its own, in which it may write. */
 function copyOf(example: string): string {
   const [source, folder] = [path.join(ROOT, 'examples', example), tempFolder()];
   const packages = path.join(source, 'node_modules');
@@ -62,8 +62,8 @@ function copyOf(example: string): string {
 }
 
 /**
- * The programs find the package in the sources, which are not built here; `npx cairn` and `node` are those of the
- * project.
+ * Returns the environment of an example's programs. They find the package in the sources, which are not built here;
+ * `npx cairn` and `node` are those of the project.
  */
 function environmentOf(folder: string, port: number): NodeJS.ProcessEnv {
   const programs = path.join(folder, '.programs');
@@ -105,7 +105,10 @@ async function isServing(port: number): Promise<boolean> {
   }
 }
 
-/** Waits until no job is left: whoever reads on takes longer than the jobs, whose vectors decide the order of hits. */
+/**
+ * Waits until no job is left. A person who follows the README takes longer than the jobs, whose vectors decide the
+ * order of hits.
+ */
 async function finishJobs(port: number): Promise<void> {
   await expect
     .poll(

@@ -11,24 +11,27 @@ import { leftovers } from './leftovers.ts';
 const ENTRY = path.resolve(import.meta.dirname, '../../bin/cairn.cjs');
 const POLL_MS = 50;
 
-/** The real service, as `npm start` starts it: a process of its own that can be killed. */
+/** The real service as `npm start` starts it: a separate process, which a test can kill. */
 export interface ServiceProcess {
   readonly pid: number;
-  /** Its address; rejects, with what it said, if it ends before it serves. */
+  /** Address of the service, once it is ready. Rejects with its output if it ends before. */
   readonly ready: Promise<string>;
   readonly exited: Promise<Exit>;
-  /** undefined while it runs. */
+  /** How the process ended, with its output; undefined while it runs. */
   readonly obituary: string | undefined;
-  /** Every line so far. */
+  /** All log lines so far. */
   readonly log: readonly LogLine[];
   /** Sends a signal, if the process still runs. */
   signal(signal: NodeJS.Signals): void;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal, and waits until the process has ended. */
   end(signal: NodeJS.Signals): Promise<Exit>;
   request(method: string, path: string, options?: ServiceRequest): Promise<ServiceReply>;
-  /** A line of the log with this event, once there is one. */
+  /** Returns the first log line with this event, and waits for it if there is none yet. */
   logged(event: string): Promise<LogLine>;
-  /** Waits until no job is queued, active or waiting for another attempt. @returns how many jobs are in each state */
+  /**
+   * Waits until no job is queued, active or waiting for another attempt.
+   * @returns the number of jobs in each state
+   */
   idle(headers?: Readonly<Record<string, string>>): Promise<Readonly<Record<JobState, number>>>;
 }
 
@@ -55,9 +58,7 @@ export interface ServiceReply {
   readonly body: ServiceReplyBody;
 }
 
-/**
- * Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none.
- */
+/** Fields that replies of various routes have; each reply has only some of them. A body that is not JSON has none. */
 interface ServiceReplyBody {
   readonly [field: string]: unknown;
   readonly id: string;
@@ -73,15 +74,15 @@ interface ServiceReplyBody {
 }
 
 export interface ServiceOptions {
-  /** Holds the data; a second start on the same folder goes on with it. */
+  /** Folder of the data. A second start on the same folder continues with its data. */
   readonly folder: string;
   readonly settings?: Readonly<Record<string, string>>;
-  /** What the process is; everything in one by default. A worker serves nothing and its address is ''. */
+  /** What the process runs; by default everything in one process. A worker serves no HTTP, so its address is ''. */
   readonly command?: 'serve' | 'api' | 'worker';
   readonly arguments?: readonly string[];
 }
 
-/** Starts the service and waits until it serves. */
+/** Starts the service and waits until it is ready. */
 export async function startServiceProcess(options: ServiceOptions): Promise<ServiceProcess> {
   const service = spawnService(options);
   await service.ready;
@@ -93,8 +94,8 @@ export function databaseFile(folder: string): string {
 }
 
 /**
- * Starts the service on a free port; what it does not serve yet can be killed too. If it still runs when the test file
- * has ended, it is killed.
+ * Starts the service on a free port and returns at once, so that a test can kill it while it starts. If it still runs
+ * when the test file has ended, it is killed.
  */
 export function spawnService({
   folder,

@@ -1,6 +1,6 @@
 /**
- * A process of its own that runs what is due in the default tenant of `OM_DB_PATH` at the time `CAIRN_NOW` (Unix ms):
- * the evaluation sets, and the schedules of upkeep. It says `begun` before and `done` after.
+ * A separate process that runs the schedules that are due in the default tenant of `OM_DB_PATH` at the time `CAIRN_NOW`
+ * (Unix ms): evaluation sets, and maintenance. It prints `begun` before and `done` after.
  */
 import { readConfig } from '../../src/engine/config.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';

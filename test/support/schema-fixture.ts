@@ -13,15 +13,15 @@ import { newMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
 /**
- * A tenant's file of each schema, as the code of its time wrote it, in `test/fixtures`. A file is written once, when
- * its migration is added, and never again after a release: `WRITE_FIXTURE=1 npx vitest run
+ * Fixtures in `test/fixtures`: for each schema version a tenant's file, written by the code of that time. A fixture is
+ * written once, when its migration is added, and never again after a release: `WRITE_FIXTURE=1 npx vitest run
  * test/engine/store/schema-fixture.test.ts`.
  */
 
 const FOLDER = path.resolve(import.meta.dirname, '../fixtures');
 const NAME = /^tenant-(\d{4})\.sqlite\.gz$/;
 
-/** The numbers of the schemas that have a fixture, in order. */
+/** Returns the schema versions that have a fixture, in ascending order. */
 export function listFixtures(): number[] {
   return fs
     .readdirSync(FOLDER)
@@ -30,14 +30,19 @@ export function listFixtures(): number[] {
     .sort((a, b) => a - b);
 }
 
-/** @returns the path of a copy that a test may change */
+/**
+ * Unpacks the fixture of a schema version.
+ * @returns the path of a copy that a test may change
+ */
 export function unpackFixture(version: number): string {
   const file = path.join(tempFolder(), 'cairn.sqlite');
   fs.writeFileSync(file, zlib.gunzipSync(fs.readFileSync(pathOf(version))));
   return file;
 }
 
-/** Fills a new file with what `SAID` and its neighbours say, and keeps a copy of it as the fixture of a schema. */
+/**
+ * Fills a new file with example data (`SAID` and others), and keeps a copy of it as the fixture of a schema version.
+ */
 export async function writeFixture(fixture: TestEngine, version: number): Promise<void> {
   await fill(fixture);
   await fixture.close();
@@ -51,7 +56,7 @@ function pathOf(version: number): string {
   return path.join(FOLDER, `tenant-${String(version).padStart(4, '0')}.sqlite.gz`);
 }
 
-/** What memories of the fixture say, by what they are there for. */
+/** Texts of the memories in the fixture, by what each memory tests. */
 export const SAID = {
   names: 'Ann Lee works at Acme in Oslo.',
   chinese: '我的生日是五月一日',
@@ -67,12 +72,12 @@ export const SAID = {
   waiting: 'This waits to be encoded.',
 } as const;
 
-/** What the patched memory said at first. */
+/** First text of the memory that was changed by a PATCH. */
 export const DRAFT = 'A draft of the letter.';
 export const DOCUMENT = '# Harbour\n\nThe ferry leaves at noon.\n\n## Winter\n\nThe ferry rests from November on.';
 export const CLAIM: IdempotencyClaim = { key: 'once', route: '/memory/add', bodyHash: Buffer.alloc(32, 7) };
 
-/** One of every kind of row that the engine writes without a provider, and a job that is still owed. */
+/** Writes one row of every kind that the engine writes without a provider, and a job that has not run yet. */
 async function fill(fixture: TestEngine): Promise<void> {
   const { tenant, clock } = fixture;
   const add = async (content: string) => {
@@ -104,7 +109,7 @@ async function fill(fixture: TestEngine): Promise<void> {
   await add(SAID.waiting);
 }
 
-/** A vector of a model with float32, such as providers have, whose code stands in a table of its own. */
+/** Writes a vector of float32 numbers, such as vectors of providers, whose code is in a table of its own. */
 function putExactVector({ store }: TestEngine, memory: number): void {
   store.write(() => {
     const model = { provider: 'test', model: 'exact', dimensions: 16, encoding: 'float32' } as const;

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** A random master key as settings take it. */
+/** Makes a random master key in the form that settings take. */
 export function newKey(): string {
   return randomBytes(32).toString('hex');
 }
 
-/** All files of a folder with their bytes, by path in the folder. */
+/** Returns all files of a folder with their bytes. `name` is the path within the folder. */
 export function filesOf(folder: string): { readonly name: string; readonly bytes: Buffer }[] {
   return fs
     .readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -4,8 +4,8 @@ import { hasWasmKernels } from '../../src/engine/adapters/bit-index/wasm-kernels
 import { openStore } from '../../src/engine/store/open-store.ts';
 
 /**
- * Searches a file whose path and question, as JSON, are its arguments, and prints what it found and what it would not
- * do.
+ * Searches a vector index, in a process that was started without WebAssembly SIMD. The arguments are the path of a file
+ * and the query vector as JSON. It prints the results, and what is refused without SIMD.
  */
 const [file, embedding] = process.argv.slice(2) as [string, string];
 const store = openStore(file, { role: 'reader' });

@@ -11,11 +11,11 @@ import { contentHash } from '../../src/engine/text/content-hash.ts';
 import type { EdgeType, MemoryStatus, NewMemory, Sector } from '../../src/engine/types.ts';
 import { newMemory } from './new-memory.ts';
 
-/** A memory as it stands once all work on it is done. What is left out takes the value of a plain add. */
+/** A memory in its state after all background work. Fields that are left out have the values of a plain add. */
 export interface SeedMemory extends Partial<NewMemory> {
   readonly content: string;
   readonly status?: MemoryStatus;
-  /** The primary one first. */
+  /** Sectors of the memory, the primary one first. */
   readonly sectors?: readonly Sector[];
   readonly salience?: number;
   readonly createdAt?: number;
@@ -33,8 +33,9 @@ export interface SeedVectors {
 }
 
 /**
- * Writes finished memories without jobs or workers: rows, words with their context, and one vector each where an
- * embedder is given. Sessions must come in order, since a memory's context is what stands before it.
+ * Writes memories in their final state without running jobs: rows, words with their context, and one vector each if an
+ * embedder is given. The memories of a session must come in their order, since the context of a memory is made of the
+ * earlier ones.
  */
 export async function seedMemories(
   store: Store,

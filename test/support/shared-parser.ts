@@ -2,13 +2,14 @@ import { createParserPool } from '../../src/engine/adapters/parser-pool.ts';
 import type { Config } from '../../src/engine/config.ts';
 import type { DocumentParser } from '../../src/engine/ports.ts';
 
-/** Parsers of this process, by their settings. */
+/** Document parsers of this process, by their settings. */
 const parsers = new Map<string, DocumentParser>();
 
 /**
- * The parser of documents of all engines of this process that have equal settings for it. They share its child
- * processes, since to start one takes 0.6 s of CPU, at a low priority; that each tenant has a child of its own is for
- * the tests of the pool. It is not closed: a child ends with this process, or after a minute without a document.
+ * Returns the document parser for these settings. All engines of this process with equal settings share it and its
+ * child processes, since starting one takes 0.6 s of CPU. That each tenant has a child process of its own is tested by
+ * the tests of the pool. The parser is not closed: a child ends with this process, or after a minute without a
+ * document.
  */
 export function sharedParser({ OM_PARSERS: size, OM_PARSE_TIMEOUT_MS: timeoutMs, OM_PARSE_HEAP_MB: heapMb }: Config) {
   const name = [size, timeoutMs, heapMb].join();

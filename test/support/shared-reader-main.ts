@@ -1,6 +1,6 @@
 /**
- * A thread that shares vectors and lengths of rows with others, and compares every answer with what its own snapshot
- * holds. It counts its answers in `counts` and throws at the first wrong one.
+ * A reader thread that shares vectors and row lengths with other threads in memory, and compares every answer with the
+ * data of its own snapshot. It counts its answers in `counts` and throws at the first wrong answer.
  */
 import assert from 'node:assert/strict';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
@@ -18,17 +18,20 @@ import { chooseWordIndex, openWordSearch } from '../../src/engine/store/word-ind
 import type { SharedLengths } from '../../src/engine/store/word-index/row-lengths.ts';
 
 export interface SharedReaderData {
-  /** `ask` until the thread is ended, or hold the lock of the vectors for ever, in a change or not. */
+  /**
+   * `ask`: sends queries until the thread is ended. `hold`: takes the lock of the vectors and never releases it.
+   * `change`: does so in the middle of a change.
+   */
   readonly does: 'ask' | 'hold' | 'change';
   readonly number: number;
   readonly path: string;
   readonly vectors: SharedVectors;
   readonly lengths: SharedLengths;
-  /** Number of answers by reader. */
+  /** Number of answers of each reader thread. */
   readonly counts: SharedArrayBuffer;
 }
 
-/** Message of a thread: it holds the lock, or the memory is lost. */
+/** Message of the thread: `holds` if it holds the lock, `lost` if the shared memory can no longer be used. */
 export type SharedReaderMessage = 'holds' | 'lost';
 
 const { does, number, path, vectors, lengths, counts } = workerData as SharedReaderData;
@@ -72,7 +75,7 @@ function askOnce(store: Store, check: () => void): boolean {
   }
 }
 
-/** Returns a function that asks questions on the snapshot that is open, and throws if an answer does not fit it. */
+/** Returns a function that queries the open snapshot, and throws if an answer does not agree with it. */
 function createCheck(store: Store): () => void {
   const { space } = vectors;
   const index = openBitIndex(store, space, { shared: { vectors, reader } });
@@ -97,7 +100,7 @@ function createCheck(store: Store): () => void {
   };
 }
 
-/** Numbers of all vectors of a snapshot that a search for ranking may find, nearest first. */
+/** Returns the numbers of all vectors in a snapshot that a search may find, nearest first, as a reference. */
 function scan(store: Store, embedding: Float32Array, userNo: number | undefined): number[] {
   const scale = (2 ** (COMPONENT_BITS - 1) - 1) / Math.max(...embedding.map(Math.abs));
   const components = Array.from(embedding, (value) => Math.round(value * scale));

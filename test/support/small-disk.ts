@@ -5,7 +5,7 @@ import { tempFolder } from './temp-folder.ts';
 
 const DISK_BYTES = 256 * 1024 * 1024;
 
-/** A small disk of its own, or undefined where this user may not mount one. */
+/** Mounts a small disk and returns its path; undefined if this user may not mount one. */
 export function mountSmallDisk(): string | undefined {
   const folder = tempFolder();
   try {
@@ -20,7 +20,7 @@ export function unmount(folder: string): void {
   execFileSync('umount', [folder]);
 }
 
-/** Takes all space but so much. */
+/** Fills the disk with a file, so that only `keepBytes` bytes are free. */
 export function fillDisk(file: string, keepBytes: number): void {
   for (let tries = 1; ; tries += 1) {
     const { bavail, bsize } = fs.statfsSync(path.dirname(file));

@@ -18,9 +18,7 @@ export interface Reply {
   readonly body: ReplyBody;
 }
 
-/**
- * Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none.
- */
+/** Fields that replies of various routes have; each reply has only some of them. A body that is not JSON has none. */
 interface ReplyBody {
   readonly [field: string]: unknown;
   readonly id: string;
@@ -51,10 +49,10 @@ interface ReplyBody {
 }
 
 interface RequestOptions {
-  /** Sent as it is if a string, as JSON otherwise. */
+  /** Body of the request: a string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as a bearer; the admin key by default, none if null. */
+  /** Key that is sent as a bearer token; by default that of the admin. With null, no key is sent. */
   readonly key?: string | null;
 }
 
@@ -66,21 +64,21 @@ export interface TestApi extends AsyncDisposable {
   /** Adds one memory and returns the reply's body. */
   add(item: object, key?: string): Promise<ReplyBody>;
   setReadiness(readiness: Readiness): void;
-  /** Ends the server and the engine, and leaves the files. */
+  /** Ends the server and the engine. The files are kept. */
   stop(): Promise<void>;
 }
 
 export interface StartApiOptions {
-  /** Where the files are; the caller removes it. */
+  /** Folder of the database files. The caller removes it. */
   readonly folder: string;
   readonly settings?: Readonly<Record<string, string>>;
   readonly workers?: boolean;
   readonly logger?: Logger;
-  /** The clock of the engine, which then has no threads; the system's by default. */
+  /** Clock of the engine; by default that of the system. With a clock, the engine has no threads. */
   readonly clock?: Clock;
   /**
-   * False commits and answers on this thread, so that a start takes a tenth of the time: for a test that starts a
-   * server of its own, where others of its file go through the threads. True by default.
+   * False to commit and to answer queries on this thread, which makes a start ten times as fast. Use it for a test that
+   * starts a server of its own, if other tests of its file use the threads. True by default.
    */
   readonly threads?: boolean;
 }
@@ -88,9 +86,9 @@ export interface StartApiOptions {
 export const ADMIN_KEY = 'k7-Vq2-Xw9-Rt4-Zp6-Bn3-Lj8';
 
 /**
- * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs
- * finished memories. `request` sends by the client wherever it can (`requestByClient`). Every reply that the server
- * sends, to whichever client, must be as its route describes it: else `request` throws, or `stop`.
+ * Starts the real engine and the real server on a free port, as `main.ts` does; with workers if a test needs finished
+ * memories. `request` sends requests by the client if possible (`requestByClient`). Every reply of the server must
+ * agree with the description of its route; otherwise `request` or `stop` throws.
  */
 export async function startApi({
   folder,

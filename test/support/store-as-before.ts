@@ -1,7 +1,10 @@
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { STORED_BYTES } from '../../src/engine/store/vector-parts.ts';
 
-/** Moves vectors in float32 into their rows and adds the copies of the cache, as version 0.1.0 stored both. */
+/**
+ * Changes a file to the form of version 0.1.0: float32 vectors are stored in their rows, and the cache has copies of
+ * them.
+ */
 export function storeAsBefore(store: SqliteStore): void {
   store.write(() => {
     store.db.exec(`

@@ -8,8 +8,8 @@ import { encodeVector } from '../../src/engine/store/vector-encoding.ts';
 import { ROLES, type VectorSpace } from '../../src/engine/store/vectors.ts';
 
 /**
- * A vector index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same
- * transaction.
+ * Opens a vector index that stores what it indexes: a vector that is added or removed is also written to the table
+ * `vectors` or deleted there, in the same transaction.
  */
 export function openStoredIndex(
   store: Store,
@@ -52,9 +52,8 @@ export function openStoredIndex(
 }
 
 /**
- * Returns a function that gives each index of a file and model its share in one memory, as threads of a process have
- * it.
- * @param kernels which kernels all of them use
+ * Returns a function that gives the indexes of one file and model a common memory, as the threads of a process have it.
+ * @param kernels which implementation of the search all of them use
  */
 export function shareVectors(kernels: 'wasm' | 'js'): (store: Store, space: VectorSpace) => SharedIndexOptions {
   const made = new Map<string, { readonly vectors: SharedVectors; readers: number }>();

@@ -10,12 +10,12 @@ export interface StoredVector {
   readonly modelNo: number;
   readonly model: string;
   readonly windowNo: number;
-  /** The bytes that stand for it, as they are in the file. */
+  /** Bytes of the vector as they are stored in the file. */
   readonly bytes: Buffer;
   readonly embedding: Float32Array;
 }
 
-/** Every vector of a file, in whatever form it is stored, in the order of their numbers. */
+/** Returns every vector of a file, in whatever form it is stored, in the order of the vector numbers. */
 export function storedVectors(db: Database.Database): StoredVector[] {
   const rows = db
     .prepare(

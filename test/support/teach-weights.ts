@@ -7,8 +7,8 @@ const DAY = 86_400_000;
 const TURNS = 44;
 
 /**
- * Teaches a tenant without vectors (`OM_EMBEDDINGS=none`) that the younger of its memories are the useful ones: adds
- * ten memories of different age, asks, and judges each answer.
+ * Gives feedback to a tenant without vectors (`OM_EMBEDDINGS=none`) that teaches it to rank recent memories higher:
+ * adds ten memories of different age, sends queries, and gives feedback on each answer.
  */
 export async function teachRecency(api: TestApi, clock: ManualClock): Promise<void> {
   const padding = ['', ' and a crossing', ' and crossings for the week', ''];
@@ -19,7 +19,10 @@ export async function teachRecency(api: TestApi, clock: ManualClock): Promise<vo
   for (let turn = 0; turn < TURNS; turn++) await askAndJudge(api, turn, clock);
 }
 
-/** Asks a question with ten matches as old as their number, and says that the younger ones were used. */
+/**
+ * Sends a query with ten matches of different age, and gives the feedback that the three youngest were used and the
+ * others were useless.
+ */
 async function askAndJudge(api: TestApi, turn: number, clock: ManualClock): Promise<void> {
   const asked = await api.request('POST', '/memory/query', {
     body: { query: `harbour ferry notice ${turn}`, k: 10, min_score: 0, reinforce: false, collapse_similar: false },

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { openStore, type SqliteStore } from '../../src/engine/store/open-store.ts';
 import { copyBlankTenant } from './blank-files.ts';
 
-/** A tenant's file that is gone after `remove`, or at the end of a `using` block. */
+/** Opens a new tenant's file that is deleted by `remove`, or at the end of a `using` block. */
 export function openTemporaryStore(): SqliteStore & Disposable & { remove(): void } {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-'));
   const file = path.join(folder, 'tenant.sqlite');

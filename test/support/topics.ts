@@ -1,6 +1,6 @@
 import { createRandom } from '../../src/engine/random.ts';
 
-/** What somebody says about one of two matters that share little but English, with questions that it answers. */
+/** A text about one of two topics that have few words in common, with a question that the text answers. */
 export interface TopicNote {
   readonly content: string;
   readonly question: string;
@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<Topic, { readonly frames: readonly Frame[]; readonl
   },
 };
 
-/** The same notes for the same seed, no two alike. */
+/** Returns `count` different notes about a topic. The same seed gives the same notes. */
 export function notesAbout(topic: Topic, count: number, seed = 1): TopicNote[] {
   const random = createRandom(seed);
   const { frames, slots } = WORDS[topic];
@@ -67,7 +67,7 @@ export function notesAbout(topic: Topic, count: number, seed = 1): TopicNote[] {
   return [...notes.values()];
 }
 
-/** Questions about matters that neither topic touches. */
+/** Questions about subjects that no note of the two topics mentions. */
 export const STRANGE_QUESTIONS = [
   'What is the boiling point of mercury?',
   'Who signed the treaty of Westphalia?',

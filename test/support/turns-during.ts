@@ -1,4 +1,7 @@
-/** Counts the turns of the event loop that others have while some work is done. */
+/**
+ * Counts how many iterations of the event loop (setImmediate) run until `work` is done, as a measure of how little it
+ * blocks.
+ */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

@@ -1,4 +1,6 @@
-/** A process that upgrades the tenant's file of its argument, and says so before and after. */
+/**
+ * A process that upgrades the tenant's file in its argument to the newest schema, and prints a line before and after.
+ */
 import { openStore } from '../../src/engine/store/open-store.ts';
 
 process.stdout.write('begin\n');

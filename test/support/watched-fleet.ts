@@ -15,25 +15,28 @@ const ADDS_A_ROUND = 6;
 const QUERIES_A_ROUND = 12;
 const BATCH = 4;
 const BETWEEN_ROUNDS_MS = 750;
-/** The provider refuses texts with this word for good, so their jobs end as dead letters. */
+/** The provider refuses texts with this word permanently, so their jobs end as dead. */
 const REFUSED = 'REFUSED';
 
 /**
- * An API, a worker, a Redis and a provider, with a Prometheus that watches them: all that a dashboard can show is
- * there.
+ * An API, a worker, a Redis and a provider, with a Prometheus that scrapes them, so that all panels of the dashboards
+ * have data.
  */
 export interface WatchedFleet {
   readonly prometheus: PrometheusServer;
-  /** The provider fails from now on, until what this returns is called. */
+  /** Makes the provider fail from now on. Returns a function that ends this. */
   breakProvider(): () => void;
-  /** When the first request was sent (Unix s). */
+  /** Time at which the first request was sent (Unix s). */
   readonly since: number;
-  /** Sends traffic of all kinds until the time is over or `until` says so. */
+  /** Sends traffic of all kinds for `seconds` seconds, or until `until` resolves to true. */
   work(options: { readonly seconds: number; readonly until?: () => Promise<boolean> }): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @returns undefined where there is no Redis to be had */
+/**
+ * Starts the processes.
+ * @returns undefined if there is no Redis
+ */
 export async function startWatchedFleet({
   everySeconds,
 }: {
@@ -105,7 +108,10 @@ export async function startWatchedFleet({
   }
 }
 
-/** One round of traffic: adds, a batch, a duplicate, queries of all profiles, documents, reads, and what is refused. */
+/**
+ * Makes a function that sends one round of traffic: adds, a batch, a duplicate, queries with all profiles, documents,
+ * reads, and requests that are refused.
+ */
 function createTraffic(url: string, provider: FakeProvider): () => Promise<void> {
   const nextText = cycle(createTexts(5_000));
   const nextQuestion = createQuestions();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 
-/** A message as it came. */
+/** A webhook message as it arrived. */
 interface ReceivedMessage {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
@@ -15,13 +15,15 @@ interface ReceivedMessage {
   };
 }
 
-/** A receiver of webhooks on this machine. */
+/** A server on this machine that receives webhooks. */
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   readonly messages: ReceivedMessage[];
-  /** Status of the next replies: the first of the list is taken out, 204 if it is empty. */
+  /**
+   * HTTP statuses of the next replies, which are taken from the start of the list. If it is empty, the reply is 204.
+   */
   readonly answers: number[];
-  /** Waits until this number of messages has come. */
+  /** Waits until `count` messages have arrived, and returns them. */
   untilReceived(count: number): Promise<ReceivedMessage[]>;
 }
 

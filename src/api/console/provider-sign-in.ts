@@ -12,7 +12,7 @@ import type { Call } from '../route.ts';
 import { holderOfToken } from '../token-holder.ts';
 import { cookieNamed } from './session-cookie.ts';
 
-/** Time that a person may take at the provider (s). */
+/** Longest time between leaving for the identity provider and coming back from it during a sign-in (s). */
 const AWAY_S = 600;
 const flows = new WeakMap<Engine, CodeFlow>();
 
@@ -63,8 +63,9 @@ function readAway(request: IncomingMessage): CodeFlowSecrets {
 const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.localPort ?? 0}`;
 
 /**
- * Finishes a sign-in, and returns the holder in whose name the session acts. It has the rights of the access token if
- * that is a token for this API, and otherwise those of the ID token. Its session may last longer than either token.
+ * Finishes a sign-in at the identity provider. Returns the holder: the caller as whom the browser session acts, with
+ * tenant and role. Its rights are those of the access token if that is a token for this API, and otherwise those of the
+ * ID token. The session may last longer than either token.
  * @throws EngineError `unauthenticated` if the sign-in was not begun here or took too long; `forbidden` for a role that
  *   may not read, and for a claim that is missing, of a wrong type, or names no tenant or role that exists
  */

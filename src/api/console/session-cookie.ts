@@ -6,9 +6,9 @@ import { isOfForeignPage, SAFE_METHODS } from '../middleware/refuse-foreign-page
 const CONSOLE_HEADER = 'x-cairn-console';
 
 /**
- * Returns the secret of the browser session whose cookie a request carries. It is undefined if there is no cookie, and
- * for a request of another origin's page, even one that `OM_CORS_ORIGINS` allows: such a page must not profit from a
- * cookie that the browser added.
+ * Returns the secret of the browser session from the request's cookie. It is undefined if there is no cookie. It is
+ * also undefined for a request of another origin's page, even of one that `OM_CORS_ORIGINS` allows: such a page must
+ * not profit from a cookie that the browser added.
  * @throws EngineError `forbidden` for a write without the header `x-cairn-console`
  */
 export function readSession(request: IncomingMessage): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * The part of `/mcp` that works before the MCP server is loaded: it reads bodies, words refusals as the protocol
- * requires, and tells clients where tokens come from.
+ * The part of `/mcp` that works before the MCP server is loaded: it reads bodies, answers errors in the form that the
+ * protocol requires, and tells clients where to get OAuth tokens.
  */
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
@@ -15,10 +15,16 @@ import type { Extra } from './extras.ts';
 
 /** Matches the paths of MCP: `/mcp`, and `/mcp/users/…` for one user. */
 const MCP_PATH = /^\/mcp(?:\/users\/[^/]+)?$/;
-/** Path before which RFC 9728 puts the metadata of a resource: the path of the resource follows it. */
+/**
+ * First part of the path of an OAuth metadata document (RFC 9728). The path of the described endpoint, such as `/mcp`,
+ * is appended to it.
+ */
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** Error codes of JSON-RPC 2.0 for a body that cannot be read. */
+/**
+ * Error code of JSON-RPC 2.0 for a body that is not valid JSON. `INVALID_REQUEST` is the code for a body that is
+ * refused for another reason.
+ */
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 

@@ -8,8 +8,9 @@ import type { TenantCall } from '../route.ts';
 export const DEADLINE_MS = 20_000;
 
 /**
- * Returns a failure in words for the model: what was wrong, what is allowed, and what to do next. Failures of the
- * server are logged. For a bug, the words say only the id of the request, under which the log has it.
+ * Returns the text of an error for the language model that called: what was wrong, what is allowed, and what to do
+ * next. Errors that the server caused are logged. For a bug (`internal`), the text has only the id of the request, by
+ * which an operator finds the error in the log.
  */
 export function wordsFor(thrown: unknown, { api, response }: TenantCall): string {
   const error = isTimeout(thrown)

@@ -1,7 +1,7 @@
 import { type Memory, type MemoryFilter, quoteMemories } from '../../engine/index.ts';
 import type { TenantCall } from '../route.ts';
 
-/** Number of latest memories among which those of a profile are chosen. */
+/** Number of latest memories among which the memories of a profile are chosen. */
 const CONSIDERED = 200;
 /** Greatest length of all texts that are read for a profile, in UTF-16 code units. */
 const MAX_READ_CHARACTERS = 1024 * 1024;
@@ -15,8 +15,9 @@ const PROFILE_TOKENS = 1_500;
 const LASTING: MemoryFilter = { sectors: ['semantic', 'reflective'] };
 
 /**
- * Returns lasting memories of the caller's user as quoted text of at most 1,500 tokens: the most salient short ones
- * among the latest 200 in the semantic and reflective sectors. If there are none, a sentence says so.
+ * Returns a text about the caller's user of at most 1,500 tokens: quoted short memories with the highest salience (how
+ * present a memory is, 0 to 1), among the latest 200 memories of facts and conclusions (the sectors semantic and
+ * reflective). If there are none, a sentence says so.
  */
 export async function describeProfile({ tenant }: TenantCall): Promise<string> {
   const found: Memory[] = [];

@@ -21,8 +21,8 @@ const topicSchema = z.strictObject({
 const topicShown = toolSchema(topicSchema);
 
 /**
- * Registers the prompts `recall` and `context`, for a caller who may read. Recalled text stands in a message of the
- * user, never of the system.
+ * Registers the prompts `recall` and `context`, for a caller who may read. Texts of memories are put into a message of
+ * the user, never into one of the system, since they may contain instructions.
  */
 export function registerPrompts(server: McpServer, call: TenantCall, run: Run, signal: () => AbortSignal): void {
   const about = { title: 'Recall', description: 'What memory holds about a topic.', argsSchema: topicShown };

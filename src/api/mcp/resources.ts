@@ -48,7 +48,10 @@ const TEMPLATES: readonly Template[] = [
 /** Runs `work` for a caller, within its rate limit and a deadline, and records it in the audit log under `name`. */
 export type Run = (name: string, work: () => Promise<string>) => Promise<string>;
 
-/** Registers the resources (memories, documents, names, the profile), for a caller who may read. */
+/**
+ * Registers the MCP resources, for a caller who may read: memories, documents, entities (names that memories mention),
+ * and the profile.
+ */
 export function registerResources(server: McpServer, call: TenantCall, run: Run): void {
   for (const { name, variable, read, ...shown } of TEMPLATES) {
     const template = new ResourceTemplate(`cairn://${name}/{${variable}}`, { list: undefined });
@@ -79,7 +82,10 @@ async function answer(
   }
 }
 
-/** Decodes a segment of a URI. A malformed one is returned as it is; nothing has such a name. */
+/**
+ * Decodes a percent-encoded segment of a URI. A malformed segment is returned unchanged; nothing has such a name, so it
+ * is not found later.
+ */
 function decoded(part: string | string[] | undefined): string {
   const text = Array.isArray(part) ? part.join(',') : (part ?? '');
   try {

@@ -106,8 +106,8 @@ function register(server: McpServer, call: TenantCall, tool: Tool): void {
 }
 
 /**
- * Makes the function that sends notes about progress, each with a higher number, to a client that gave a progress
- * token. For other clients it does nothing.
+ * Makes the function that sends progress notifications to the client, numbered 1, 2, 3 … The function does nothing if
+ * the client sent no progress token.
  */
 function tellerOf({ mcpReq }: ServerContext): ToolRun['tell'] {
   const progressToken = mcpReq._meta?.progressToken;
@@ -119,7 +119,10 @@ function tellerOf({ mcpReq }: ServerContext): ToolRun['tell'] {
   };
 }
 
-/** Records a read in the audit log with `OM_AUDIT=all`; otherwise does nothing. */
+/**
+ * Records in the audit log that a tool, resource or prompt read memories, if `OM_AUDIT=all` is set; otherwise does
+ * nothing.
+ */
 async function recordRead({ api, tenant }: TenantCall, name: string): Promise<void> {
   if (api.engine.config.OM_AUDIT === 'all') await tenant.recordAction(`read.mcp.${name}`, { reads: 1 });
 }

@@ -1,4 +1,4 @@
-/** Shares the time and the memory of one request among its messages. A batch may have a hundred of them. */
+/** Limits how much time and memory the MCP messages of one HTTP request take. A batch may have a hundred messages. */
 import { nextTurn } from '../../engine/index.ts';
 import type { Response } from 'express';
 import { replyPlaces } from '../reply-places.ts';
@@ -8,14 +8,17 @@ import type { TenantCall } from '../route.ts';
 /** Greatest number of messages of one request that are handled at the same time. */
 const AT_ONCE = 4;
 /**
- * Length from which on an answer counts as long, in UTF-16 code units. A request whose answers are all short takes
- * little memory.
+ * Length from which an answer counts as long, in UTF-16 code units. For a request whose answers are all short, no
+ * memory is reserved.
  */
 const LONG_CHARACTERS = 16 * 1024;
-/** Memory reserved for a reply with long answers, in bytes: for those being made, as text and as JSON. */
+/**
+ * Memory that is reserved for a reply with long answers, in bytes: for the texts that are being made and for their
+ * JSON.
+ */
 const HELD_BYTES = 4 * 1024 * 1024;
 
-/** State that the messages of one request share: how many are being handled, and those that wait. */
+/** State that the messages of one request share: `working` is the number of messages that are being handled. */
 interface Line {
   working: number;
   /** Functions that let waiting messages continue, in the order in which the messages came. */
@@ -33,11 +36,13 @@ function lineOf(response: Response): Line {
 }
 
 /**
- * Handles one message of a request: when fewer than four others of the request are being handled, and its client has
- * read what was sent before. Other requests get a turn between two messages.
+ * Handles one MCP message of a request by calling `work`. Before that it waits until fewer than four other messages of
+ * the request are being handled, and until the client has read what was sent before. Other requests run between two
+ * messages.
  * @param work makes the text of the answer
- * @throws EngineError `unavailable` if the client leaves or reads nothing, or if large replies to its key are not read;
- *   also what `work` throws
+ * @returns the text that `work` makes
+ * @throws EngineError `unavailable` if the client leaves or reads nothing, or if clients of its key do not read earlier
+ *   large replies; also what `work` throws
  */
 export async function inTurn(call: TenantCall, work: () => Promise<string>): Promise<string> {
   const { api, response } = call;
@@ -61,7 +66,11 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
   }
 }
 
-/** Reserves memory for this reply among the large ones, until it ends. */
+/**
+ * Reserves memory for this reply among all large replies of the process, until its connection closes. If there is none,
+ * it waits.
+ * @throws EngineError `unavailable` if no memory became free in time
+ */
 async function takePlace({ principal, response }: TenantCall): Promise<void> {
   const leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, HELD_BYTES);
   response.once('close', leave);

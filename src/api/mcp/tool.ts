@@ -23,7 +23,8 @@ export interface ToolRun {
   /** Aborts at the deadline of the call, and once the client has left. */
   readonly signal: AbortSignal;
   /**
-   * Sends a note about progress to the client. If the client wants none, it does nothing and does not call `describe`.
+   * Sends a progress notification with the text that `describe` makes. If the client wants none, it does nothing and
+   * does not call `describe`.
    */
   readonly tell: (describe: () => string | Promise<string>) => Promise<void>;
 }
@@ -88,7 +89,8 @@ export function toolSchema(schema: z.ZodType): ToolSchema {
 }
 
 /**
- * Keywords of JSON Schema that are of no use to a model and would cost it tokens. The server checks them all the same.
+ * Keywords of JSON Schema that are removed from the schemas shown to a model, since they are of no use to it and would
+ * cost tokens. The server still checks the arguments against them.
  */
 const UNSHOWN: ReadonlySet<string> = new Set(['$schema', 'pattern', 'maxLength', 'minLength', 'maxItems', 'minItems']);
 

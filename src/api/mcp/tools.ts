@@ -30,8 +30,8 @@ const TOOLS: readonly Tool[] = [
 ];
 
 /**
- * Returns the tools that a caller may use: those that its role allows, extra ones only if they are in `extras`. With
- * `feedback`, `recall` names the recall in its answer.
+ * Returns the tools that the caller's role allows; extra tools only if they are in `extras`. With the extra `feedback`,
+ * the tool `recall` also names the id of its answer, so that the client can rate it.
  */
 export function toolsFor({ principal }: TenantCall, extras: ReadonlySet<Extra>): readonly Tool[] {
   return TOOLS.filter(

@@ -5,9 +5,9 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 export type ClientAddressOf = (request: IncomingMessage) => string;
 
 /**
- * Makes the function that finds a client's address: that of the connection or, if it is a trusted proxy's, the last
- * address in `X-Forwarded-For` that is not. Addresses further left are not believed, since a client can write them
- * itself.
+ * Makes the function that finds a client's address. It is the address of the connection or, if that is a trusted
+ * proxy's, the last address in `X-Forwarded-For` that is not a trusted proxy's. Addresses further left are not
+ * believed, since a client can write them itself.
  * @param trusted addresses and networks (`10.0.0.0/8`) of proxies, as `OM_TRUSTED_PROXIES` lists them
  */
 export function clientAddresses(trusted: readonly string[]): ClientAddressOf {

@@ -9,11 +9,14 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 /** Status in the log for a client that disconnected before its answer was complete, as nginx writes it. */
 const CLIENT_CLOSED = 499;
 /**
- * Time from the beginning of a request after which its connection is closed if it was answered and its client still
- * sends (ms). The connection stays open for at least 5 s after the answer, which may be later.
+ * Longest time that a client may go on sending a request that was already answered (ms, from the beginning of the
+ * request). Then its connection is closed, but not within 5 s of the answer.
  */
 const MAX_SENDING_MS = 30_000;
-/** Shortest time between the answer and that close (ms): an immediate close could destroy the answer on its way. */
+/**
+ * Shortest time between an early answer and the close of its connection (ms). An immediate close could destroy the
+ * answer before the client has received it.
+ */
 const MIN_LINGER_MS = 5_000;
 
 /**
@@ -51,16 +54,18 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
 }
 
 /**
- * Returns the label of a route in the count of requests: its first segment, and below `/memory` its first two. A label
- * for each of more than a hundred routes would take a fifth of all series. The log has the whole pattern.
+ * Returns the value of the label `route` in the metric that counts requests: the first segment of the route's pattern,
+ * and two segments below `/memory`. One value for each of more than a hundred routes would make too many metric series.
+ * The log has the whole pattern.
  */
 function countedAs(route: string): string {
   return /^(?:\/memory)?\/[^/]*/.exec(route)?.[0] ?? route;
 }
 
 /**
- * Returns the label of a request in the histogram of durations; one for each route would make hundreds of series. It is
- * undefined for requests that are not measured: event streams, monitoring, the API's documentation and unknown paths.
+ * Returns the value of the label `kind` in the histogram of request durations; one value for each route would make
+ * hundreds of series. It is undefined for requests that are not measured: event streams, monitoring, the API's
+ * documentation and unknown paths.
  */
 function kindOf(method: string, route: string): string | undefined {
   if (route.endsWith('/events')) return undefined;
@@ -72,7 +77,10 @@ function kindOf(method: string, route: string): string | undefined {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
-/** Closes the connection of a request that was answered but is still being sent, after `maxMs` and at least 5 s. */
+/**
+ * Closes the connection of a request that was answered while its client still sends the body: after `maxMs`, but after
+ * 5 s at the earliest. Nothing happens if the whole request arrives before.
+ */
 function lingerBriefly(request: Request, maxMs: number): void {
   // Kept, since a request that is destroyed has no socket any more; there may be none already.
   const socket = request.socket as Socket | null;

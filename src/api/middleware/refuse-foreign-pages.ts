@@ -6,9 +6,9 @@ import { type Engine, EngineError, isLoopback } from '../../engine/index.ts';
 export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * Makes the middleware that refuses requests of other origins' web pages while no key is configured, except GET and
- * HEAD. A browser lets every page send a form, a body of plain text or no body to this machine without asking first;
- * only a key, which the page does not know, would tell it from the user.
+ * Makes the middleware that, while no key is configured, refuses requests of other origins' web pages except GET and
+ * HEAD. A browser lets every page send a form, a body of plain text or no body to this machine without asking the
+ * server first. A key, which the page does not know, would stop such requests.
  * @throws EngineError `forbidden`
  */
 export function refuseForeignPagesWhileOpen(engine: Engine) {

@@ -37,8 +37,8 @@ export function describeApi(groups: readonly RouteGroup[], version: string): Ope
 }
 
 /**
- * Describes routes as `describeApi` does, in steps, so that a caller may give others a turn between two of them: one
- * takes a few milliseconds, and all of them some 100.
+ * Describes routes as `describeApi` does, but as a generator: the caller may let other requests run between two steps.
+ * One step takes a few milliseconds, all of them about 100 ms.
  */
 export function* describeApiInSteps(
   groups: readonly RouteGroup[],
@@ -92,7 +92,10 @@ function openPath(path: string): string {
 
 // ── Schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schemas of all routes, converted for OpenAPI. `of` returns a schema, which may refer to the components. */
+/**
+ * Schemas of all routes, converted to JSON Schema for OpenAPI. `of` returns the conversion of one zod schema, which may
+ * be a reference to an entry of `components`.
+ */
 interface Shown {
   readonly components: Readonly<Record<string, JsonSchema>>;
   of(schema: z.ZodType): JsonSchema;
@@ -269,7 +272,10 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
   );
 }
 
-/** Errors that are not components, because every route that answers with one describes it itself. */
+/**
+ * Errors for which the document has no shared response component, because every route with such an error describes it
+ * itself.
+ */
 const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
 function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {

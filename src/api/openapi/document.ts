@@ -32,7 +32,8 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   /**
-   * Accepted schemes. The list of a scheme holds the access that the route needs, which is usually the role of the key.
+   * Authentication schemes that the operation accepts. The list of each scheme contains the access that the route
+   * needs, which is usually the role of the key.
    */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly (Parameter | Reference)[];

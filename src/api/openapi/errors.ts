@@ -58,7 +58,10 @@ export const COMMON_ERRORS = {
   },
 } as const satisfies Record<ErrorCode, { readonly description: string; readonly detail: string }>;
 
-/** Returns the errors that follow from a route's access, method and body, besides those that the route declares. */
+/**
+ * Returns the errors that any route with this access, method and body can answer with, in addition to the errors that
+ * the route declares.
+ */
 function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
   const isWriting = method !== 'get' && (access === 'add' || access === 'write' || access === 'admin');
   return [

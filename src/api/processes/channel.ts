@@ -19,15 +19,15 @@ export interface Handover {
   readonly id: number;
 }
 
-/** Functions that answer the questions of the other end, by name. They may return a promise. */
+/** Functions that the process at the other end of the pipe may call, by name. They may return a promise. */
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
 /** The calls that this end can make to the other. */
 export interface Channel {
   /**
-   * Calls the function `name` at the other end, and resolves with its result.
-   * @throws EngineError with the code and message of the error that it throws there; `unavailable` if the question
-   *   could not be sent; the error of `fail`, also for every later call
+   * Calls the function `name` in the process at the other end, and resolves with its result.
+   * @throws EngineError with the code and message of the error that the function throws there; `unavailable` if the
+   *   call could not be sent; the error that was passed to `fail`, also for every later call
    */
   ask<Answer>(name: string, input?: unknown): Promise<Answer>;
   /**
@@ -45,7 +45,7 @@ export interface Channel {
 export function createChannel(pipe: Pipe, answers: Answers): Channel {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let lastId = 0;
-  /** The error of `fail`; undefined until then. */
+  /** The error that was passed to `fail`; undefined before. */
   let failure: Error | undefined;
   const send = (message: Message, onError: (error: Error) => void = () => {}) => {
     pipe.send?.(message, (error) => {

@@ -25,9 +25,12 @@ interface ApiProcess {
   readonly child: ChildProcess;
   readonly channel: Channel;
   readonly metrics: MetricsSource;
-  /** The last answer of `metrics`; an empty list before the first one. */
+  /** The latest metrics that the process reported; an empty list before its first report. */
   lastMetrics: object;
-  /** Connections that were sent to the process and that it has not confirmed yet, by the number of their handover. */
+  /**
+   * Connections that were handed to the process and that it has not confirmed yet, by the number of the message that
+   * hands them over.
+   */
   readonly handovers: Map<number, Socket>;
 }
 
@@ -128,7 +131,10 @@ function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   return one;
 }
 
-/** Makes the functions of this process that a child may call: commit, evict and dispatch. */
+/**
+ * Makes the functions of this process that a child process may call: commit writes, close (evict) a tenant's file, and
+ * dispatch the jobs of a tenant.
+ */
 function answersFor({ transport, dispatcher }: Lead) {
   return {
     commit: (group: Parameters<Lead['transport']['commit']>[0]) => transport.commit(group),
@@ -139,8 +145,8 @@ function answersFor({ transport, dispatcher }: Lead) {
 }
 
 /**
- * Makes the function that hands each new connection to the next child in turn. If no child serves, the connection is
- * closed.
+ * Makes the function that passes each new connection to one of the child processes, in rotation. If no child is
+ * serving, it closes the connection.
  */
 function createHandOut(serving: readonly ApiProcess[]): (socket: Socket) => void {
   let count = 0;
@@ -169,8 +175,8 @@ async function stopProcess({ child, channel }: ApiProcess): Promise<void> {
 }
 
 /**
- * Sums the last counters of processes that have ended, as a further source of metrics; gauges are left out. Otherwise
- * the service's counters would fall with each process that ends.
+ * Makes a source of metrics that sums the last counters of the child processes that have ended. Without it, the
+ * service's counters would fall whenever a process ends. Gauges are left out.
  */
 function createDepartedMetrics(): { add(metrics: object): void; readonly read: MetricsSource } {
   let sum: Promise<object> = Promise.resolve([]);

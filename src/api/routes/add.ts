@@ -158,8 +158,8 @@ export const addRoutes: readonly Route[] = [
 
 /**
  * Declares a route that adds one memory.
- * @param path `/memory/add`, or OpenMemory's second name of it. An idempotency key used on one of them counts on the
- *   other.
+ * @param path `/memory/add`, or `/memories`, which OpenMemory's clients use. An idempotency key is valid for both paths
+ *   together.
  */
 function addRoute(path: string, { name, summary }: { readonly name: string; readonly summary: string }): Route {
   return route({

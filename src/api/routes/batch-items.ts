@@ -39,7 +39,8 @@ export function itemError(thrown: unknown): ItemError {
 }
 
 /**
- * Makes an error for a receipt without any text of the item: its message is the name of a known field, or `the item`.
+ * Returns a copy of an item's error that is safe to keep in a receipt, since it contains no text of the item: its
+ * message is the name of a known field, or `the item`.
  */
 function withoutText({ code, message }: ItemError['error']): ItemError['error'] {
   const [field = ''] = message.split(/[.[:]/, 1);
@@ -47,8 +48,8 @@ function withoutText({ code, message }: ItemError['error']): ItemError['error'] 
 }
 
 /**
- * Makes the entries of a receipt from items and their results, which are in the same order.
- * @param before number of items that the batch had before these; entries are counted from it
+ * Makes the entries of a batch's receipt. `results` has the result of each item, in the same order as `items`.
+ * @param before number of items of the batch in earlier calls; the entries are numbered from `before` + 1
  */
 export function notedItems(
   items: readonly (NewMemory | ItemError)[],
@@ -72,8 +73,9 @@ export function wantsLines(request: Request): boolean {
 }
 
 /**
- * Makes one receipt (`token`) that covers two writes, the earlier one first; it also covers everything that the tenant
- * wrote in between. null stands for a write without background work; if one of the two is null, returns the other.
+ * Makes one write receipt (`token`, which a query sends to wait for background work) that covers two writes. It also
+ * covers everything that the tenant wrote between them. null stands for a write without background work; if one
+ * argument is null, the other is returned.
  */
 export function spanningToken(before: string | null, next: string | null): string | null {
   if (before === null || next === null) return before ?? next;

@@ -19,8 +19,8 @@ import { toStandingQuery } from '../wire/standing.ts';
 type WrittenLine = { readonly type: PortableConfiguration['type'] };
 
 /**
- * Yields the configuration lines of an export. Standing queries must stand before memories, so that an import compares
- * all memories with them.
+ * Yields the configuration lines of an export. The lines of standing queries come before memories, so that an import
+ * compares all memories with them.
  * @param asked.isWhole whether everything is exported; if false, only standing queries are
  * @param asked.userId the only user whose standing queries are exported; undefined for all users
  */
@@ -54,17 +54,21 @@ export async function* configurationOf(
   }
 }
 
-/** Tells whether a line of an import is a setting, an evaluation set or a standing query. */
+/**
+ * Tells whether a line of an import is a setting, an evaluation set or a standing query (a stored question that is
+ * compared with each new memory).
+ */
 export function isConfiguration(line: PortableLine): line is PortableConfiguration {
   return line.type === 'setting' || line.type === 'eval_set' || line.type === 'standing_query';
 }
 
 /**
- * Imports a setting, an evaluation set or a standing query. Something of the same name or id that exists already is not
+ * Imports a setting, an evaluation set or a standing query. If one with the same name or id exists already, it is not
  * changed.
  * @param parsed a line that its schema has parsed
  * @param dryRun true to store nothing and only return what would happen
- * @returns `stored`, `known` if an equal one exists, `kept` if another one does, or `refused` with the error
+ * @returns `stored`; `known` if an equal one exists; `kept` if a different one with this name or id exists; `refused`
+ *   with the error
  */
 export async function importConfiguration(
   tenant: Tenant,

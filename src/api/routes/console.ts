@@ -179,9 +179,9 @@ function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): vo
 }
 
 /**
- * Returns the key if it has the form of one. A key that is incomplete or was pasted with blanks is refused with that
- * reason, which tells a guesser nothing, instead of counting as a wrong key.
- * @throws EngineError `invalid`
+ * Returns the key if it has the form of an API key. A key that is incomplete or was pasted with blanks is refused with
+ * a message that says so, instead of counting as a wrong key. This tells nothing to someone who guesses keys.
+ * @throws EngineError `invalid` for a text that does not have this form
  */
 function requireKeyForm(key: string): string {
   if (/\s/.test(key)) throw new EngineError('invalid', 'key: has a blank or a line break in it, which no key has');

@@ -80,7 +80,7 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
   ];
 }
 
-/** Describes the routes a step at a time, so that other requests have their turns. */
+/** Makes the JSON of the API description step by step, and lets other requests run between the steps. */
 async function describeInTurns(groups: readonly RouteGroup[], version: string): Promise<string> {
   const steps = describeApiInSteps(groups, version);
   for (;;) {

@@ -19,7 +19,7 @@ const EXAMPLE = {
   hash: '9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de',
 };
 
-/** Routes of the receipts of deletes. */
+/** Routes of the receipts of deletes: each receipt proves by hashes what one delete erased. */
 export const erasureRoutes: readonly Route[] = [
   route({
     method: 'get',

@@ -22,7 +22,7 @@ const EXAMPLE = {
   created_at: 1795265978965,
 };
 
-/** Size of the matches from which on an answer is sent in pieces, in bytes of JSON. */
+/** Size of the matches from which an answer is sent in pieces, in bytes of JSON. */
 const LONG_ANSWER_BYTES = 128 * 1024;
 
 /** Routes of queries to several tenants and servers, and of the registered servers. */

@@ -11,7 +11,7 @@ const BOUNDS =
   'each kind, 1 MiB of nodes and 512 KiB of each kind of lines. It ends early where the work of one request does ' +
   '(`OM_QUERY_WORK_MB`). `truncated` says whether any of that left something out.';
 
-/** Routes of graphs for drawing: memories, names and the links between them. */
+/** Routes of graphs for drawing: memories, the names (entities) that they mention, and the links between them. */
 export const graphRoutes: readonly Route[] = [
   route({
     method: 'get',

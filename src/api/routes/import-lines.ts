@@ -28,13 +28,19 @@ const LINE_BOUNDS = {
 /** Number of lines stored in one transaction. */
 const GROUP_LINES = 128;
 /**
- * Greatest number of groups that are read and not on disk yet: while one is stored, two more are parsed, and these then
- * share a transaction.
+ * Greatest number of groups of lines that are read and not on disk yet: while one group is stored, two more are parsed,
+ * which then share one transaction.
  */
 const GROUPS_UNDER_WAY = 3;
-/** Greatest number of ids of `kept` memories that are remembered; each takes about 100 bytes. */
+/**
+ * Greatest number of memory ids that an import remembers because their memories were not imported (outcome `kept`);
+ * each takes about 100 bytes.
+ */
 const MAX_KEPT = 200_000;
-/** Greatest number of names that are counted separately, and greatest length of each in UTF-16 code units. */
+/**
+ * Greatest number of names (of line types or fields) that a `Counter` counts separately. `NAME_CHARACTERS` is the
+ * number of UTF-16 code units by which it tells names apart.
+ */
 const MAX_NAMES = 100;
 const NAME_CHARACTERS = 64;
 
@@ -48,9 +54,9 @@ export interface ImportRequest {
 
 /**
  * Answers `POST /import` with NDJSON, while the lines of `body` arrive. Reading pauses while three groups of lines are
- * not on disk; groups are stored in the order of the file. A failure of the storage, or a revoked key, ends the import:
- * the summary then has an `error`, and what was answered before is stored.
- * @throws EngineError if it fails before the first answer
+ * not on disk; groups are stored in the order of the file. If storing fails, or the key is revoked, the import ends:
+ * the summary then has an `error`, and all lines that were answered before are stored.
+ * @throws EngineError if the import fails before the first answer is sent
  */
 export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
   const { api, principal, request, response } = call;
@@ -113,13 +119,13 @@ class ImportSession {
     unknown: new Counter(),
   };
   /**
-   * Ids of memories that were not imported (`kept`), because they are stored already or their document was read anew
-   * here.
+   * Ids of memories that were not imported (outcome `kept`), because this server has a later version of the memory, or
+   * has already read its whole document.
    */
   readonly #keptIds = new Set<string>();
   /**
-   * Outcomes of the settings, evaluation sets and standing queries of the latest group. It resolves after those of all
-   * earlier groups are stored.
+   * Outcomes for the settings, evaluation sets and standing queries of the latest group of lines. The promise resolves
+   * after all earlier groups' settings, evaluation sets and standing queries are stored.
    */
   #configured: Promise<ReadonlyMap<PortableLine, ImportOutcome>> = Promise.resolve(new Map());
   #isComplete = false;
@@ -131,7 +137,10 @@ class ImportSession {
     this.#target = asked.dryRun ? call.tenant.rehearseImport() : call.tenant;
   }
 
-  /** Parses a group of lines, and takes turns with other requests. Call it for one group at a time, in their order. */
+  /**
+   * Parses a group of lines, and lets other requests run in between. Call it for one group at a time, in the order of
+   * the groups.
+   */
   async read(group: readonly Line[]): Promise<readonly ReadLine[]> {
     const found: ReadLine[] = [];
     for (const line of group) {
@@ -143,8 +152,9 @@ class ImportSession {
   }
 
   /**
-   * Imports a group of lines that were read.
-   * @returns the results of the lines that were refused, and the progress
+   * Imports a group of lines that `read` has parsed.
+   * @returns the results of the refused lines, then one entry with the number of the group's last line and the number
+   *   of lines imported so far
    */
   async take(group: readonly ReadLine[]): Promise<readonly object[]> {
     const parsed = group.filter(({ number }) => number >= this.#asked.fromLine);
@@ -269,8 +279,9 @@ class ImportSession {
   }
 
   /**
-   * Returns the outcome of a line; `kept` for a link or revision that was refused because its memory is missing, if
-   * that memory itself was not imported since its document was read anew here.
+   * Returns the outcome of a line, which is `kept` instead of `refused` in one case: the line is a link or a revision
+   * whose memory is missing here, because this import left that memory out in favour of the state of this server
+   * (outcome `kept`).
    */
   #kept(line: PortableLine, outcome: ImportOutcome): ImportOutcome {
     if (line.type === 'memory' && outcome.kind === 'kept' && this.#keptIds.size < MAX_KEPT) this.#keptIds.add(line.id);
@@ -293,8 +304,8 @@ function isEnd(bytes: Buffer): boolean {
 }
 
 /**
- * Counts by name. Names with the same first 64 UTF-16 code units are counted together, and all names after the first
- * 100 as `others`.
+ * Counts how often each name was added. Names with the same first 64 UTF-16 code units count as one name. After 100
+ * names, all further names are counted together as `others`.
  */
 class Counter {
   readonly #counts = new Map<string, number>();

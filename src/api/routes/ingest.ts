@@ -172,8 +172,8 @@ export const ingestRoutes: readonly Route[] = [
 ];
 
 /**
- * Answers 200 with the document if it was unchanged or is finished within `waitMs`, and 202 with its job otherwise. If
- * `waitMs` is 0, it does not wait.
+ * Answers about a stored document: 200 with the document if it was unchanged or its processing finishes within
+ * `waitMs`; otherwise 202 with the id of its job. If `waitMs` is 0, it does not wait.
  */
 export async function sendDocument(call: TenantCall, reply: DocumentReply, waitMs: number): Promise<void> {
   const { tenant, response } = call;

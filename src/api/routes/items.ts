@@ -8,7 +8,7 @@ import { expectedVersion, setVersionTag } from './version-tag.ts';
 
 const NO_ITEM = 'No item has this key, or it has expired.';
 
-/** Routes of items: memories that are put, read and deleted by a key of the caller. */
+/** Routes of items: memories that callers store, read and delete under keys of their own choice. */
 export const itemRoutes: readonly Route[] = [
   route({
     method: 'get',

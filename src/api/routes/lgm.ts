@@ -39,7 +39,9 @@ import { warningsAbout } from './warnings.ts';
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
 /** Greatest length of the part of a stored text that the reflection on it repeats, in UTF-16 code units. */
 const MAX_EXCERPT = 480;
-/** Greatest number of memories from which a reflection is made that comes without a text of its own. */
+/**
+ * Greatest number of memories whose excerpts make up a reflection, if the request brings neither a text nor sources.
+ */
 const REFLECTED = 12;
 
 const IS_OFF = 'The server does not run with `OM_MODE=langgraph`.';
@@ -280,8 +282,8 @@ function nodeOf({ node, node_id: nodeId }: { node?: string | null | undefined; n
 }
 
 /**
- * Makes the filter for the memories of a graph, or of one of its nodes. Without a user or a graph, it selects those of
- * all.
+ * Makes the filter that selects the memories of one graph, or of one node of it. An empty `graphId` selects the
+ * memories of all graphs; a `userId` of null selects those of all users.
  */
 function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
   return {
@@ -292,8 +294,9 @@ function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
 }
 
 /**
- * Returns the newest memories that a filter selects, at most `limit`, as long as their texts fit into `room` (UTF-16
- * code units); the first always does. `isCut` is true if one did not fit.
+ * Returns the newest memories that a filter selects: at most `limit`, and only until their texts exceed `room` UTF-16
+ * code units. The first memory is returned whatever its length. `isCut` is true if a memory was left out because of its
+ * length.
  */
 async function newest(
   tenant: Tenant,
@@ -315,9 +318,9 @@ async function newest(
 const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});
 
 /**
- * Stores memories, and links to the memories that they are derived from, in one commit. Returns them in the form of the
- * reply.
- * @throws EngineError if one is refused; none of them is stored then
+ * Stores memories, together with links to the memories from which they are derived, in one commit. Returns them in the
+ * form of the reply.
+ * @throws EngineError if one of the memories is refused; then none of them is stored
  */
 async function store(tenant: Tenant, memories: readonly NewMemory[], derived: readonly DerivedItem[]) {
   const { outcomes } = await tenant.addMemories(memories, { derived, allOrNothing: true });

@@ -39,7 +39,10 @@ const NO_MEMORY = 'A field names no memory, or one of another user than `user_id
 const OF_CONSOLIDATION = '`src` was gathered from `dst`, so that undoing the consolidation alone removes the link.';
 const IN_LONG_CHAIN = 'over 500 memories superseded each other on either side of the link';
 
-/** Routes of links. They must stand before `/memory/:id`, which would take `link` for an id. */
+/**
+ * Routes of links between memories. They must stand before `/memory/:id`, since Express would otherwise take `link` for
+ * an id.
+ */
 export const linkRoutes: readonly Route[] = [
   route({
     method: 'post',

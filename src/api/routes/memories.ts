@@ -33,8 +33,8 @@ const TIMELINE_BYTES = 7 * 1024 * 1024;
 const NO_MEMORY = 'No memory of this user has this id, or it has expired.';
 
 /**
- * Routes of memories. `/memory/all` must stand before `/memory/:id`, which would take `all` for an id. Deleting by
- * filter needs the same role as deleting one by one, as it only saves requests.
+ * Routes of memories. `/memory/all` must stand before `/memory/:id`, since Express would otherwise take `all` for an
+ * id. Deleting by filter needs the same role as deleting one by one, as it only saves requests.
  */
 export const memoryRoutes: readonly Route[] = [
   route({

@@ -8,8 +8,9 @@ export const PAGE_END =
   'A page ends early after 8 MiB: `truncated` then says so. `next` is the `u` of the next page, if there is one.';
 
 /**
- * Answers with a page of memories, and `next` if there are more. Deriving gist and entities takes 20 µs for a short
- * text and more for a chunk, so the page is made and sent in slices.
+ * Answers with a page of memories, and `next` if there are more. Each memory's gist (short summary) and entities are
+ * derived from its text, which takes 20 µs for a short text and more for a chunk, so the page is made and sent in
+ * slices.
  * @param head fields of the reply before its `items`
  * @param page.l greatest number of memories
  * @param page.u number of memories to skip

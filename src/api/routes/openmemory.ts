@@ -21,7 +21,7 @@ const HOW =
   `It is made of excerpts from the newest ${SUMMED_UP} memories of the user, without a language model, each time it ` +
   'is asked for. Reflections that a language model wrote are memories, and stand first.';
 
-/** OpenMemory's second names of routes, and its routes of summaries of users, for its clients. */
+/** Routes for clients of OpenMemory: other paths of Cairn's own routes, and summaries of users. */
 export const openMemoryRoutes: readonly Route[] = [
   route({
     method: 'post',

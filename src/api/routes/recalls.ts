@@ -22,7 +22,7 @@ const NOT_FOUND =
   'No answer is kept under this id: its time is over (`OM_RECALL_DAYS`, `OM_RECALL_MB`), its user was erased, the ' +
   'process ended before it was logged, or it was given to somebody with other bounds or without a key.';
 
-/** The routes of the recall log. */
+/** Routes of the recall log, which records the answers to queries. */
 export const recallRoutes: readonly Route[] = [
   route({
     method: 'get',

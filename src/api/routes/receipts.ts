@@ -4,7 +4,10 @@ import { batchReceipt } from '../schemas/receipts.ts';
 import { pageQuery } from '../schemas/values.ts';
 import { batchReceiptItem } from '../wire/receipts.ts';
 
-/** Route of the receipts of batches. A key that is bound, or has the role `add`, sees only what it wrote itself. */
+/**
+ * Route of the receipts of batches, which list what became of each item. A key that is bound to a user or tags, or has
+ * the role `add`, finds only the receipts of its own batches.
+ */
 export const receiptRoutes: readonly Route[] = [
   route({
     method: 'get',

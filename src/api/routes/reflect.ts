@@ -6,12 +6,15 @@ import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { memoryItem } from '../wire/memories.ts';
 
 /**
- * Number of latest reflections among which those of one job are searched: a job writes a few, and other jobs may have
- * added more since.
+ * Number of latest reflections (conclusions that the language model wrote down) among which those of one job are looked
+ * for. A job writes a few, and other jobs may have added more since.
  */
 const SEARCHED_REFLECTIONS = 20;
 
-/** The route that starts a reflection. It must stand before `/memory/:id`, which would take `reflect` for an id. */
+/**
+ * The route that starts a reflection, in which the language model writes down conclusions from memories. It must stand
+ * before `/memory/:id`, since Express would otherwise take `reflect` for an id.
+ */
 export const reflectRoutes: readonly Route[] = [
   route({
     method: 'post',

@@ -8,9 +8,9 @@ export const CURSOR_END =
   'nor hides anything else. `next_cursor` is null at the end.';
 
 /**
- * Answers with a page of memories, made and sent in slices, and the cursor of the next page. If the page ends early
- * because the reply is too long, the cursor continues there.
- * @param toJson makes the item of the page for a memory
+ * Answers with a page of memories, made and sent slice by slice, and with the cursor of the next page. If the page ends
+ * early because the reply is too long, the next page begins with the first memory that was left out.
+ * @param toJson makes the JSON value of a memory
  */
 export async function sendPage(
   call: TenantCall,

@@ -183,8 +183,9 @@ export const serviceRoutes: readonly Route[] = [
 ];
 
 /**
- * Returns the model that answers the default tenant's queries, and whether these are degraded; nothing if its file
- * cannot be read. A server whose queries are degraded is ready all the same, since they still find memories by words.
+ * Returns the embedding model that answers the default tenant's queries, and whether these are degraded (by words only,
+ * without vectors). If the tenant's file cannot be read, it returns an empty object. A server whose queries are
+ * degraded still counts as ready, since they find memories by words.
  */
 async function modelsOf(engine: Engine) {
   try {
@@ -212,8 +213,8 @@ async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
 }
 
 /**
- * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. A Redis that is down does not make
- * the server unready: adds are accepted and wait in the ledger.
+ * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. If Redis is down, the server still
+ * counts as ready, since memories are accepted and their jobs wait in the database.
  */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();
@@ -223,8 +224,9 @@ function queuesOf(engine: Engine) {
 }
 
 /**
- * Counts the unfinished jobs of the default tenant; undefined if its ledger cannot be read. For a caller to whom it is
- * not shown only the active jobs are counted, which are few: anyone may call this route, and a million jobs may wait.
+ * Counts the unfinished jobs of the default tenant; undefined if its job table cannot be read. With `isShown: false`
+ * (the caller may not see the numbers), it counts only the active jobs, which are few, since anyone may call this route
+ * and counting a million waiting jobs is slow.
  */
 async function readLedger(engine: Engine, { isShown }: { readonly isShown: boolean }) {
   try {

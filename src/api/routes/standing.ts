@@ -29,7 +29,10 @@ const EXAMPLE = {
   answers: 0,
 };
 
-/** Routes of standing queries: each memory that answers one from now on is reported by the feed and webhooks, once. */
+/**
+ * Routes of standing queries: stored questions that are compared with each new memory. A memory that answers one is
+ * reported once, in the change feed and by webhooks.
+ */
 export const standingRoutes: readonly Route[] = [
   route({
     method: 'post',

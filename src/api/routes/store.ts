@@ -150,7 +150,10 @@ export const storeRoutes: readonly Route[] = [
   }),
 ];
 
-/** Restarts the `ttl` of items that have one. It does nothing if the caller has no key (`OM_PUBLIC_READS`). */
+/**
+ * Restarts the time to live (`ttl`) of the items that have one. It does nothing if the caller has no key
+ * (`OM_PUBLIC_READS`).
+ */
 async function renew({ tenant, principal }: TenantCall, memories: readonly Memory[]): Promise<void> {
   if (isPublicRead(principal)) return;
   await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
@@ -163,8 +166,9 @@ interface Found {
 }
 
 /**
- * Finds the items of a page, those that the query ranks first: as many as fit into 4 Mi characters, but at least one if
- * any matches. `isCut` is true if one did not fit; `size` is their length.
+ * Finds the items of one page, the best for the query first. The values of the items have at most 4 Mi characters of
+ * JSON together, but the first item is always included. `isCut` is true if an item was left out because of its length;
+ * `size` is the length of the values, in characters of JSON.
  */
 async function search(
   call: TenantCall,
@@ -186,8 +190,9 @@ async function search(
 }
 
 /**
- * Yields all items that match: first those that the query ranks, then the others by namespace and key.
- * @param wanted number of items that the caller is going to take
+ * Yields all items that match the filter: first the items that the query ranks, best first, then the others by
+ * namespace and key.
+ * @param wanted number of items that the caller will read at most; it bounds how many are loaded at once
  */
 async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number): AsyncGenerator<Found> {
   const { tenant } = call;
@@ -215,8 +220,8 @@ interface Ranking {
 
 /**
  * Returns the items that a query ranks, best first, at most 200; none for an empty query. No item is dropped for being
- * similar to another. It ranks the same number of items for every page, since further candidates could change the order
- * of those before them.
+ * similar to another. The same number of items is ranked for every page, since ranking more candidates could change the
+ * order of the earlier items.
  */
 async function rank(call: TenantCall, { query, userId, namespace, value }: Ranking): Promise<Found[]> {
   if (query === '') return [];

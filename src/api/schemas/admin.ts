@@ -25,8 +25,8 @@ export const tenantReply = z
   .meta({ id: 'Tenant', examples: [{ id: 'acme', created_at: 1795265978965 }] });
 
 /**
- * Schema of the reply 200 to `DELETE /tenants/:id`, if there is no such tenant. For an existing one the route says how
- * the command line erases it.
+ * Schema of the reply 200 to `DELETE /tenants/:id`, if there is no such tenant. If the tenant exists, the route answers
+ * with an error that says how to erase it by the command line.
  */
 export const tenantGone = z.strictObject({ exists: z.literal(false) });
 
@@ -50,8 +50,8 @@ export const tenantPage = z.strictObject({
 const rate = numberUpTo(10);
 
 /**
- * Schema of the JSON body of `POST /admin/decay/preview`, which shows how memories will have faded at a date, under the
- * rates of decay that are set or under others.
+ * Schema of the JSON body of `POST /admin/decay/preview`, which computes how far memories will have faded (lost
+ * salience) at a date, with the rates of decay of the settings or with other rates.
  */
 export const decayAssumptions = z.strictObject(
   {
@@ -80,8 +80,8 @@ const fall = z
   .meta({ id: 'SalienceFall' });
 
 /**
- * Schema of the reply 200 to `POST /admin/decay/preview`, which shows how memories will have faded at a date, under the
- * rates of decay that are set or under others.
+ * Schema of the reply 200 to `POST /admin/decay/preview`, which computes how far memories will have faded (lost
+ * salience) at a date, with the rates of decay of the settings or with other rates.
  */
 export const decayReply = z.strictObject({
   at: timestamp,

@@ -32,7 +32,10 @@ const EXAMPLE = {
   },
 } as const;
 
-/** Schema of the reply 200 to `GET /console/session` and `POST /console/session`. */
+/**
+ * Schema of the reply 200 to `GET /console/session`, which describes the console's session and its caller, and to `POST
+ * /console/session`, which begins a session.
+ */
 export const sessionReply = z
   .strictObject({
     version: z.string(),

@@ -5,8 +5,8 @@ import { failure, timestamp, token, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, digits, flag, givenId, id, type Wire } from './values.ts';
 
 /**
- * Schema of the JSON body of `POST /consolidations`, which gathers memories that say nearly the same or follow one
- * topic.
+ * Schema of the JSON body of `POST /consolidations`, which starts a run that makes one gathered memory of several
+ * memories that say nearly the same or follow one topic.
  */
 export const consolidateSchema = z.strictObject(
   {
@@ -19,7 +19,10 @@ export const consolidateSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
-/** Schema of the query string of `GET /consolidations`, which lists consolidations, those that were undone included. */
+/**
+ * Schema of the query string of `GET /consolidations`, which lists consolidations (memories gathered from several
+ * others), including those that were undone.
+ */
 export const consolidationsQuery = z.strictObject({
   user_id: id.optional().describe('Only those of this user.'),
   job_id: givenId.optional().describe('Only those that this job made.'),
@@ -59,7 +62,10 @@ const consolidation = z
   });
 export type ConsolidationItem = Wire<typeof consolidation>;
 
-/** Schema of the reply 200 to `GET /consolidations`, which lists consolidations, those that were undone included. */
+/**
+ * Schema of the reply 200 to `GET /consolidations`, which lists consolidations (memories gathered from several others),
+ * including those that were undone.
+ */
 export const consolidationList = z.strictObject({
   items: z.array(consolidation).describe('The newest first.'),
   next: uuid.exactOptional().describe('The `before` of the next page; absent on the last page.'),
@@ -70,17 +76,20 @@ const proposal = z.strictObject({
   content: z.string().describe('The gathered text, made of sentences of its sources.'),
   source_ids: sources,
 });
-/** Reply to `POST /consolidations` with `dry_run`: what would be gathered, without a write. */
+/**
+ * Schema of the reply to `POST /consolidations` with `dry_run`: which memories a run would gather into one. Nothing is
+ * written.
+ */
 export const consolidationProposals = z.strictObject({
   proposals: z.array(proposal),
   truncated: z.boolean().describe('Whether there is more to gather.'),
 });
 /**
- * Schema of the reply 202 to `POST /consolidations`, which gathers memories that say nearly the same or follow one
- * topic.
+ * Schema of the reply 202 to `POST /consolidations`, which starts a run that makes one gathered memory of several
+ * memories that say nearly the same or follow one topic.
  */
 export const consolidationQueued = z.strictObject({ job_id: uuid, state: z.literal('queued'), token });
-/** Reply to `POST /consolidations` if the job ended while the request waited for it. */
+/** Schema of the reply to `POST /consolidations` if the run ended while the request waited for it. */
 export const consolidationEnded = z.strictObject({
   job_id: uuid,
   state: z.enum(JOB_STATES),

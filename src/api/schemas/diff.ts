@@ -6,8 +6,8 @@ import { count, storedMemory, timestamp, unit, uuid } from './memory-replies.ts'
 import { choice, decimal, digits, givenId, id, label, queryTime, text, type Wire } from './values.ts';
 
 /**
- * Schema of the query string of `GET /diff`, which tells what became known, was changed, replaced, contradicted, ended,
- * faded and erased between two times.
+ * Schema of the query string of `GET /diff`, which reports the memories that became known, were changed, replaced,
+ * contradicted, ended, faded or erased between two times.
  */
 export const diffQuery = z.strictObject({
   from: queryTime.describe('Start of the window, excluded.'),
@@ -61,8 +61,8 @@ const lists = {
 };
 
 /**
- * Schema of the reply 200 to `GET /diff`, which tells what became known, was changed, replaced, contradicted, ended,
- * faded and erased between two times.
+ * Schema of the reply 200 to `GET /diff`, which reports the memories that became known, were changed, replaced,
+ * contradicted, ended, faded or erased between two times.
  */
 export const diffReply = z.strictObject({
   from: timestamp,

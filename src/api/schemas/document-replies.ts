@@ -146,8 +146,8 @@ const documentOutcome = z
 export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
 
 /**
- * Schema of the reply 202 to `POST /memory/ingest` and other routes that store a document, if its reading has not
- * ended.
+ * Schema of the reply 202 to `POST /memory/ingest` and other routes that store a document, if its text is not extracted
+ * and stored yet.
  */
 export const acceptedDocument = documentOutcome.extend({ token }).meta({ id: 'AcceptedDocument' });
 

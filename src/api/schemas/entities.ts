@@ -4,7 +4,10 @@ import { LIMITS } from './value-limits.ts';
 import { count, uuid } from './memory-replies.ts';
 import { page, userId } from './values.ts';
 
-/** Schema of the query string of `GET /entities`, which lists names, the most mentioned first. */
+/**
+ * Schema of the query string of `GET /entities`, which lists entities (names that memories mention), the most mentioned
+ * first.
+ */
 export const entitiesQuery = z.strictObject({
   ...page,
   q: z
@@ -23,14 +26,17 @@ const summary = {
 };
 const EXAMPLE = { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 };
 
-/** Schema of the reply 200 to `GET /entities`, which lists names, the most mentioned first. */
+/**
+ * Schema of the reply 200 to `GET /entities`, which lists entities (names that memories mention), the most mentioned
+ * first.
+ */
 export const entityPage = z.strictObject({
   items: z.array(z.strictObject(summary).meta({ id: 'Entity', examples: [EXAMPLE] })),
 });
 
 /**
- * Schema of the reply 200 to `GET /entities/:name`, which shows one name with the relations that memories state about
- * it.
+ * Schema of the reply 200 to `GET /entities/:name`, which shows one entity (a name that memories mention) with its
+ * relations to others.
  */
 export const entityDetails = z
   .strictObject({

@@ -29,8 +29,8 @@ const item = z.strictObject({
 const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
 
 /**
- * Schema of the JSON body of `POST /evals`, which stores an evaluation set in place of the one of the same name, and of
- * the reply 200 to `GET /evals/:name`, which shows an evaluation set with its items.
+ * Schema of an evaluation set (queries with known answers): the JSON body of `POST /evals`, which stores the set or
+ * replaces the set of the same name, and the reply 200 to `GET /evals/:name`.
  */
 export const evalSet = z.strictObject(
   {
@@ -93,12 +93,15 @@ const summary = z.strictObject({
   last_run: run.nullable(),
 });
 export type EvalSummaryItem = Wire<typeof summary>;
-/** Schema of the reply 200 to `POST /evals`, which stores an evaluation set in place of the one of the same name. */
+/** Schema of the reply 200 to `POST /evals`, which stores an evaluation set or replaces the set of the same name. */
 export const evalSummary = summary;
 /** Schema of the reply 200 to `GET /evals`, which lists the evaluation sets, each with its last run. */
 export const evalList = z.strictObject({ items: z.array(summary) });
 
-/** Schema of the reply 200 to `POST /evals/:name/run`, which asks all questions of a set, and keeps the numbers. */
+/**
+ * Schema of the reply 200 to `POST /evals/:name/run`, which sends all queries of an evaluation set and stores the
+ * measures (recall, precision …).
+ */
 export const evalRunReply = z.strictObject({
   run,
   items: z
@@ -119,15 +122,15 @@ export type EvalRunReply = Wire<typeof evalRunReply>;
 export const evalDeleted = z.strictObject({ deleted: z.literal(true) });
 
 /**
- * Schema of the query string of `GET /evals/:name/runs`, which lists the runs of a set, newest first, and what changed
- * before each.
+ * Schema of the query string of `GET /evals/:name/runs`, which lists the runs of an evaluation set, newest first. Each
+ * run names what changed since the run before, such as settings or the model.
  */
 export const evalRunsQuery = z.strictObject({
   limit: digits(1, EVAL_LIMITS.runs).default(20).describe('Most runs to list.'),
 });
 /**
- * Schema of the reply 200 to `GET /evals/:name/runs`, which lists the runs of a set, newest first, and what changed
- * before each.
+ * Schema of the reply 200 to `GET /evals/:name/runs`, which lists the runs of an evaluation set, newest first. Each run
+ * names what changed since the run before, such as settings or the model.
  */
 export const evalRuns = z.strictObject({ items: z.array(run).describe('Newest first.') });
 

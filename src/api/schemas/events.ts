@@ -5,7 +5,7 @@ import { LIMITS } from './value-limits.ts';
 import { timestamp } from './memory-replies.ts';
 import { digits, expected, SHOWN_AS, userId } from './values.ts';
 
-/** Value of the field `cursor` that stands for the cursor after the newest event. */
+/** Value of the field `cursor` with which the events begin after the newest one. */
 export const LATEST = 'latest';
 
 const kinds = z

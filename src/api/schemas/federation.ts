@@ -15,8 +15,8 @@ const serverName = text(FEDERATION_LIMITS.name).regex(
 );
 
 /**
- * Schema of the JSON body of `POST /federation/servers`, which registers another Cairn server, which questions of the
- * tenant may name.
+ * Schema of the JSON body of `POST /federation/servers`, which registers another Cairn server, so that the tenant's
+ * federated queries can be sent to it.
  */
 export const newServer = z.strictObject(
   {
@@ -40,8 +40,8 @@ export const newServer = z.strictObject(
 );
 
 /**
- * Schema of the reply 201 to `POST /federation/servers`, which registers another Cairn server, which questions of the
- * tenant may name.
+ * Schema of the reply 201 to `POST /federation/servers`, which registers another Cairn server, so that the tenant's
+ * federated queries can be sent to it.
  */
 export const server = z
   .strictObject({
@@ -54,11 +54,11 @@ export const server = z
   .meta({ id: 'FederationServer' });
 export type ServerItem = Wire<typeof server>;
 /**
- * Schema of the reply 200 to `GET /federation/servers`, which lists the servers that questions of the tenant may name,
- * without their keys.
+ * Schema of the reply 200 to `GET /federation/servers`, which lists the servers to which the tenant's federated queries
+ * can be sent, without their keys.
  */
 export const serverList = z.strictObject({ items: z.array(server).describe('By name.'), total: count });
-/** Schema of the reply 200 to `DELETE /federation/servers/:name`, which forgets a server and its key. */
+/** Schema of the reply 200 to `DELETE /federation/servers/:name`, which deletes a registered server and its key. */
 export const removedServer = z.strictObject({ removed: z.literal(true) });
 
 // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,7 +96,7 @@ export const federatedQuery = z
   .meta({ id: 'FederatedQuery' });
 export type FederatedQueryBody = z.output<typeof federatedQuery>;
 
-/** The fields of a match that all members send, whatever their versions. */
+/** The fields of a match that servers of all versions send. */
 const FIELDS = {
   id: true,
   user_id: true,
@@ -116,8 +116,8 @@ const memberMatch = match.pick(FIELDS);
 
 export type MemberMatch = Wire<typeof memberMatch>;
 /**
- * A match as another server sends it, within the bounds of what is stored here; fields that are not read are passed
- * over.
+ * Schema of a match that another server sent. Its texts have the limits of memories of this server; unknown fields are
+ * ignored.
  */
 export const foreignMatch = z.object({
   ...memberMatch.shape,
@@ -126,11 +126,12 @@ export const foreignMatch = z.object({
   tags,
   metadata: jsonObject,
 });
-/** Returns the fields of a match that all members have. */
+/** Returns a match with only the fields that servers of all versions send. */
 export const memberMatchOf = (match: MatchItem): MemberMatch =>
   Object.fromEntries(Object.entries(match).filter(([name]) => name in FIELDS)) as MemberMatch;
 /**
- * Schema of the fields that are used of another server's answer. Its matches are not checked here, in form or number.
+ * Schema of the fields of another server's answer that are used here. It checks neither the form nor the number of the
+ * matches; `foreignMatch` checks each match later.
  */
 export const foreignAnswer = z.object({
   matches: z.custom<readonly unknown[]>(Array.isArray),
@@ -172,7 +173,10 @@ const member = z
 
 const example = Object.fromEntries(Object.entries(matchExample).filter(([name]) => name in FIELDS));
 
-/** Schema of the reply 200 to `POST /federation/query`, which asks several tenants and servers at once. */
+/**
+ * Schema of the reply 200 to `POST /federation/query`, which sends one query to several tenants and servers, and merges
+ * their answers.
+ */
 export const federatedAnswer = z
   .strictObject({
     query: z.string(),

@@ -1,4 +1,4 @@
-/** Schemas of graphs: memories, names and the links between them. */
+/** Schemas of graphs: memories, the names (entities) that they mention, and the links between them. */
 import { z } from 'zod';
 import { EDGE_TYPES, MAX_GRAPH_NODES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { count, timestamp, unit, uuid } from './memory-replies.ts';
@@ -7,8 +7,8 @@ import { digits, ownerFilter, type Wire } from './values.ts';
 const limit = digits(1, MAX_GRAPH_NODES).default(100).describe('Most memories and names together.');
 
 /**
- * Schema of the query string of `GET /memory/:id/neighbourhood`, which shows the memories and names around a memory,
- * and what joins them.
+ * Schema of the query string of `GET /memory/:id/neighbourhood`, which shows the memories and names (entities) that are
+ * linked to a memory, and the links.
  */
 export const neighbourhoodQuery = z.strictObject({
   hops: digits(1, 3)
@@ -18,8 +18,8 @@ export const neighbourhoodQuery = z.strictObject({
   user_id: ownerFilter,
 });
 /**
- * Schema of the query string of `GET /users/:id/graph`, which shows a user's most salient memories with the names they
- * mention, and what joins them.
+ * Schema of the query string of `GET /users/:id/graph`, which shows a user's memories with the highest salience, the
+ * names (entities) that they mention, and the links between all of these.
  */
 export const userGraphQuery = z.strictObject({ limit });
 

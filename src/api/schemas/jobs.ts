@@ -1,4 +1,4 @@
-/** Schemas of the jobs in the ledger, as an operator sees them. */
+/** Schemas of the jobs in the ledger (the table of all background work), as an operator sees them. */
 import { z } from 'zod';
 import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/index.ts';
 import { count, failure, timestamp, uuid } from './memory-replies.ts';
@@ -6,7 +6,9 @@ import { expected, page, type Wire } from './values.ts';
 
 const STATE_NAMES = JOB_STATES.join(', ');
 const KIND_NAMES = JOB_KINDS.join(', ');
-/** Schema of the query string of `GET /jobs`, which lists the jobs of the ledger, the newest first. */
+/**
+ * Schema of the query string of `GET /jobs`, which lists the jobs (background work of the tenant), the newest first.
+ */
 export const jobsQuery = z.strictObject({
   ...page,
   state: z
@@ -76,7 +78,7 @@ export const jobSchema = z
   });
 export type JobItem = Wire<typeof jobSchema>;
 
-/** Schema of the number of jobs in each state, over the whole ledger. */
+/** Schema of the number of jobs in each state, among all jobs of the tenant. */
 export const jobCounts = z
   .strictObject({ queued: count, active: count, failed: count, done: count, dead: count, cancelled: count })
   .meta({ id: 'JobCounts', examples: [{ queued: 0, active: 0, failed: 0, done: 4, dead: 0, cancelled: 0 }] });
@@ -90,7 +92,7 @@ const backlog = z.strictObject({
 });
 export type BacklogItem = Wire<typeof backlog>;
 
-/** Schema of the reply 200 to `GET /jobs`, which lists the jobs of the ledger, the newest first. */
+/** Schema of the reply 200 to `GET /jobs`, which lists the jobs (background work of the tenant), the newest first. */
 export const jobPage = z.strictObject({
   items: z.array(jobSchema),
   total: count.describe('Jobs with this state and kind.'),

@@ -74,7 +74,7 @@ export const madeKey = z.strictObject({
   secret: z.string().describe('The key itself, for `Authorization: Bearer`. It is shown here and never again.'),
 });
 /**
- * Schema of the reply 200 to `DELETE /admin/keys/:id`, which revokes a key, which every process refuses within a
+ * Schema of the reply 200 to `DELETE /admin/keys/:id`, which revokes a key. Every process refuses the key within a
  * second.
  */
 export const revokedKey = key;

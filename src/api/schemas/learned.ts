@@ -67,10 +67,16 @@ export const learned = z
   });
 export type LearnedItem = Wire<typeof learned>;
 
-/** Schema of the reply 200 to `GET /learned`, which lists what was learned, with its measures before and after. */
+/**
+ * Schema of the reply 200 to `GET /learned`, which lists the ranking weights that were learned from feedback, with the
+ * quality of the ranking before and after.
+ */
 export const learnedList = z.strictObject({ items: z.array(learned).describe('The newest first.') });
 
-/** Schema of the reply 200 to `POST /learned`, which learns weights and floor from feedback, and proposes them. */
+/**
+ * Schema of the reply 200 to `POST /learned`, which learns ranking weights and a lowest score from feedback, and
+ * proposes them.
+ */
 export const learningReply = z.strictObject({
   learned: learned.nullable().describe('The proposal; null if there is none.'),
   reason: z.string().nullable().describe('Why there is no proposal: too few recalls, or nothing better was found.'),

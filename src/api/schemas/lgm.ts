@@ -21,7 +21,7 @@ import {
 
 /** Greatest number of memories that a reflection may name as its sources. */
 const MAX_CONTEXT_IDS = 64;
-/** Longest name of a node or namespace, in UTF-16 code units; a tag is made of each. */
+/** Longest name of a node or namespace, in UTF-16 code units. It is limited because a tag is made of it. */
 const NAME_CHARACTERS = 100;
 
 const nodeName = label(NAME_CHARACTERS).min(1, 'must not be empty');
@@ -46,7 +46,7 @@ const namesNode = {
 const hasNode = (body: { readonly node?: string | null | undefined; readonly node_id?: string | null | undefined }) =>
   body.node != null || body.node_id != null;
 
-/** Schema of the JSON body of `POST /lgm/store`, which stores what a graph's node has to remember. */
+/** Schema of the JSON body of `POST /lgm/store`, which stores a memory for a node of a LangGraph graph. */
 export const lgmStoreSchema = z
   .strictObject(
     {
@@ -67,8 +67,8 @@ export const lgmStoreSchema = z
   .refine(hasNode, namesNode);
 
 /**
- * Schema of the JSON body of `POST /lgm/retrieve`, which returns what a node stored: the newest, or what answers a
- * query.
+ * Schema of the JSON body of `POST /lgm/retrieve`, which returns memories that a node of a graph stored: the newest, or
+ * the best matches of a query.
  */
 export const lgmRetrieveSchema = z
   .strictObject(
@@ -206,8 +206,8 @@ const placeReply = { namespace: z.string(), graph_id: z.string().nullable().desc
 const truncated = z.literal(true).exactOptional().describe('Texts over 6 MiB were left out; absent otherwise.');
 
 /**
- * Schema of the reply 200 to `POST /lgm/retrieve`, which returns what a node stored: the newest, or what answers a
- * query.
+ * Schema of the reply 200 to `POST /lgm/retrieve`, which returns memories that a node of a graph stored: the newest, or
+ * the best matches of a query.
  */
 export const lgmRetrieved = z
   .strictObject({

@@ -139,7 +139,9 @@ export const nameListReply = z
   .meta({ examples: [{ items: [{ name: 'ana', memories: 2, last_used_at: 1_795_265_978_965 }], next_cursor: null }] });
 export type NameListItem = Wire<typeof nameListReply>['items'][number];
 
-/** Schema of the query string of `GET /namespaces`, which lists namespaces that hold items, with their number. */
+/**
+ * Schema of the query string of `GET /namespaces`, which lists namespaces that contain items, with the number of items.
+ */
 export const namespaceListQuery = z.strictObject({
   user_id: userId.optional().describe('Only namespaces of this user; `user_id=` for no particular user.'),
   prefix: pattern.default('').describe('Only namespaces that begin with these labels; `*` stands for any one label.'),
@@ -150,7 +152,9 @@ export const namespaceListQuery = z.strictObject({
   ...pageOf,
 });
 
-/** Schema of the reply 200 to `GET /namespaces`, which lists namespaces that hold items, with their number. */
+/**
+ * Schema of the reply 200 to `GET /namespaces`, which lists namespaces that contain items, with the number of items.
+ */
 export const namespaceListReply = z
   .strictObject({
     items: z.array(
@@ -172,14 +176,15 @@ export const namespaceListReply = z
 export type NamespaceListItem = Wire<typeof namespaceListReply>['items'][number];
 
 /**
- * Schema of the query string of `DELETE /namespaces/:name`, which erases all items of a namespace and of those below
- * it.
+ * Schema of the query string of `DELETE /namespaces/:name`, which erases all items of a namespace and of the namespaces
+ * below it.
  */
 export const namespaceOwnerQuery = z.strictObject({ user_id: userId.optional().describe('The user who owns it.') });
 /** Schema of a namespace in the path of a route: labels joined by dots. */
 export const namespaceSchema = namespace;
 /**
- * Schema of the JSON body of `PATCH /namespaces/:name`, which gives a namespace, and everything below it, another path.
+ * Schema of the JSON body of `PATCH /namespaces/:name`, which renames a namespace together with all namespaces below
+ * it.
  */
 export const moveSchema = z.strictObject(
   {
@@ -189,7 +194,8 @@ export const moveSchema = z.strictObject(
   BODY_EXPECTED,
 );
 /**
- * Schema of the reply 200 to `PATCH /namespaces/:name`, which gives a namespace, and everything below it, another path.
+ * Schema of the reply 200 to `PATCH /namespaces/:name`, which renames a namespace together with all namespaces below
+ * it.
  */
 export const moveReply = z.strictObject({
   items: count.describe('Number of items that were moved.'),

@@ -1,5 +1,6 @@
 /**
- * Schemas of the fields that every message of the Model Context Protocol has; the protocol's own schemas have the rest.
+ * Schemas of the fields that every message of the Model Context Protocol has. All other fields have schemas in the
+ * protocol's SDK.
  */
 import { z } from 'zod';
 import { EXTRAS } from '../mcp/extras.ts';

@@ -53,8 +53,8 @@ export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
 export const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
 /**
- * Schema of a memory to add. In every field but `content`, null means the same as leaving it out, for clients without
- * optional fields. So does '' in `user_id`, `session_id`, `title` and `gist`.
+ * Schema of a memory to add. In every field but `content`, null means the same as leaving the field out, for clients
+ * without optional fields. So does '' in `user_id`, `session_id`, `title` and `gist` (a short summary).
  */
 export const newMemorySchema = z
   .strictObject(

@@ -133,8 +133,8 @@ const STORED_EXAMPLE = {
 export const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
 
 /**
- * Schema of a memory in the answer to a query, without the gist and entities that are derived when a memory is
- * requested by itself.
+ * Schema of a memory in the answer to a query. It lacks the gist (short summary) and the entities (mentioned names),
+ * which are derived from the text when a memory is requested by itself.
  */
 export const storedMemory = z.strictObject(stored).meta({ id: 'StoredMemory', examples: [STORED_EXAMPLE] });
 export type StoredMemory = Wire<typeof storedMemory>;
@@ -143,8 +143,8 @@ export const storedFields = stored;
 export const storedExample = STORED_EXAMPLE;
 
 /**
- * Fields of a memory that is requested by itself: the stored ones, and gist and names, which are derived from the text
- * if none were stated.
+ * Fields of a memory that is requested by itself: the stored fields, and its gist (short summary) and entities
+ * (mentioned names), which are derived from the text if the caller stated none.
  */
 export const shown = {
   ...stored,
@@ -307,7 +307,10 @@ export const deletedReply = z
   });
 export type DeletedItem = Wire<typeof deletedReply>;
 
-/** Schema of the mark of a reply that was cut at its greatest size; absent if it is whole. */
+/**
+ * Schema of the field `truncated`: true if the reply reached its greatest size and items were left out; absent if it is
+ * complete.
+ */
 const truncated = z
   .literal(true)
   .exactOptional()

@@ -8,15 +8,15 @@ import { BODY_EXPECTED } from './values.ts';
 const { query, k, user_id, startTime, endTime } = querySchema.shape;
 
 /**
- * Schema of the JSON body of `POST /query`, which finds memories: OpenMemory's second name of POST /memory/query, with
- * the matches as a text, too.
+ * Schema of the JSON body of `POST /query`, a second path of `POST /memory/query` for OpenMemory's clients, whose reply
+ * also has the matches as a text.
  */
 export const secondQuerySchema = z.strictObject({ query, k, user_id, startTime, endTime }, BODY_EXPECTED);
 
 const { matches } = matchesReply.shape;
 /**
- * Schema of the reply 200 to `POST /query`, which finds memories: OpenMemory's second name of POST /memory/query, with
- * the matches as a text, too.
+ * Schema of the reply 200 to `POST /query`, a second path of `POST /memory/query` for OpenMemory's clients, whose reply
+ * also has the matches as a text.
  */
 export const secondQueryReply = z.strictObject({
   query: z.string(),
@@ -41,8 +41,8 @@ export const userSummary = z
   .strictObject({ ...summary, updated_at: timestamp.describe('Last change of a memory that the summary rests on.') })
   .meta({ id: 'UserSummary', examples: [{ ...EXAMPLE, updated_at: 1795265978965 }] });
 /**
- * Schema of the reply 200 to `POST /users/:id/summary/regenerate`, which answers as GET /users/:id/summary: a summary
- * is never out of date.
+ * Schema of the reply 200 to `POST /users/:id/summary/regenerate`. It returns the same summary as `GET
+ * /users/:id/summary`, since a summary is made anew for each request and is never out of date.
  */
 export const regeneratedSummary = z
   .strictObject({ ok: z.literal(true), ...summary })

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { EngineError } from '../../engine/index.ts';
 
-/** Greatest number of wrong fields that a refusal lists. */
+/** Greatest number of wrong fields that the error for a wrong request lists. */
 const MAX_DETAILS = 20;
-/** Greatest number of wrong fields in the one-line summary of a refusal. */
+/** Greatest number of wrong fields in the one-line summary of the error for a wrong request. */
 const MAX_SUMMARY = 3;
 
 /**

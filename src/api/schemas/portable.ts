@@ -1,4 +1,4 @@
-/** Schemas of the portable form: the lines of an export, as an import takes them. */
+/** Schemas of the lines of an export file, by which an import checks them. */
 import { z } from 'zod';
 import {
   DOCUMENT_FORMATS,
@@ -282,7 +282,10 @@ export type SettingLine = z.output<typeof settingLine>;
 export type EvalLine = z.output<typeof evalLine>;
 export type StandingLine = z.output<typeof standingLine>;
 
-/** Schemas of the lines that the engine itself stores, by type. */
+/**
+ * Schemas of the lines of an export that hold data (memories, documents, links …) rather than configuration, by the
+ * line's type.
+ */
 const DATA_LINES = {
   memory: memoryLine,
   revision: revisionLine,
@@ -292,7 +295,7 @@ const DATA_LINES = {
   session_item: logItemLine,
 } as const satisfies { readonly [Type in PortableType]?: z.ZodType<Extract<PortableLine, { readonly type: Type }>> };
 
-/** Schemas of all lines between the first and the last, by type. */
+/** Schemas of all lines of an export between its first and its last line, by the line's type. */
 export const LINE_SCHEMAS = {
   ...DATA_LINES,
   setting: settingLine,

@@ -17,7 +17,10 @@ export const privacyReply = z
   .strictObject(modes)
   .meta({ id: 'PrivacyPolicy', examples: [{ secrets: 'redact', personal: 'mark' }] });
 
-/** Fields of a reply to an add that say what was done about sensitive values; absent if none was found. */
+/**
+ * Fields of the reply to an add that say which sensitive values in the text were redacted or marked; absent if none was
+ * found.
+ */
 export const screenedFields = {
   redacted: z
     .partialRecord(kind, z.int().min(1))

@@ -26,7 +26,7 @@ export const features = z
   })
   .describe('Values that the formula of the profile uses.');
 
-/** Schema of one step that multiplied the raw score of a match, and why. */
+/** Schema of one factor by which the raw score of a match was multiplied, with the reason. */
 export const adjustment = z.strictObject({
   by: z.enum(['contradicted', 'superseded', 'status', 'consolidated', 'rerank', 'session', 'model']),
   factor: z.number().min(0),
@@ -165,7 +165,10 @@ const tokenSatisfied = z
   .boolean()
   .exactOptional()
   .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
-/** Schema of the lowest score that an answer allowed, and of what that left out. */
+/**
+ * Schema of the floor of an answer (the lowest score that it allowed), and of the number of candidates with lower
+ * scores.
+ */
 export const floor = z
   .strictObject({
     min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
@@ -179,7 +182,10 @@ export const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
-/** Schema of how matches above the floor were cut from the end of an answer. */
+/**
+ * Schema of what the option `cut` (which ends an answer where scores fall off) did: its mode, and how many matches it
+ * left out although their scores reach `min_score`.
+ */
 export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
@@ -191,7 +197,7 @@ export const cut = z
 export const degraded = z
   .boolean()
   .describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
-/** Schema of why an answer is `degraded`; absent if it is not. */
+/** Schema of the reasons why an answer is `degraded` (may be incomplete); absent if it is not. */
 export const degradedReasons = z
   .array(z.enum(['vectors', ...WORK_ENDS]))
   .exactOptional()

@@ -52,7 +52,10 @@ const ids = z
   .min(1, 'must not be empty')
   .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
 
-/** Returns the number of conditions for one key: each operator (`$…`) of an object is one, and a bare value is one. */
+/**
+ * Counts the conditions of a metadata filter on one key: each operator (`$…`) of an object counts, and a value without
+ * operators counts as one.
+ */
 const conditionsOf = (condition: Json) =>
   isObject(condition) ? Math.max(1, Object.keys(condition as Metadata).filter((key) => key.startsWith('$')).length) : 1;
 
@@ -232,7 +235,10 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schema of an earlier time about which to ask: a bare time, or an object of the times `valid` and `recorded`. */
+/**
+ * Schema of the earlier time as of which a query is answered: a single time, or an object with the times `valid` and
+ * `recorded`.
+ */
 export const asOf = z.union(
   [
     time,

@@ -1,4 +1,7 @@
-/** Schemas of the recall log: reading an earlier answer, repeating its query, and feedback on it. */
+/**
+ * Schemas of the recall log, which records the answers to queries: reading an earlier answer, repeating its query, and
+ * feedback on it.
+ */
 import { z } from 'zod';
 import { FEEDBACK_VERDICTS, OUTCOMES, PROFILES } from '../../engine/index.ts';
 import { LIMITS } from './value-limits.ts';
@@ -81,10 +84,13 @@ const CANDIDATE_EXAMPLE = {
   unrelated: false,
 } as const;
 const WEIGHTS_EXAMPLE = { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 };
-/** Example of a recall's id for the API description and the reference. */
+/** Example of the id of a logged answer (a recall), for the API description and the reference. */
 export const RECALL_EXAMPLE_ID = '01a1fe39-072e-72be-90b2-5f657e247f4a';
 
-/** Schema of the reply 200 to `GET /recalls/:id`, which shows what was asked, and how the answer came about. */
+/**
+ * Schema of the reply 200 to `GET /recalls/:id`, which shows the query of a logged answer, and how its matches were
+ * found.
+ */
 export const recallReply = z
   .strictObject({
     recall_id: uuid,
@@ -208,8 +214,8 @@ export type RecallListReply = Wire<typeof recallListReply>;
 const { query } = querySchema.shape;
 const changeable = querySchema.omit({ query: true, token: true, reinforce: true }).shape;
 /**
- * Schema of the JSON body of `POST /recalls/:id/replay`, which ranks the recorded candidates of a recall again, or
- * repeats its query on today's memories, with the same or other weights.
+ * Schema of the JSON body of `POST /recalls/:id/replay`, which repeats the query of a logged answer (a recall) with the
+ * same or other weights: on the candidates that were recorded then, or on today's memories.
  */
 export const replaySchema = z
   .strictObject(
@@ -260,8 +266,8 @@ const changed = z
   .meta({ id: 'ChangedMatch' });
 
 /**
- * Schema of the reply 200 to `POST /recalls/:id/replay`, which asks a question again: of the state of then, or of
- * today, with the same or other weights.
+ * Schema of the reply 200 to `POST /recalls/:id/replay`, which repeats the query of a logged answer (a recall) with the
+ * same or other weights: on the candidates that were recorded then, or on today's memories.
  */
 export const replayReply = z
   .strictObject({
@@ -304,7 +310,10 @@ export type ReplayReplyItem = Wire<typeof replayReply>;
 
 // ── Feedback ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schema of the JSON body of `POST /recalls/:id/feedback`, which keeps what matches of an answer were good for. */
+/**
+ * Schema of the JSON body of `POST /recalls/:id/feedback`, which stores a verdict on matches of a logged answer, such
+ * as whether they were used.
+ */
 export const feedbackSchema = z
   .strictObject(
     {
@@ -318,7 +327,10 @@ export const feedbackSchema = z
     BODY_EXPECTED,
   )
   .meta({ id: 'NewRecallFeedback' });
-/** Schema of the reply 200 to `POST /recalls/:id/feedback`, which keeps what matches of an answer were good for. */
+/**
+ * Schema of the reply 200 to `POST /recalls/:id/feedback`, which stores a verdict on matches of a logged answer, such
+ * as whether they were used.
+ */
 export const feedbackReply = z.strictObject({
   recall_id: uuid,
   feedback: z.array(feedback).describe('All feedback on the recall.'),

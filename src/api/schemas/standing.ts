@@ -33,8 +33,8 @@ const filters = filtersSchema.omit({
 });
 
 /**
- * Schema of the JSON body of `POST /standing`, which registers a question, and tells of each memory that answers it
- * from now on.
+ * Schema of the JSON body of `POST /standing`, which stores a standing query. Each memory that becomes ready later and
+ * answers it is reported.
  */
 export const newStanding = z.strictObject(
   {
@@ -125,8 +125,8 @@ const webhookFields = {
     .describe('Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`.'),
 };
 /**
- * Schema of the reply 200 to `GET /webhooks/:id`, which shows a webhook, and how many deliveries wait, came through or
- * gave up.
+ * Schema of the reply 200 to `GET /webhooks/:id`, which shows a webhook, with its numbers of pending, delivered and
+ * dead (given up) deliveries.
  */
 export const webhook = z.strictObject(webhookFields).meta({ id: 'Webhook' });
 export type WebhookItem = Wire<typeof webhook>;
@@ -142,8 +142,8 @@ export type CreatedWebhookItem = Wire<typeof createdWebhook>;
 export const webhookList = z.strictObject({ items: z.array(webhook).describe('Newest first.'), total: count });
 
 /**
- * Schema of the reply 201 to `POST /standing`, which registers a question, and tells of each memory that answers it
- * from now on.
+ * Schema of the reply 201 to `POST /standing`, which stores a standing query. Each memory that becomes ready later and
+ * answers it is reported.
  */
 export const createdStanding = z.strictObject({
   ...standingFields,

@@ -5,8 +5,8 @@ import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
 import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 
 /**
- * JSON schemas for the API description that replace zod's own translation of a schema, where that says less, or
- * describes the text in a query string rather than the value.
+ * JSON Schemas that the API description shows for certain zod schemas in place of zod's own translation, where that
+ * would say less, or would describe the text in a query string instead of the parsed value.
  */
 export const SHOWN_AS = z.registry<z.core.JSONSchema.BaseSchema>();
 
@@ -21,7 +21,7 @@ type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
 
 /**
  * Makes the option of zod with the error message for a value of a wrong type.
- * @param what what a right value is, such as `a string`
+ * @param what description of a right value, such as `a string`
  */
 export const expected = (what: string) => ({ error: `expected ${what}` });
 
@@ -49,7 +49,7 @@ export const label = (most: number) =>
 export const id = label(LIMITS.idCharacters);
 /** Schema of an id that must be given: 1 to 256 UTF-16 code units. */
 export const givenId = id.min(1, 'must not be empty');
-/** Schema of a `user_id`: at most 256 UTF-16 code units; '' stands for no particular user. */
+/** Schema of a `user_id`: at most 256 UTF-16 code units; '' means that something belongs to no particular user. */
 export const userId = id.meta({ examples: ['ana'] });
 
 /** Schema of the path of a namespace: labels joined by dots, none of them empty. */
@@ -116,16 +116,16 @@ export const time = z
 /** Makes the schema of a text that is one of `values`; its error message lists all of them. */
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
-/** Makes the schema of a list of one or more of the values; it may contain a value twice. */
+/** Makes the schema of a list with at least one entry, each of which is one of `values`; entries may repeat. */
 export const someOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
   z
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
     .min(1, 'must not be empty')
     .max(values.length, `at most ${values.length} entries`);
-/** Schema of one of the five sectors. */
+/** Schema of a sector (kind of memory): episodic, semantic, procedural, emotional or reflective. */
 export const sector = choice(SECTORS);
 
-/** Makes the schema of an object with one value for each of the five sectors. */
+/** Makes the schema of an object with one value for each of the five sectors (kinds of memory). */
 export const eachSector = <Value extends z.ZodType>(value: Value) =>
   z.strictObject(Object.fromEntries(SECTORS.map((name) => [name, value])) as Record<Sector, Value>);
 
@@ -146,7 +146,10 @@ export const jsonObject = z
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
-/** Schema of the metadata of a memory: a JSON object, whose `sector`, if any, is one of the five sectors. */
+/**
+ * Schema of the metadata of a memory: a JSON object. If it has a key `sector`, the value must be one of the five
+ * sectors (kinds of memory).
+ */
 export const metadata = jsonObject
   .superRefine((value, context) => {
     const forced: Json | undefined = Object.hasOwn(value, 'sector') ? value['sector'] : undefined;

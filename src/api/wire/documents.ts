@@ -81,7 +81,10 @@ export function documentItem(document: Document): DocumentItem {
   };
 }
 
-/** Makes the outcome of one document, for the result of a batch. A reply to a single document adds the token to it. */
+/**
+ * Makes the outcome of one document, for the result of a batch. The reply to a single document adds the write receipt
+ * (`token`).
+ */
 export function documentOutcomeItem({ document, outcome, jobId }: DocumentReply): DocumentOutcomeItem {
   return { document_id: document.id, job_id: jobId, state: document.state, outcome };
 }

@@ -7,7 +7,10 @@ export function toItemPlace({ user_id, namespace, key }: ItemPlaceBody): ItemPla
   return { userId: user_id ?? '', namespace: namespace ?? '', key };
 }
 
-/** Translates an item to put. Fields that were left out get their defaults: null, and those of `toDescription`. */
+/**
+ * Translates an item that a request stores. Fields that were left out get their defaults: null, or the defaults of
+ * `toDescription`.
+ */
 export function toNewItem(body: NewItemBody): NewItem {
   return {
     ...toItemPlace(body),

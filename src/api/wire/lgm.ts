@@ -38,8 +38,8 @@ export function tagsOf(namespace: string, node?: string): string[] {
 }
 
 /**
- * Makes the memory that a node stores. Its sector is that of `metadata.sector`, or else of the node. With a new
- * external id, two equal texts, of two nodes or of one, stay two memories.
+ * Makes the memory that a node stores. Its sector is `metadata.sector`, or else the sector of the node. Because of the
+ * new external id, two memories with the same text are both stored instead of being merged.
  * @param externalId an id that no memory has yet
  */
 export function toMemoryOfNode(stored: NodeMemory, externalId: string, extra: NewMemory['metadata'] = {}): NewMemory {
@@ -99,7 +99,7 @@ export function nodeItem(
   };
 }
 
-/** Makes a text of memories, with one line for each: its node in brackets and its gist. */
+/** Makes a text of memories, with one line for each: the name of its node in brackets, and its gist (short summary). */
 export function excerptsOf(memories: readonly Memory[]): string {
   return memories.map((memory) => `- [${lgmOf(memory).node}] ${shownGist(memory)}`).join('\n');
 }
@@ -111,8 +111,8 @@ interface LgmMetadata {
 }
 
 /**
- * Reads the node, namespace and graph that `toMemoryOfNode` wrote into the metadata. They are '' or null for a memory
- * that was stored in another way, or whose metadata was replaced since.
+ * Reads the node, namespace and graph of a memory from its metadata, where `toMemoryOfNode` wrote them. They are '' or
+ * null for a memory that was stored in another way, or whose metadata was replaced since.
  */
 function lgmOf({ metadata }: Pick<Memory, 'metadata'>): LgmMetadata {
   const noted = metadata['lgm'] as Partial<LgmMetadata> | null | undefined;

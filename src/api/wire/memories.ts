@@ -103,16 +103,16 @@ export function toPatch(body: PatchBody): MemoryPatch {
 }
 
 /**
- * Translates a memory that is requested by itself or in a list. Gist and entities are derived from its text unless they
- * were stated.
+ * Translates a memory that is requested by itself or in a list. Its gist (short summary) and entities (mentioned names)
+ * are derived from its text unless they were stated.
  */
 export function memoryItem(memory: Memory): MemoryItem {
   return { ...storedMemoryItem(memory), gist: shownGist(memory), entities: shownEntities(memory) };
 }
 
 /**
- * Translates a memory in the answer to a query, with the stored fields only: deriving gist and entities from the text
- * takes longer than the search.
+ * Translates a memory in the answer to a query, with the stored fields only. Its gist and entities are left out, since
+ * deriving them from the text takes longer than the search.
  */
 export function storedMemoryItem(memory: Memory): StoredMemory {
   return {
@@ -172,7 +172,7 @@ export function acceptedItem(outcome: Extract<AddOutcome, { kind: 'accepted' }>,
   return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token, ...screenedItem(outcome) };
 }
 
-/** Returns what was done about the sensitive values of an added memory; an empty object if none was found. */
+/** Returns which sensitive values of an added memory were redacted or marked; an empty object if none was found. */
 export function screenedItem({ screened }: Pick<Extract<AddOutcome, { kind: 'accepted' }>, 'screened'>): ScreenedItem {
   const { redacted = {}, marked = [] } = screened ?? {};
   return {
@@ -200,7 +200,9 @@ export function linkItem(link: Link): LinkItem {
   };
 }
 
-/** Translates a revision. The replaced fields have their names of the API, in snake_case. */
+/**
+ * Translates a revision (the earlier values of changed fields). The replaced fields get their API names, in snake_case.
+ */
 export function revisionItem(revision: Revision): RevisionItem {
   const replaced = Object.fromEntries(
     Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
@@ -212,7 +214,7 @@ function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Makes the reply to a delete: the numbers of removed rows by kind, and what else the receipt says. */
+/** Makes the reply to a delete: the numbers of removed rows by kind, and the other fields of the delete's receipt. */
 export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
   const removed = {
     memories: receipt.memories,

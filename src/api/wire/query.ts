@@ -74,8 +74,8 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
 }
 
 /**
- * Translates the filters of a query or a list. If users or sectors are named in several fields, only those that are in
- * all of them count; of several bounds of a time, the narrowest counts.
+ * Translates the filters of a query or a list. If users or sectors are given in several fields, only those in all of
+ * the fields count. Of several bounds of a time range, the narrowest counts.
  */
 export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTime' | 'endTime'>): MemoryFilter {
   const filters = body.filters ?? {};
@@ -101,8 +101,8 @@ export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTim
 }
 
 /**
- * Translates the field `as_of`, the earlier time about which a query asks. A bare time (Unix ms) means what was valid
- * then; undefined if the field was left out.
+ * Translates the field `as_of`, the earlier time as of which a query is answered. A single time (Unix ms) selects what
+ * was valid then. Undefined if the field was left out.
  */
 export function toAsOf(asOf: QueryBody['as_of']): AsOf | undefined {
   return typeof asOf === 'number' ? { valid: asOf } : (asOf ?? undefined);
@@ -136,7 +136,10 @@ const largest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.max(...given(times));
 const smallest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.min(...given(times));
-/** Converts the end of a time range (Unix ms): OpenMemory includes it, Cairn excludes it. */
+/**
+ * Converts the end of a time range (Unix ms) by adding 1 ms, since OpenMemory's range includes its end and Cairn's does
+ * not.
+ */
 const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
 
 function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {

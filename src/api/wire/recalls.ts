@@ -107,7 +107,10 @@ function filterItem(filter: MemoryFilter): object {
 const definedOf = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Translates a request to repeat a recall. Only fields that the request names become changes. */
+/**
+ * Translates a request to repeat a recall (an answered query). Only the fields that the request names replace values of
+ * the original query.
+ */
 export function toReplay({ state, query, ...body }: ReplayBody): ReplayOptions {
   const asked = toQuery({ ...body, query: query ?? '' });
   const hasFilter = [body.user_id, body.filters, body.startTime, body.endTime].some((given) => given != null);

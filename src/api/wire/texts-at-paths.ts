@@ -4,9 +4,9 @@ import { EngineError, type Json, textOfValue } from '../../engine/index.ts';
 const MAX_LOOKED_AT = 20_000;
 
 /**
- * Returns the texts of a JSON value at some paths, one on each line, and equal ones once; '' if there are none. A path
- * is `$` for the whole value, or names separated by dots, each followed by `[n]` for an entry of a list (`[-1]` is the
- * last) or `[*]` for all of its entries; `*` stands for every name. A path that finds nothing adds no text.
+ * Returns the texts of a JSON value that some paths find, one on each line, without duplicates; '' if there are none. A
+ * path is `$` for the whole value, or names separated by dots, each followed by `[n]` for an entry of a list (`[-1]` is
+ * the last) or `[*]` for all entries; `*` matches every name. A path that finds nothing adds no text.
  * @throws EngineError `invalid` if the paths visit more than 20,000 places of the value
  */
 export function textsAtPaths(value: Json, paths: readonly string[]): string {
@@ -21,7 +21,11 @@ function stepsOf(path: string): string[] {
   return path.replace(/^\$\.?/, '').match(/\[[^\]]*\]|[^.[\]]+/g) ?? [];
 }
 
-/** Yields the values at the steps of a path, beginning with step number `at`. */
+/**
+ * Yields the values that a path finds in `value`.
+ * @param at index of the next step of the path; the steps before it have led to `value`
+ * @param budget.left number of places that may still be visited
+ */
 function* valuesAt(
   value: Json,
   { steps, at, budget }: { readonly steps: readonly string[]; readonly at: number; readonly budget: { left: number } },

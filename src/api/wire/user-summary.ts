@@ -13,10 +13,11 @@ export interface UserSummary {
 }
 
 /**
- * Summarises a user's memories: their number in each sector, then the gists of at most 8 reflections, of the 8 most
- * salient other memories, and of the 8 newest of the rest. The same memories give the same summary.
+ * Summarises a user's memories: their number in each sector, then the gists (short summaries) of at most 8 reflections,
+ * of the 8 other memories with the highest salience, and of the 8 newest memories not yet named. The same memories give
+ * the same summary.
  * @param memories the user's memories, newest first; not empty
- * @param isAll whether the user has no others; if not, the text begins with "The newest"
+ * @param isAll whether these are all memories of the user; if not, the text begins with "The newest"
  */
 export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSummary {
   const reflections = memories.filter(({ primarySector }) => primarySector === 'reflective');

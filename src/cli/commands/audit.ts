@@ -29,7 +29,7 @@ export async function listAudit({ limit, by, action, service, ...connection }: L
 
 interface WhoseLog {
   readonly tenant?: string;
-  /** True for the log of the service, false or undefined for that of a tenant. */
+  /** True for the log of the whole service (its tenants and keys), false or undefined for the log of a tenant. */
   readonly service?: boolean;
 }
 
@@ -57,8 +57,8 @@ export async function exportAudit({ tenant, service }: WhoseLog): Promise<void> 
 }
 
 /**
- * Runs `cairn audit undo KEY`: erases everything that a key wrote, and restores what it changed of others' memories,
- * unless they were changed again since.
+ * Runs `cairn audit undo KEY`: erases all memories that an API key wrote, and restores the earlier values of other
+ * memories that it changed, unless they were changed again later.
  * @throws CliError without `yes`
  */
 export async function undoKey(

@@ -7,8 +7,8 @@ import { bytes, counted, print } from '../terminal.ts';
 
 /**
  * Runs `cairn backup FILE`: copies the file of a tenant (by default the default tenant) into the new file FILE, and
- * checks the copy. If the tenant is encrypted, its key, itself encrypted, is written into a file beside the copy.
- * Uploads that were not read yet are not in it.
+ * checks the copy. If the tenant is encrypted, its key is written into a file beside the copy; that key is itself
+ * encrypted with the master key. Uploaded documents that were not processed yet are not in the copy.
  */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
   await withDataFolder(async ({ config, control, fileOf }) => {

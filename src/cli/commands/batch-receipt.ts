@@ -4,7 +4,7 @@ import { connect } from '../client.ts';
 import { bold, counted, dim, green, print, red, table } from '../terminal.ts';
 import type { ReceiptOptions } from './receipt.ts';
 
-/** Number of items that one request reads. */
+/** Number of items of a batch's receipt that one request reads. */
 const PAGE = 1_000;
 
 /**

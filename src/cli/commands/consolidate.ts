@@ -12,8 +12,8 @@ export interface ConsolidateOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn consolidate`: gathers memories that say nearly the same, waits up to a minute, and prints what was
- * gathered; or with `dryRun` what would be.
+ * Runs `cairn consolidate`: gathers memories that say nearly the same into one memory each, waits up to a minute, and
+ * prints the gathered memories. With `dryRun` it changes nothing and prints what it would gather.
  * @throws CliError if the job has failed
  */
 export async function consolidate({ user, dryRun, again, json, ...options }: ConsolidateOptions): Promise<void> {

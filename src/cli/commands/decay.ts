@@ -4,9 +4,9 @@ import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 
 /**
- * Runs `cairn decay --preview DATE`: prints how the memories of a tenant will have decayed by then, without changing
- * them. It reads the tenant's file itself, without a server.
- * @param options `preview` is the time, Unix ms
+ * Runs `cairn decay --preview DATE`: prints how far the memories of a tenant will have faded at that date, without
+ * changing them. It reads the tenant's file directly, so it needs no server.
+ * @param options `preview` is the date, Unix ms
  */
 export async function decay({
   preview: at,

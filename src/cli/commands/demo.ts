@@ -25,8 +25,8 @@ const READY_WITHIN_MS = 60_000;
 const NOTE_WITHIN_MS = 20_000;
 
 /**
- * Runs `cairn demo`: stores the Markdown files of a folder in a temporary store, asks questions about them, and prints
- * the answers with their reasons. The server is the real one, on a free port.
+ * Runs `cairn demo`: stores the Markdown files of a folder in a temporary store, sends queries about them, and prints
+ * the answers with their reasons. It runs the real server, on a free port.
  * @throws CliError if the folder has no Markdown with text, or the passages are not ready after a minute
  */
 export async function demo(

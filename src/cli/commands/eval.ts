@@ -16,9 +16,9 @@ export interface EvalOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn eval`: stores the set of a file if one is given, runs one set or all, and prints the measures beside
- * those of the run before. With `copy`, a service of this version and with these settings answers, on a copy of the
- * backup.
+ * Runs `cairn eval`: stores the evaluation set of a file if one is given, runs one set or all, and prints the measures
+ * beside those of the run before. With `copy`, the queries are answered by a temporary service of this version on a
+ * copy of a backup.
  * @throws CliError if a set has a lower recall or share of rightly empty answers than before, or more items with a
  *   forbidden hit
  */
@@ -35,7 +35,8 @@ export async function runEvals(name: string | undefined, options: EvalOptions): 
 
 /**
  * Starts a service of this version, with the settings of this process, on a copy of a backup. A backup does not contain
- * the tenant's defaults for queries, so they are read from the running server. The copy embeds nothing anew.
+ * the tenant's defaults for queries, so they are read from the running server. The service does not embed the memories
+ * again.
  * @throws CliError for a file that is not an unencrypted backup
  */
 async function startCopy(file: string, server: Client): Promise<{ readonly url: string; stop(): Promise<void> }> {

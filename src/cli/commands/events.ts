@@ -16,8 +16,8 @@ const KEY_ENDED = 'the key is no longer valid';
 export interface EventsCommandOptions extends ConnectionOptions {
   readonly follow?: boolean;
   /**
-   * Cursor after which the events begin. By default the oldest event that is kept comes first, or with `follow` the
-   * first one from now on.
+   * Cursor after which the events begin. By default printing begins with the oldest event that is kept or, with
+   * `follow`, with the first event after the start of the command.
    */
   readonly cursor?: string;
   readonly kinds?: string;
@@ -26,9 +26,9 @@ export interface EventsCommandOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn events`: prints the events that are kept and, with `--follow`, new ones as they happen, until it is
- * ended. If the connection is lost, it is made again every second.
- * @throws CliError for a refusal that will not pass, such as a wrong key
+ * Runs `cairn events`: prints the events that are kept and, with `--follow`, new events as they happen, until the
+ * command is ended. If the connection is lost, it is opened again, with a pause of one second.
+ * @throws CliError for a permanent failure, such as a wrong key
  */
 export async function events(options: EventsCommandOptions): Promise<void> {
   const { follow = false, json = false } = options;
@@ -62,7 +62,10 @@ export async function events(options: EventsCommandOptions): Promise<void> {
   }
 }
 
-/** Tells whether a stream that failed may be opened again, as after a restart of the server. */
+/**
+ * Tells whether the failure of a stream is temporary, such as a restart of the server, so that the stream should be
+ * opened again.
+ */
 function mayPass(error: unknown): error is Error {
   if (error instanceof RefusalError) return error.status === 429 || error.status >= 500;
   return error instanceof ConnectionError || isCairnError(error, 'unreachable');

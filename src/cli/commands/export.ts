@@ -102,7 +102,10 @@ interface EndLine {
   readonly left_out?: Readonly<Record<string, number>>;
 }
 
-/** Passes bytes on and keeps their last line, by which a complete export is recognised. */
+/**
+ * Wraps a stream of bytes: `bytes` yields them unchanged, and `end` returns the last line afterwards, which shows
+ * whether the export is complete.
+ */
 function watchEnd(source: AsyncIterable<Uint8Array>) {
   let tail = Buffer.alloc(0);
   async function* bytes(): AsyncGenerator<Uint8Array> {
@@ -114,8 +117,8 @@ function watchEnd(source: AsyncIterable<Uint8Array>) {
   return {
     bytes: bytes(),
     /**
-     * Returns the parsed last line.
-     * @throws CliError if the export was cut
+     * Returns the last line of the export, parsed. Call it after all bytes were read.
+     * @throws CliError if the export was cut before its last line
      */
     end(): EndLine {
       const line = tail.toString().trimEnd().split('\n').at(-1) ?? '';
@@ -133,10 +136,10 @@ function printCounts({ counts, left_out = {} }: EndLine): void {
   if (left.length > 0) print(`left out: ${left.join(', ')}`);
 }
 
-/** Types of lines that no Markdown note contains. */
+/** Types of export lines that are left out of an export as Markdown notes. */
 const NOT_IN_NOTES = ['setting', 'eval_set', 'standing_query', 'revision', 'session_item'] as const;
 
-/** Names in messages for the kinds of data that an export, or its notes, leaves out. */
+/** Words for messages about the kinds of data that an export leaves out, by the name that the server uses. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   setting: 'settings',
   eval_set: 'evaluation sets',

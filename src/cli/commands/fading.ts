@@ -12,8 +12,8 @@ export interface FadingOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn fading`: prints which memories will be archived by a day, and which fade most, under the settings of the
- * service or under others.
+ * Runs `cairn fading`: prints which memories will be archived by a future day because they fade, and which fade most.
+ * The rates of decay are those of the service unless `lambda` assumes others.
  */
 export async function fading({ by: at, lambda, below, json, ...connection }: FadingOptions): Promise<void> {
   const reply = await connect(connection).previewDecay({ at, lambda, archive_below: below });

@@ -59,7 +59,7 @@ export interface FederatedQueryOptions extends QueryCommandOptions {
   readonly servers?: readonly string[];
 }
 
-/** Options of a query whose meaning depends on the store that answers, so that federated queries do not have them. */
+/** Options of a query that federated queries do not have, since their meaning depends on the server that answers. */
 const OF_ONE_STORE = ['explain', 'format', 'profile', 'similarity', 'include'] as const;
 
 /**

@@ -23,8 +23,8 @@ type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
 /**
- * Length of the pieces in which lines are sent, in UTF-16 code units: the server stores lines together that arrive
- * together.
+ * Length of the pieces in which lines are sent, in UTF-16 code units. The server stores lines that arrive together in
+ * one transaction.
  */
 const PIECE_CHARACTERS = 64 * 1024;
 const FIELDS_SHOWN = 100;
@@ -175,8 +175,8 @@ async function importForeign(
 }
 
 /**
- * Passes pieces on until reading them fails with a CliError, as at the end of a file that was cut. What is before is
- * imported, and `failure` returns the error.
+ * Wraps an iterable so that a CliError (such as that of a cut file) ends it instead of being thrown. So everything
+ * before the failure is still imported. `failure` returns the error; undefined if there was none.
  */
 function untilFailure<Piece>(source: AsyncIterable<Piece>) {
   let failure: CliError | undefined;

@@ -60,11 +60,14 @@ function openSource(file: string): { stream: AsyncIterable<Uint8Array | string>;
 }
 
 /**
- * Counts the bytes of the source whose lines were answered. Bytes that were only sent may still be in buffers of
- * megabytes.
+ * Counts the bytes of the source whose lines the server has answered, for the progress bar. Bytes that were only sent
+ * do not count, since megabytes of them may still be in buffers.
  */
 function createMeter() {
-  /** For each chunk that was not answered yet, the number of lines and of bytes that were sent by its end. */
+  /**
+   * Chunks of which the server has not answered every line. `lines` and `bytes` are the totals sent up to the end of
+   * the chunk.
+   */
   const chunks: { readonly lines: number; readonly bytes: number }[] = [];
   let lines = 0;
   let sent = 0;

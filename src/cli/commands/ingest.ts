@@ -18,7 +18,7 @@ export interface IngestCommandOptions extends ConnectionOptions {
   readonly session?: string;
   readonly tag?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Whether to wait until the documents are read; false with --no-wait. */
+  /** Whether to wait until the server has processed the documents; false with --no-wait. */
   readonly wait: boolean;
 }
 
@@ -33,8 +33,8 @@ interface Source {
 const UPLOADS_AT_ONCE = 4;
 
 /**
- * Runs `cairn ingest PATH… | URL…`: sends files and URLs, and waits until they are read unless `wait` is false. If a
- * document was refused or not read, the exit code is 1.
+ * Runs `cairn ingest PATH… | URL…`: sends files and URLs as documents, and waits until the server has processed them,
+ * unless `wait` is false. If a document was refused or could not be processed, the exit code is 1.
  * @throws CliError if there is nothing to send, or the connection breaks off
  */
 export async function ingest(targets: readonly string[], options: IngestCommandOptions): Promise<void> {
@@ -108,7 +108,10 @@ async function sendAll(client: Client, sources: readonly Source[], shared: Share
   return result;
 }
 
-/** Makes a measure of progress in bytes, or in documents if all sources are pages, whose size is not known. */
+/**
+ * Makes the measure for the progress bar: bytes, or the number of documents if all sources are web pages, whose size is
+ * not known.
+ */
 function createMeter(sources: readonly Source[]) {
   const startedAt = performance.now();
   const totalBytes = sources.reduce((sum, source) => sum + source.bytes, 0);

@@ -11,7 +11,7 @@ export interface JobsReply {
   readonly total: number;
   /** Number of jobs in each state, even if one state is requested. */
   readonly counts: JobCounts;
-  /** Unfinished jobs by step. */
+  /** Number of unfinished jobs for each step (kind of background work). */
   readonly backlog: readonly BacklogItem[];
 }
 
@@ -42,7 +42,7 @@ export async function listJobs(
   if (total > items.length) print(dim(`and ${count(total - items.length)} more: --limit shows up to 1,000`));
 }
 
-/** Prints the unfinished jobs by step, with the age of the oldest. */
+/** Prints the number of unfinished jobs for each step, with the age of the oldest job. */
 function printBacklog(backlog: readonly BacklogItem[]): void {
   if (backlog.length === 0) return;
   const head = ['step', 'queued', 'active', 'failed', 'oldest'];
@@ -74,8 +74,8 @@ const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
 
 /**
- * Retries all jobs in a state, and prints how many could not be retried, since their memory has another job or was
- * erased.
+ * Retries all jobs in a state, and prints how many could not be retried, because their memory has another unfinished
+ * job or was erased.
  */
 async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.

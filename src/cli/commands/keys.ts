@@ -7,7 +7,7 @@ export interface KeyOptions {
   readonly role: Role;
   readonly tenant?: readonly string[];
   readonly name?: string;
-  /** Second name of the option `name`; if both are given, `name` is used. */
+  /** Another name of the option `name`; if both are given, `name` is used. */
   readonly label?: string;
   readonly user?: string;
   readonly tag?: readonly string[];

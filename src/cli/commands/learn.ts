@@ -12,8 +12,8 @@ export interface LearnOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn learn`: learns weights from feedback and prints the proposal, or lists all proposals, or accepts or
- * reverts one.
+ * Runs `cairn learn`: learns ranking weights from feedback and prints them as a proposal. With an option it lists all
+ * proposals, accepts one (the tenant's queries then use it), or reverts an accepted one.
  */
 export async function learn({ list, accept, revert, json, ...connection }: LearnOptions): Promise<void> {
   const client = connect(connection);

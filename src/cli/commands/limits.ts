@@ -8,7 +8,10 @@ interface Whose {
   readonly key?: string;
 }
 
-/** Runs `cairn limits show`: prints the limits that apply to a tenant or a key, and which of them are its own. */
+/**
+ * Runs `cairn limits show`: prints the limits that apply to a tenant or a key, and which of them were set for this
+ * tenant or key itself.
+ */
 export async function showLimits(whose: Whose): Promise<void> {
   await withDataFolder(({ control, pathOf }) => {
     pathOf(whose.tenant);
@@ -37,8 +40,8 @@ export async function setLimits(assignments: readonly string[], whose: Whose): P
 }
 
 /**
- * Runs `cairn limits unset NAME…`: removes limits of a tenant or a key, so that the wider limit, of the tenant or of
- * the settings, applies again.
+ * Runs `cairn limits unset NAME…`: removes limits that were set for a tenant or a key. Then the more general limit
+ * applies again: for a key that of its tenant, for a tenant that of the settings.
  */
 export async function unsetLimits(names: readonly string[], whose: Whose): Promise<void> {
   await changeLimits(Object.fromEntries(names.map((name) => [nameOf(name), null])), whose);

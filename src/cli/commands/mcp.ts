@@ -12,18 +12,20 @@ export interface McpCommandOptions {
   readonly key?: string;
 }
 
-/** Greatest number of messages that are in progress at the same time; further ones wait. */
+/** Greatest number of messages that may wait for their answers at the same time. Further messages are sent later. */
 const MAX_UNDER_WAY = 64;
 /** Longest time from a message to the end of its answer (ms). The server's own deadline for a tool is far shorter. */
 const EXCHANGE_MS = 90_000;
-/** Error codes of JSON-RPC 2.0. */
+/**
+ * Error code of JSON-RPC 2.0 for a message that is not valid JSON. `INTERNAL_ERROR` is the code for all other failures.
+ */
 const PARSE_ERROR = -32700;
 const INTERNAL_ERROR = -32603;
 
 /**
- * Runs `cairn mcp`: passes each message from standard input to the endpoint `/mcp` of a server, and its answers to
- * standard output, until standard input ends. If no server is named or running, it starts one. It opens no data itself,
- * so several clients can share one memory.
+ * Runs `cairn mcp`: sends each message from standard input to the endpoint `/mcp` of a server, and writes the server's
+ * answers to standard output, until standard input ends. If no server is named or running, it starts one. The command
+ * does not open the data itself, so several clients can share one memory.
  * @throws CliError if no server is found and none can be started
  */
 export async function mcp(options: McpCommandOptions, environment: NodeJS.ProcessEnv = process.env): Promise<void> {
@@ -44,7 +46,10 @@ export async function mcp(options: McpCommandOptions, environment: NodeJS.Proces
   process.exit(0);
 }
 
-/** Passes one message on and writes its answers. It never throws: a failure is written as an answer. */
+/**
+ * Sends one message of the client to the server and writes the answers to standard output. It never throws: a failure
+ * is written as an error answer.
+ */
 type Bridge = (text: string) => Promise<void>;
 
 async function passMessages(pass: Bridge): Promise<void> {
@@ -62,8 +67,8 @@ async function passMessages(pass: Bridge): Promise<void> {
 function createBridge(endpoint: McpEndpoint): Bridge {
   const underWay = new Map<unknown, AbortController>();
   /**
-   * Revision of the protocol on which a handshake has agreed; undefined before it. Over HTTP, clients of 2025 name it
-   * in a header.
+   * Protocol revision on which client and server have agreed in the handshake; undefined before. Clients of the
+   * revision 2025 must send it in a header of each HTTP request.
    */
   let negotiated: string | undefined;
 

@@ -3,7 +3,7 @@ import { readConfig } from '../../engine/index.ts';
 import { addModel, CATALOGUE } from '../../engine/for-admin.ts';
 import { bytes, dim, print, table, yellow } from '../terminal.ts';
 
-/** Runs `cairn models list`: prints the known embedding models that can run on one's own machine. */
+/** Runs `cairn models list`: prints the known embedding models that can run on this machine, without a provider. */
 export function listModels(): void {
   for (const provider of ['local', 'ollama'] as const) {
     const rows = CATALOGUE.filter((model) => model.provider === provider).map(

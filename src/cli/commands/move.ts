@@ -13,9 +13,9 @@ interface MoveCommand {
 }
 
 /**
- * Runs `cairn move`: moves the tenants of the data folder into a PostgreSQL database, or with OM_DATABASE_URL those of
- * the database into a data folder. No service may use either place.
- * @throws CliError for two places of one kind
+ * Runs `cairn move`: moves the tenants of the data folder into a PostgreSQL database or, if OM_DATABASE_URL is set, the
+ * tenants of that database into a data folder. No service may use the folder or the database meanwhile.
+ * @throws CliError if source and target are both databases or both folders
  */
 export async function move({ to, tenant, keepSource = false }: MoveCommand): Promise<void> {
   const toDatabase = /^postgres(?:ql)?:\/\//.test(to);
@@ -41,7 +41,10 @@ function tell({ to, tenants, memories, questions, isResumed }: MoveReport, keeps
   print(keepsSource ? 'the source is still open: do not let both be written to' : 'the source is closed');
 }
 
-/** The settings of the data folder that is the source. */
+/**
+ * Returns the source and the target of a move into a database: the settings of the data folder, and the address of the
+ * database.
+ */
 function intoDatabase(database: string): { readonly folder: Config; readonly database: string } {
   const { OM_DATABASE_URL: present, ...environment } = process.env;
   if (present !== undefined && present.trim() !== '') {
@@ -57,7 +60,10 @@ function intoDatabase(database: string): { readonly folder: Config; readonly dat
   return { folder, database };
 }
 
-/** The settings of the data folder that is the target. */
+/**
+ * Returns the target and the source of a move out of a database: the settings of the data folder at `path`, and the
+ * address of the database, from OM_DATABASE_URL.
+ */
 function intoFolder(path: string): { readonly folder: Config; readonly database: string } {
   const { OM_DATABASE_URL: database, ...environment } = process.env;
   if (database === undefined || database.trim() === '') {

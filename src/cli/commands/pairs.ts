@@ -15,8 +15,8 @@ interface Side {
 }
 
 /**
- * Runs `cairn contradictions`: prints pairs of memories that may contradict each other and are not decided, at most
- * `limit`.
+ * Runs `cairn contradictions`: prints pairs of memories that may contradict each other and about which nobody has
+ * decided yet, at most `limit`.
  */
 export async function listContradictions({ user, limit, json, ...connection }: PairOptions): Promise<void> {
   const reply = await connect(connection).listContradictions({ limit, user_id: user });

@@ -15,7 +15,10 @@ interface Whose {
   readonly tenant?: string;
 }
 
-/** Runs `cairn privacy show`: prints how secrets and personal data in a tenant's new texts are treated. */
+/**
+ * Runs `cairn privacy show`: prints what happens to secrets and to personal data in new texts of a tenant (the mode of
+ * each group).
+ */
 export async function showPrivacy({ tenant = DEFAULT_TENANT }: Whose): Promise<void> {
   await withDataFolder(({ control, config, pathOf }) => {
     pathOf(tenant);
@@ -29,7 +32,8 @@ export async function showPrivacy({ tenant = DEFAULT_TENANT }: Whose): Promise<v
 }
 
 /**
- * Runs `cairn privacy set GROUP=MODE…`: changes that treatment; a group that is not named keeps its mode.
+ * Runs `cairn privacy set GROUP=MODE…`: changes what happens to secrets or personal data in new texts. A group that is
+ * not named keeps its mode.
  * @throws CliError for an unknown group or mode
  */
 export async function setPrivacy(assignments: readonly string[], { tenant = DEFAULT_TENANT }: Whose): Promise<void> {

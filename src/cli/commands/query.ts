@@ -4,7 +4,7 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { describeLeftOut, describeHits } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
 
-/** Options of a query, without those for the form of its answer. */
+/** Options of a query that do not concern the form of its output. */
 export interface AskOptions extends ConnectionOptions {
   readonly user?: string;
   readonly k?: number;

@@ -16,8 +16,9 @@ import { startProgress, type Progress } from '../progress.ts';
 import { counted, print } from '../terminal.ts';
 
 /**
- * Runs `cairn rebuild-index`: makes a tenant's indexes of words, names and vectors again from its memories and their
- * vectors. No other Cairn process may use the data folder meanwhile. Names that a language model found are kept.
+ * Runs `cairn rebuild-index`: makes a tenant's indexes of words, entities (mentioned names) and vectors again from its
+ * memories and their vectors. No other Cairn process may use the data folder meanwhile. Entities that a language model
+ * found are kept.
  */
 export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Promise<void> {
   await withExclusiveDataFolder(({ config, fileOf }) => {

@@ -7,8 +7,8 @@ import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow }
 
 export interface RecallOptions extends ConnectionOptions {
   /**
-   * Repeats the query of the recall: on the memories as they were `then` (also for `true`), or as they are `now`. If it
-   * is left out, the recall is only printed.
+   * Repeats the query of the recall: with `then` (or `true`) on the memories as they were at its time, with `now` on
+   * the present memories. If it is undefined, the recall is only printed.
    */
   readonly replay?: 'then' | 'now' | true;
   /** Verdict on the memories named in `memory`. */
@@ -18,8 +18,8 @@ export interface RecallOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn recall ID`: prints how an answer came about, or repeats its query and prints the differences, or stores
- * feedback on some of its matches.
+ * Runs `cairn recall ID`: prints how the answer to an earlier query (a recall) came about. With options it repeats the
+ * query and prints the differences, or stores feedback on some matches.
  * @throws CliError for feedback without a memory, or a memory without feedback
  */
 export async function recall(id: string, options: RecallOptions): Promise<void> {
@@ -47,7 +47,10 @@ export interface RecallsOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn recalls`: prints answers that were given, newest first, at most `limit`. */
+/**
+ * Runs `cairn recalls`: prints the latest recalls (answers that the server gave to queries), newest first, at most
+ * `limit`.
+ */
 export async function recalls({ user, memory, limit, json, ...connection }: RecallsOptions): Promise<void> {
   const reply = await connect(connection).listRecalls({ user_id: user, memory_id: memory, limit });
   if (json) return print(JSON.stringify(reply, null, 2));

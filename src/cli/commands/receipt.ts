@@ -12,7 +12,7 @@ export interface ReceiptOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Number of spans that one request reads. */
+/** Number of text spans of a document that one request reads. */
 const PAGE = 1_000;
 
 /**

@@ -14,8 +14,8 @@ export interface ReembedOptions extends ConnectionOptions {
 const PHASES = { embed: 'embedding', link: 'linking again', drop: 'deleting the old vectors' } as const;
 
 /**
- * Runs `cairn reembed`: starts a change of the embedding model, after printing an estimate, or resumes one. Options
- * print its progress, pause it or cancel it.
+ * Runs `cairn reembed`: prints an estimate and starts to replace the embedding model, or resumes such a change. With
+ * options it prints the progress, pauses the change or cancels it.
  */
 export async function reembed(options: ReembedOptions): Promise<void> {
   const client = connect(options);

@@ -11,7 +11,8 @@ export interface ReflectCommandOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn reflect`: starts a reflection and, with `wait`, waits up to a minute and prints its results.
+ * Runs `cairn reflect`: starts a reflection, in which the language model writes down conclusions from memories. With
+ * `wait` it waits up to a minute and prints the conclusions.
  * @throws CliError if the job has failed
  */
 export async function reflect({ user, session, wait, ...options }: ReflectCommandOptions): Promise<void> {

@@ -4,11 +4,11 @@ import { withDataFolder, withExclusiveDataFolder, type DataFolder } from '../dat
 import { startProgress } from '../progress.ts';
 import { counted, dim, print, table } from '../terminal.ts';
 
-/** Greatest number of names of places that are printed for one kind of value. */
+/** Greatest number of places (ids of memories, documents …) that are printed for one kind of sensitive value. */
 const MAX_NAMES = 20;
 /**
- * Words under which places are counted, in the order of the output. A part and an address of a document are listed
- * apart, as they are not redacted.
+ * Words for the kinds of places in which sensitive values are counted, in the order of the output. A chunk of a
+ * document (`part`) and a document's URL (`address`) have a list of their own, since they are not redacted.
  */
 const PLACES: Readonly<Record<Exclude<ScannedPlace, 'part' | 'address'>, string>> = {
   memory: 'memories',
@@ -27,8 +27,8 @@ interface ScanOptions {
 }
 
 /**
- * Runs `cairn scan`: counts the sensitive values in stored data by kind, and prints the names of the places, never the
- * values. With `redact` and `yes` it redacts them, and no other Cairn process may use the data folder meanwhile.
+ * Runs `cairn scan`: counts the sensitive values in stored data by kind, and prints where they are, but never the
+ * values. With `redact` and `yes` it redacts them; then no other Cairn process may use the data folder meanwhile.
  */
 export async function scan(options: ScanOptions): Promise<void> {
   const applies = options.redact === true && options.yes === true;

@@ -9,7 +9,10 @@ export interface StandingOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn standing add`: stores a standing query, and prints the secret of its webhook if it has one. */
+/**
+ * Runs `cairn standing add`: stores a standing query, which is compared with each new memory. Prints the secret of its
+ * webhook if it has one.
+ */
 export async function addStanding(words: string[], options: StandingOptions): Promise<void> {
   const { user, minScore, filters, webhook: url, json, ...connection } = options;
   const created = await connect(connection).createStandingQuery({

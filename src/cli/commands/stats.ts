@@ -41,8 +41,8 @@ export async function stats(options: ConnectionOptions): Promise<void> {
 }
 
 /**
- * Makes a row about the embedding model of the stored vectors, if it is not the model that the settings name; else
- * none.
+ * Makes a row of the output about the embedding model that made the stored vectors, if it is not the model of the
+ * settings. Otherwise returns an empty list.
  */
 function liveModel({ live, configured, degraded }: EmbeddingState): [string, string][] {
   if (live === null || JSON.stringify(live) === JSON.stringify(configured)) return [];

@@ -44,7 +44,10 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
   });
 }
 
-/** Begins the search. A receipt that cannot be read gives exit code 2, so that it is not mistaken for a result. */
+/**
+ * Begins the search for erased content. If a receipt cannot be read, it sets the exit code 2 instead of 1, which would
+ * mean that something was found.
+ */
 function beginSearch(...[file, sought]: Parameters<typeof openErasureSearch>): ErasureSearch {
   try {
     return openErasureSearch(file, sought);
@@ -56,8 +59,8 @@ function beginSearch(...[file, sought]: Parameters<typeof openErasureSearch>): E
 }
 
 /**
- * Lists the files of the service beside the control database, with their logs: keys and settings, rates, and state and
- * caches of every provider that was ever configured.
+ * Lists the files of the service that lie beside the control database, each with its log (WAL) files: the database of
+ * keys and settings, the file of rate limits, and the state and cache files of every provider that was ever configured.
  */
 function listServiceFiles(control: string): string[] {
   const start = path.basename(control).slice(0, -'control.sqlite'.length);

@@ -15,26 +15,36 @@ export interface WatchCommandOptions extends ConnectionOptions {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** Patterns of paths below the folder; a file must match one of them. By default all files are included. */
   readonly only?: readonly string[];
-  /** True to end after one pass, once its documents are read. */
+  /** True to end after one pass over the folder, once the server has processed the documents that it sent. */
   readonly once?: boolean;
-  /** True if the first pass may delete all documents, or more than half of them. */
+  /**
+   * True if the first pass may delete the documents of missing files even if these are all documents, or more than half
+   * of them.
+   */
   readonly yes?: boolean;
 }
 
-/** Longest time between two passes (ms). Hints of the operating system shorten it. */
+/**
+ * Longest time between two passes over the folder (ms). A change that the operating system reports starts a pass
+ * sooner.
+ */
 const PASS_EVERY_MS = 10_000;
-/** Pause before a pass that completes the last one (ms). */
+/**
+ * Pause before the next pass if a pass could not finish everything, such as a file that changed while it was sent (ms).
+ */
 const FOLLOW_UP_MS = 1_000;
 /** Time for which a file must be missing until its document is deleted (ms). */
 const GRACE_MS = 2_000;
-/** First and longest pause before a server that is away is asked again (ms); it doubles each time. */
+/**
+ * First and longest pause before the next attempt while the server cannot be reached (ms). The pause doubles each time.
+ */
 const AWAY_MS = { first: 1_000, last: 30_000 };
 const KINDS = ['new', 'changed', 'renamed', 'removed', 'refused'] as const;
 
 /**
- * Runs `cairn watch FOLDER`: keeps the documents of a folder equal to its files, until it is ended, or with `once` in a
- * single pass.
- * @throws CliError if the target is not a folder, and with `once` if documents of missing files were kept
+ * Runs `cairn watch FOLDER`: keeps the documents on the server equal to the files of a folder, until the command is
+ * ended. With `once` it does so in a single pass.
+ * @throws CliError if the target is not a folder; with `once` also if documents of missing files were kept
  */
 export async function watch(target: string, options: WatchCommandOptions): Promise<void> {
   const folder = path.resolve(target);
@@ -67,14 +77,14 @@ export async function watch(target: string, options: WatchCommandOptions): Promi
 }
 
 interface Watched {
-  /** The folder as the user named it. */
+  /** Path of the folder as the user typed it, for messages. */
   readonly target: string;
   readonly options: WatchCommandOptions;
 }
 
 /**
- * Runs a pass whenever something may have changed in the folder, and at least every 10 s. A failure that may pass by
- * itself is printed once, and passes are tried again.
+ * Runs a pass whenever something may have changed in the folder, and at least every 10 s. A temporary failure is
+ * printed once, and passes are tried again.
  */
 async function follow(sync: FolderSync, client: Client, { target, options }: Watched): Promise<never> {
   endOnSignals();
@@ -105,7 +115,9 @@ async function follow(sync: FolderSync, client: Client, { target, options }: Wat
   }
 }
 
-/** Ends the process at the first signal. The first pass of the next run completes what was interrupted. */
+/**
+ * Ends the process at the first signal, even during a pass. The first pass of the next run then does what is missing.
+ */
 function endOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
@@ -115,7 +127,10 @@ function endOnSignals(): void {
   }
 }
 
-/** Describes a failure that may pass by itself; undefined for any other, such as a wrong key. */
+/**
+ * Returns a message for a temporary failure, such as a server that cannot be reached; undefined for any other failure,
+ * such as a wrong key.
+ */
 function describeTrouble(error: unknown): string | undefined {
   if (error instanceof ConnectionError) return `${error.message}; it is tried again`;
   if (error instanceof RefusalError) {
@@ -127,7 +142,7 @@ function describeTrouble(error: unknown): string | undefined {
   return `the folder cannot be looked through, and nothing is removed meanwhile: ${code} ${oneLine(place)}`;
 }
 
-/** Waits until the documents that a pass sent are read, and prints those that could not be. */
+/** Waits until the server has processed the documents that a pass sent, and prints those that it could not process. */
 async function reportReading(client: Client, { sent }: Pass): Promise<void> {
   try {
     const ids = new Set([...sent.values()].map(({ id }) => id));

@@ -49,7 +49,7 @@ export async function listDeliveries(id: string, { state, json, ...connection }:
   }
 }
 
-/** Runs `cairn webhooks retry ID`: makes the dead deliveries of a webhook due again. */
+/** Runs `cairn webhooks retry ID`: lets the server try the failed (dead) deliveries of a webhook again. */
 export async function retryDeliveries(id: string, connection: ConnectionOptions): Promise<void> {
   const { retried } = await connect(connection).retryDeliveries({ id });
   print(`${counted(retried, 'delivery', 'deliveries')} tried again`);

@@ -48,11 +48,14 @@ const CONVERSATION_FIELDS = ['id', 'conversation_id', 'title', 'create_time', 'm
 const MESSAGE_FIELDS = ['id', 'author', 'create_time', 'content', 'weight', 'metadata'];
 const METADATA_FIELDS = ['is_visually_hidden_from_conversation', 'attachments'];
 
-/** Facts about a conversation on which the import of its messages depends. */
+/** Facts about a conversation that must be known before its messages can be imported. */
 interface Facts {
   readonly session: string;
   readonly title: unknown;
-  /** Time for messages without one of their own, Unix ms: that of the conversation or else of its earliest message. */
+  /**
+   * Time for messages that have no time of their own, Unix ms: the time of the conversation or else of its earliest
+   * message.
+   */
   readonly time: number | undefined;
   /** For each node of the tree, in the order of the file, 1 if it is on the branch to `current_node`. */
   readonly isSeen: Uint8Array;
@@ -145,9 +148,7 @@ const TEXT_FIELDS = [
 
 const CONTENT_FIELDS = ['content_type', 'parts', 'thoughts', ...TEXT_FIELDS];
 
-/**
- * Returns the texts of a message's content, in their order, and in `others` the types of its parts that have no text.
- */
+/** Returns the texts of a message's content in their order. `others` lists the types of the parts that have no text. */
 function textsOf(content: Readonly<Record<string, unknown>>): {
   readonly texts: readonly string[];
   readonly others: readonly string[];

@@ -79,11 +79,11 @@ const MEMORY_FIELDS = ['conversations_memory', 'memory', 'content', 'text', 'pro
 const CONVERSATION_FIELDS = ['uuid', 'name', 'summary', 'created_at', 'chat_messages'];
 const MESSAGE_FIELDS = ['uuid', 'sender', 'text', 'content', 'created_at', 'attachments', 'files'];
 
-/** Facts about a conversation on which the import of its messages depends. */
+/** Facts about a conversation that must be known before its messages can be imported. */
 interface Facts {
   readonly session: string;
   readonly title: unknown;
-  /** Time for messages without one of their own, Unix ms: that of the conversation. */
+  /** Time for messages that have no time of their own, Unix ms: the time of the conversation. */
   readonly time: number | undefined;
   readonly summary: string;
 }
@@ -147,7 +147,9 @@ function* summaryLines(context: ImportContext, { session, title, time, summary }
   yield spoken(context, 'claude', { ...shared, content: summary, externalId, memoryType: 'summary' });
 }
 
-/** Returns the texts of a message's parts, thoughts included, and in `others` the types of parts without a text. */
+/**
+ * Returns the texts of a message's parts, thoughts included. `others` lists the types of the parts that have no text.
+ */
 function textsOf(parts: readonly unknown[]): { readonly texts: readonly string[]; readonly others: readonly string[] } {
   const texts: string[] = [];
   const others: string[] = [];

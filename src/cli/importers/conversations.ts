@@ -3,11 +3,17 @@ import { CliError } from '../cli-error.ts';
 import { jsonParts } from '../json-parts.ts';
 import { type ForeignLine, idOf, type ImportContext, lose, type SourceFile } from './format.ts';
 
-/** How to read conversations whose messages may be too many to hold in memory. */
+/**
+ * Describes how to read a file of conversations in two passes, since it may have too many messages to hold in memory.
+ * `Facts` is what must be known of a conversation before its messages can be imported.
+ */
 interface ConversationFormat<Facts> {
   /** Name of the field of a conversation that contains its messages. */
   readonly field: string;
-  /** Begins to read a conversation. `message` collects facts from each message, before any of them is imported. */
+  /**
+   * Called at the start of a conversation in the first pass. The returned `message` is called with each message of it,
+   * to collect facts before any message is imported.
+   */
   gather(): {
     message(key: string, value: unknown): void;
     /**
@@ -19,8 +25,8 @@ interface ConversationFormat<Facts> {
 }
 
 /**
- * A message with its key and its place in its conversation, counted from 0; or the end of a conversation, with the
- * number of its messages and its other fields.
+ * Either a message with its key and its position in the conversation (`place`, from 0), or the end of a conversation
+ * with the number of its messages and its other fields (`rest`).
  */
 type ConversationPart<Facts> = { readonly facts: Facts } & (
   | { readonly key: string; readonly message: unknown; readonly place: number }
@@ -74,7 +80,10 @@ export function skipEmpty(context: ImportContext): void {
   context.skip('a conversation without messages');
 }
 
-/** Counts the files of an archive that are not read as skipped. A single file has no others. */
+/**
+ * Counts as skipped all files of an archive that `isRead` does not accept. If the source is a single file, it does
+ * nothing.
+ */
 export function skipOthers(context: ImportContext, isRead: (name: string) => boolean): void {
   const { names } = context.source;
   for (const name of names.length === 1 ? [] : names.filter((one) => !isRead(one))) {
@@ -85,18 +94,20 @@ export function skipOthers(context: ImportContext, isRead: (name: string) => boo
   }
 }
 
-/** Counts the parts of messages that have no text, by their types. */
+/**
+ * Counts as lost the parts of messages that have no text, by their types (`kinds`), while the messages are imported.
+ */
 export function loseParts(context: ImportContext, kinds: readonly string[]): void {
   for (const kind of kinds) lose(context, `a part without text: ${kind}`);
 }
 
-/** Returns a list as it is; a text that is not empty becomes its only entry, and anything else an empty list. */
+/** Returns a list unchanged, and a non-empty text as a list with this one entry; for anything else an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === 'string' && value !== '' ? [value] : [];
 }
 
-/** A message of a conversation, or something that belongs to one, such as a file. */
+/** A message of a conversation, or a file or note that belongs to a conversation, in a common form for all programs. */
 interface Spoken {
   readonly content: string;
   readonly role: string;

@@ -22,36 +22,42 @@ export interface ImportSource {
   readonly leftOut: readonly string[];
   /** Opens the files whose names pass `isWanted`, one after the other. */
   files(isWanted: (name: string) => boolean): AsyncIterable<SourceFile>;
-  /** First characters of the only file, or else of the first file with conversations; '' if there is neither. */
+  /**
+   * First 64 Ki characters of the only file, or of the first file with conversations, by which the format is
+   * recognised; '' if there is neither.
+   */
   readonly head: string;
 }
 
-/** What an importer gets: the source, the user, and functions that count what it does. */
+/** What an importer receives: the source, the user, and functions that count what was read, skipped or damaged. */
 export interface ImportContext {
   readonly source: ImportSource;
   /** User who owns what is imported; undefined keeps the user that the source names, if any. */
   readonly userId: string | undefined;
-  /** Counts a record of the source that was read. */
+  /** Counts one record of the source as read. */
   read(): void;
-  /** Counts a record or part that is not imported, by the reason. */
+  /** Counts a record, or a part of one, that is not imported, under this reason. */
   skip(reason: string): void;
-  /** Counts a field that is not known, and therefore ignored. */
+  /** Counts a field of a record that this importer does not know and therefore ignores. */
   passOver(field: string): void;
   /** Reports a record that should be imported but is damaged. The message names its file and its place in it. */
   damaged(message: string): void;
 }
 
-/** A line of Cairn's export format, as JSON. For a memory without `state`, the server makes vectors and links. */
+/**
+ * A line of Cairn's export format that an importer makes from a record of another program, before it becomes JSON text.
+ * For a memory without `state`, the server makes vectors and links.
+ */
 export type ForeignLine = { readonly type: 'memory' | 'link'; readonly [field: string]: unknown };
 
-/** A format of another program. */
+/** A format in which another program exports its data. */
 export interface ImportFormat {
   readonly name: string;
   /** Tells whether a source looks like this format. */
   detect(source: Pick<ImportSource, 'names' | 'head'>): boolean;
   /**
-   * Reads the source as lines. Throws CliError for a file that was cut or is damaged, after the lines before that
-   * place.
+   * Reads the source and yields lines to import. For a file that was cut or is damaged, it throws CliError after it has
+   * yielded the lines before that place.
    */
   lines(context: ImportContext): AsyncGenerator<ForeignLine>;
 }
@@ -83,8 +89,9 @@ export function idOf(...names: readonly string[]): string {
 }
 
 /**
- * Counts the fields of a record that are not known, and therefore not imported. Empty fields do not count.
- * @param within prefix of the names of the fields in the counts, such as `metadata.`
+ * Counts the fields of a record that are not in `known`, and are therefore not imported. Fields with an empty value are
+ * not counted.
+ * @param within prefix of the names under which the fields are counted, such as `metadata.`
  */
 export function passOverOthers(
   context: ImportContext,
@@ -101,7 +108,7 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || value === '';
 }
 
-/** Counts a part that is lost, while the record to which it belongs is imported. */
+/** Counts a part of a record as lost. The record to which the part belongs is imported without it. */
 export function lose(context: ImportContext, part: string): void {
   context.read();
   context.skip(`${part} (what it belongs to is imported)`);
@@ -109,7 +116,8 @@ export function lose(context: ImportContext, part: string): void {
 
 /**
  * Converts a number of seconds or milliseconds, or a text in ISO 8601, to Unix ms. If the value cannot be read as a
- * time, it counts the loss and returns undefined; null, undefined and '' are not counted.
+ * time, it is counted as lost and the result is undefined. null, undefined and '' also give undefined, but are not
+ * counted.
  */
 export function timeIn(context: ImportContext, value: unknown): number | undefined {
   const time = timeOf(value);
@@ -118,8 +126,8 @@ export function timeIn(context: ImportContext, value: unknown): number | undefin
 }
 
 /**
- * Returns a text on one line as `lineOf` does. Counts the loss if the text is longer than `most` UTF-16 code units, or
- * the value is not a text.
+ * Returns a text on one line as `lineOf` does, and cuts it to `most` UTF-16 code units. If something was cut, or the
+ * value is not a text, the loss is counted.
  */
 export function lineIn(context: ImportContext, value: unknown, most: number): string {
   const line = lineOf(value, most);
@@ -154,13 +162,13 @@ export function timeOf(value: unknown): number | undefined {
   return Number.isFinite(ms) && ms > -62_135_596_800_000 && ms < 253_402_300_800_000 ? ms : undefined;
 }
 
-/** Greatest number of tags of a memory, and greatest length of each in UTF-16 code units. */
+/** Greatest number of tags of a memory. `TAG_CHARACTERS` is the greatest length of a tag, in UTF-16 code units. */
 const MAX_TAGS = 64;
 const TAG_CHARACTERS = 128;
 
 /**
- * Returns names as tags: at most 64, each once and of at most 128 UTF-16 code units. What is cut or not a text is
- * counted as lost. A text instead of a list is split at commas.
+ * Returns names as tags: at most 64, without duplicates, each of at most 128 UTF-16 code units. If tags or ends of tags
+ * are left out, or a value is not a text, the loss is counted. A text instead of a list is split at commas.
  */
 export function tagsIn(context: ImportContext, value: unknown): string[] {
   const values: readonly unknown[] = Array.isArray(value) ? value : textOf(value).split(',');
@@ -177,7 +185,7 @@ export function tagsIn(context: ImportContext, value: unknown): string[] {
   return tags;
 }
 
-/** Tells whether a value is present and cannot be read as a text. */
+/** Tells whether a value is present but is neither a text nor a number. */
 function isOdd(value: unknown): boolean {
   return !['string', 'number', 'undefined'].includes(typeof value) && value !== null;
 }

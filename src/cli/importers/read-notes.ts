@@ -33,7 +33,7 @@ const WIKILINK = /\[\[([^\]|#\n]{1,300})(?:[#|][^\]\n]{0,300})?\]\]/g;
 const OBSERVATION = /^\s*- \[([^\]\n]{1,60})\] (.+)$/;
 const RELATION = /^\s*- ([\w -]{1,60}) \[\[([^\]|#\n]{1,300})[^\]\n]{0,300}\]\]/;
 
-/** A link of a note. It waits until all notes are read, as its target may come later. */
+/** A link of a note. It is kept until all notes are read, since the note to which it leads may come later. */
 interface NotedLink {
   readonly src: string;
   readonly to: string;

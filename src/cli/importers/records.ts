@@ -20,9 +20,12 @@ import {
   timeIn,
 } from './format.ts';
 
-/** Fields of an object around a list of records, as in replies of APIs. */
+/** Names of fields that contain the list of records, if a file is one JSON object, as in replies of APIs. */
 const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
-/** Matches the beginning of an object with such a field, after fields that are neither lists nor objects. */
+/**
+ * Matches the beginning of a JSON object that contains its records in a field of `LISTS`, if only fields without lists
+ * and objects come before it.
+ */
 const OUTER_OBJECT = new RegExp(`^\\s*\\{(?:[^[{]*,)?\\s*"(?:${LISTS.join('|')})"\\s*:\\s*\\[`);
 
 type ForeignRecord = Readonly<Record<string, unknown>>;
@@ -215,7 +218,10 @@ function labelsOf(namespace: unknown): readonly unknown[] {
   return namespace === undefined || namespace === null || namespace === '' ? [] : textOf(namespace).split('.');
 }
 
-/** Returns the texts and numbers in a value, each after its key, as in the searched text of an item. */
+/**
+ * Returns all texts and numbers inside a JSON value, each after the key of its field, as Cairn makes the searchable
+ * text of an item.
+ */
 function textsOf(value: unknown, key = ''): string[] {
   if (typeof value === 'string' || typeof value === 'number') return [`${key === '' ? '' : `${key}: `}${value}`];
   if (Array.isArray(value)) return value.flatMap((one) => textsOf(one, key));

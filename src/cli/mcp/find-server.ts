@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, readConfig } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 
-/** Finds, and if necessary starts, the server with which a bridge exchanges messages. */
+/** Finds, and if necessary starts, the server to which `cairn mcp` sends messages. */
 export interface ServerFinder {
   /**
    * Returns the address of a server that answers: the named one, or else one on this machine, which is started if there
@@ -20,13 +20,13 @@ export interface ServerFinder {
 }
 
 const LAUNCHER = path.resolve(import.meta.dirname, '../../../bin/cairn.cjs');
-/** Longest wait for the answer to whether an address is that of a Cairn server (ms). */
+/** Longest wait for the reply that shows whether a Cairn server runs at an address (ms). */
 const HEALTH_MS = 2_000;
 /** Longest time in which a server must have started (ms). */
 const START_MS = 30_000;
 /**
- * Pause before another attempt to start a server while another process may be starting one on the same data folder
- * (ms).
+ * Pause before the next attempt to start a server (ms). Meanwhile another process may have started one on the same data
+ * folder.
  */
 const RETRY_MS = 200;
 
@@ -48,9 +48,9 @@ export function createServerFinder(named: string | undefined, environment: NodeJ
 }
 
 /**
- * Makes a finder of the server at OM_PORT, or of the one that another bridge started for the same data folder; if
- * neither answers, it starts one at a free port. One process at a time may use a data folder, so bridges share the
- * server that the first of them started, and find its address in a file beside the data.
+ * Makes a finder of a server on this machine: the server at OM_PORT, or the one that another `cairn mcp` process
+ * started for the same data folder. If neither answers, it starts one at a free port. Only one server may use a data
+ * folder, so these processes share the first server, and find its address in a file beside the data.
  */
 function createLocalFinder(environment: NodeJS.ProcessEnv): ServerFinder {
   let started: Started | undefined;

@@ -1,8 +1,8 @@
 /** Reads and makes messages of the Model Context Protocol, for passing them between standard input and HTTP. */
 
-/** Key in `_meta` under which a message of the revision 2026-07-28 names its revision. */
+/** Key in the `_meta` object of a message in which clients of the revision 2026-07-28 name their protocol revision. */
 const REVISION_KEY = 'io.modelcontextprotocol/protocolVersion';
-/** Parameter that the header `Mcp-Name` repeats, by method. */
+/** For each method, the name of the parameter whose value the HTTP header `Mcp-Name` repeats. */
 const NAMED_BY: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -31,7 +31,7 @@ export function isHandshake(message: unknown): boolean {
   return fieldsOf(message)['method'] === 'initialize';
 }
 
-/** Returns the revision on which the answer to a handshake agrees; undefined for an error. */
+/** Returns the protocol revision on which the server's answer to `initialize` agrees; undefined for an error. */
 export function revisionSettledBy(reply: unknown): string | undefined {
   const revision = fieldsOf(fieldsOf(reply)['result'])['protocolVersion'];
   return typeof revision === 'string' ? revision : undefined;

@@ -4,7 +4,7 @@ import { overHttp } from '../options.ts';
 
 const JSON_LINE = 'print the reply as JSON';
 
-/** Adds the commands that gather memories on a running server, and that undo it. */
+/** Adds the commands that gather similar memories into one on a running server, and the command that undoes it. */
 export function addConsolidationCommands(program: Command): void {
   overHttp(program, 'consolidate')
     .description('gather memories that say nearly the same or follow one topic; they stay, and this can be undone')

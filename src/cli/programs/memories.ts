@@ -105,7 +105,7 @@ function addHistory(program: Command): void {
     );
 }
 
-/** Adds the commands about earlier answers. */
+/** Adds the commands about recalls, which are earlier answers to queries. */
 function addRecalls(program: Command): void {
   overHttp(program, 'recalls')
     .description('list answers that were given, newest first')

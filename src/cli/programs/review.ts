@@ -3,7 +3,9 @@ import type { FadingOptions } from '../commands/fading.ts';
 import type { PairOptions } from '../commands/pairs.ts';
 import { fraction, integer, overHttp, parseDay, parseRates } from '../options.ts';
 
-/** Adds the commands that list memories for a person to review: contradictions, duplicates, and those that fade. */
+/**
+ * Adds the commands that list memories for a person to review: contradictions, near duplicates, and memories that fade.
+ */
 export function addReviewCommands(program: Command): void {
   overHttp(program, 'contradictions')
     .description('list pairs of memories that are proposed to contradict each other, the latest first')

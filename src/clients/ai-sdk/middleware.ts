@@ -41,14 +41,16 @@ export interface CairnMiddleware {
   }) => Promise<Result>;
 }
 
-/** Greatest number of turns whose recall is kept for later calls of the model in the same turn. */
+/**
+ * Greatest number of turns (a message of the user and the model calls that answer it) whose recalled memories are kept.
+ */
 const MAX_KEPT = 100;
 
 /**
  * Makes a middleware that gives a model a memory. Before a call, memories that help to answer the user's last message
- * are recalled, once a turn, and inserted before that message. After the reply that ends the turn, the user's message
- * is stored in the background; `capture` can add the reply, or store nothing. If a recall or store fails, the model is
- * called all the same.
+ * are recalled, and inserted before that message; several model calls for one message share one recall. After the final
+ * reply, the user's message is stored in the background; `capture` can add the reply, or store nothing. If a recall or
+ * store fails, the model is called all the same.
  * @example wrapLanguageModel({ model, middleware: withCairn({ client, userId: 'ana', sessionId: 'chat-7' }) })
  */
 export function withCairn(options: WithCairnOptions): CairnMiddleware {
@@ -78,8 +80,9 @@ export function withCairn(options: WithCairnOptions): CairnMiddleware {
 }
 
 /**
- * Makes a function that recalls once a turn. A prompt that ends with a message of the user begins a turn and makes a
- * new recall. In later calls of the turn, results of tools follow that message, and the same recall is used again.
+ * Wraps `recall` so that it is called once for each turn. A turn begins with a model call whose prompt ends with a
+ * message of the user. In later calls of the turn, tool results follow that message, and the kept result of `recall` is
+ * returned.
  */
 function keepRecalls(
   recall: (asked: string, signal: AbortSignal | undefined) => Promise<string>,

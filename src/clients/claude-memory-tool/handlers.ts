@@ -14,9 +14,9 @@ export interface CairnMemoryFilesOptions {
 }
 
 /**
- * One handler for each command of the tool, as `betaMemoryTool` of `@anthropic-ai/sdk` takes them. A handler returns
- * the text of the tool's result. If the command fails it throws an Error, whose message belongs into a result with
- * `is_error`.
+ * One handler for each command of the memory tool, as `betaMemoryTool` of `@anthropic-ai/sdk` takes them. A handler
+ * returns the text of the tool's result. If the command fails, it throws an Error, whose message is to be sent as a
+ * result with `is_error`.
  */
 export interface CairnMemoryFiles {
   view(command: { path: string; view_range?: number[] }): Promise<string>;
@@ -31,9 +31,9 @@ export interface CairnMemoryFiles {
 const SURROUNDING_LINES = 2;
 
 /**
- * Keeps the files of Claude's memory tool as items of a user. The folder becomes the namespace, below `memories`, and
- * the file's name the key. Queries of the user find the texts of the files. A file is only changed if it is still as it
- * was read.
+ * Stores the files of Claude's memory tool as items of a user on a Cairn server. The file's name is the item's key, and
+ * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. A file is changed
+ * only if nobody else has changed it since it was read.
  * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
  */
 export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {

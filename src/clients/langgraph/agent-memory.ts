@@ -50,13 +50,16 @@ export interface CairnMemory {
 }
 
 const DEFAULT_TOKENS = 1_000;
-/** Greatest number of turns whose recall is kept; an agent calls its model several times in one turn. */
+/**
+ * Greatest number of turns whose recalled memories are kept. A turn is a message of the user and the model calls that
+ * answer it.
+ */
 const MAX_KEPT = 100;
 
 /**
  * Makes a middleware that gives an agent of LangChain a memory. Before each call of the model, memories that help to
- * answer the user's last message are added to the system message; they are recalled once a turn. After a run, messages
- * are stored as `capture` says. If a recall or store fails, the agent goes on.
+ * answer the user's last message are added to the system message; several model calls for one message share one recall.
+ * After a run, messages are stored as `capture` says. If a recall or store fails, the agent goes on.
  * @example createAgent({ model, tools, middleware: [createMiddleware(cairnMemory({ url, userId: 'ana' }))] })
  */
 export function cairnMemory(options: CairnMemoryOptions): CairnMemory {
@@ -109,7 +112,10 @@ async function recall(
   return ids.length === 0 ? '' : text;
 }
 
-/** Returns a key for a turn, made of its user, conversation and first message; undefined if the message has no id. */
+/**
+ * Returns a key that identifies a turn: its user, its conversation and the id of the user's message that began it;
+ * undefined if the message has no id.
+ */
 function turnKey(
   owner: { readonly user_id: string; readonly session_id?: string },
   message: BaseMessage | undefined,
@@ -120,8 +126,9 @@ function turnKey(
 }
 
 /**
- * Recalls memories for the user's message that began a turn; '' if there is none or it is blank. While the turn lasts,
- * the recall of a message with an id is made once and kept, unless it fails.
+ * Recalls memories for the user's message that began a turn, and returns them as text; '' if there is no message or it
+ * is blank. The result is kept under `key` for later calls in the same turn, unless the recall fails.
+ * @param ask recalls memories for a text
  */
 function recallOnce(
   kept: Map<string, Promise<string>>,
@@ -146,8 +153,8 @@ function lastOfUser(messages: readonly BaseMessage[]): BaseMessage | undefined {
 }
 
 /**
- * Returns the messages of the last turn that are to be stored: the user's message and, for `both`, the last answer to
- * it. Blank messages are left out.
+ * Returns the messages of the last turn that are to be stored: the user's message and, if `capture` is `both`, the last
+ * answer to it. Blank messages are left out.
  */
 function turnOf(messages: readonly BaseMessage[], capture: 'user' | 'both'): BaseMessage[] {
   const start = messages.findLastIndex((message) => message.type === 'human');

@@ -136,7 +136,10 @@ export class CairnStore extends BaseStore {
   }
 }
 
-/** Collects the first entries of a list, at most `limit`, page by page. */
+/**
+ * Collects at most `limit` entries of a list, which it reads page by page.
+ * @param read returns the next page: it skips `found` entries and returns at most `most`
+ */
 async function pagesOf<Entry>(
   limit: number,
   read: (found: number, most: number) => Promise<{ readonly entries: readonly Entry[]; readonly isLast: boolean }>,

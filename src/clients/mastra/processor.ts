@@ -45,8 +45,8 @@ interface Kept {
 /**
  * Makes a processor that gives an agent a memory. Before the model is called, memories that help to answer the user's
  * last message are recalled, once a request, and inserted before that message. They are sent to the model but not
- * stored in Mastra's own threads. After the reply that ends the turn, messages are stored in the background. If a
- * recall or store fails, the agent goes on.
+ * stored in Mastra's own threads. After the final reply, messages are stored in the background. If a recall or store
+ * fails, the agent goes on.
  * @example const memory = cairnProcessor({ client, userId: (context) => context.get('user') as string }); new Agent({
  *   name, instructions, model, inputProcessors: [memory], outputProcessors: [memory] });
  */

@@ -22,14 +22,15 @@ export type HistoryTransaction =
 const MAX_APPENDED = 100;
 const MAX_PAGE = 1_000;
 /**
- * Greatest size of the items in one request, in bytes of JSON. Cairn takes 1 MiB, what surrounds the items included.
+ * Greatest size of the items in one request, in bytes of JSON. Cairn accepts bodies of 1 MiB, which include the JSON
+ * around the items.
  */
 const MAX_BYTES = 1_000_000;
 
 /**
- * A `Session` of the OpenAI Agents SDK whose items are kept in a session log of a Cairn server: unchanged, in their
- * order, and equal ones too. It is transaction-aware (`SessionHistoryTransactionAwareSession`): each change by the SDK
- * happens once, even if a run is resumed several times. Nothing is sent before the first call.
+ * A `Session` of the OpenAI Agents SDK whose items are stored in a session log of a Cairn server, unchanged and in
+ * their order; an item may occur twice. It is transaction-aware (`SessionHistoryTransactionAwareSession`): each change
+ * by the SDK is applied once, even if a run is resumed several times. Nothing is sent before the first call.
  * @example await run(agent, 'Hello', { session: new CairnSession({ client, userId: 'ana', sessionId: 'chat-7' }) })
  */
 export class CairnSession {
@@ -111,7 +112,8 @@ export class CairnSession {
 }
 
 /**
- * Sends a change, and once more if its reply was lost. The change's operation id makes sure that it happens only once.
+ * Calls `send`, and calls it a second time if the reply was lost. The operation id of the change makes sure that it is
+ * applied only once.
  */
 async function again(send: () => Promise<unknown>): Promise<void> {
   try {
@@ -125,7 +127,10 @@ async function again(send: () => Promise<unknown>): Promise<void> {
 // Edge runtimes have no `Buffer`.
 const encoder = new TextEncoder();
 
-/** Divides items into steps of at most 100 items and 1 MB; a larger item has a step of its own. */
+/**
+ * Divides items into groups for one request each: at most 100 items and 1 MB of JSON. A larger item is a group of its
+ * own.
+ */
 function* stepsOf(items: readonly object[]): Generator<readonly object[]> {
   let step: object[] = [];
   let bytes = 0;

@@ -64,7 +64,7 @@ export function SignIn() {
   );
 }
 
-/** Shows a link for signing in at the identity provider; nothing if none is configured. */
+/** Shows a link to the identity provider for signing in there; nothing if none is configured. */
 function Provider() {
   const host = session.value?.identity_provider ?? null;
   if (host === null) return null;

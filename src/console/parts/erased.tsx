@@ -5,7 +5,7 @@ import type { Deleted } from '../types.ts';
 import { count } from './format.ts';
 import { CopyButton } from './secret.tsx';
 
-/** Shows the sums of what several deletes erased, and the tokens that prove it later. */
+/** Shows the sums of what several deletes erased, and the tokens by which a user can prove the erasures later. */
 export function Erased({ receipts }: { receipts: readonly Deleted[] }) {
   const tokens = receipts.flatMap(({ erasure }) => (erasure === undefined ? [] : [erasure]));
   return (

@@ -1,5 +1,6 @@
 /**
- * SVG paths of the icons in the navigation, on a grid of 18 units. They are decoration: each stands next to its name.
+ * SVG paths of the icons in the navigation, on a grid of 18 units. They are decoration, since the name of the page is
+ * beside each icon.
  */
 const PATHS = {
   ask: 'M8 14a6 6 0 1 1 0-12 6 6 0 0 1 0 12zm4.400-1.600L16 16',

@@ -40,7 +40,7 @@ export interface Kind<Item> {
   };
   /** Dialog that adds an entry. */
   readonly Add: ComponentType<AddProps>;
-  /** Returns the cells of an entry, without the one that removes it. */
+  /** Returns the table cells of an entry, without the cell that has the button to remove it. */
   readonly cells: (item: Item) => ComponentChildren;
 }
 

@@ -11,7 +11,7 @@ export interface Loaded<Data> {
   readonly reload: () => void;
 }
 
-/** Returns a key that differs for each chosen tenant. */
+/** Returns the key with the chosen tenant added to it, so that data of two tenants are not confused. */
 export function inTenant(key: string): string {
   return `${chosenTenant.value ?? ''} ${key}`;
 }

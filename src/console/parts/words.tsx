@@ -91,8 +91,9 @@ function folded(word: string): string {
 }
 
 /**
- * Returns whether a folded word equals a stem of the terms, or begins with a stem of more than three letters without
- * its last one: `happi` matches `happy`.
+ * Tells whether a word matches one of the stems in `terms`: it equals the stem, or it begins with the stem without its
+ * last letter, if the stem has more than three letters (`happi` matches `happy`).
+ * @param word the word in lower case, without accents
  */
 function isTermOf(word: string, terms: readonly string[]): boolean {
   return terms.some((term) =>

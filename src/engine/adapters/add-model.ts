@@ -1,4 +1,6 @@
-/** Installs a local model: copies its files, tries the model with three sentences, and reports how to configure it. */
+/**
+ * Installs a local embedding model: copies its files, tests it with three sentences, and reports how to configure it.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,37 +12,40 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { cosine } from '../store/vector-encoding.ts';
 
-/** A model that was installed, with the results of trying it. */
+/** A model that was installed, with the results of its test. */
 export interface AddedModel {
   /** Folder of the model: the value of `LOCAL_MODEL_PATH`. */
   readonly folder: string;
   /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;
   readonly pooling: 'mean' | 'cls';
-  /** SHA-256 of `model.onnx`, 64 hex digits; a `.onnx_data` file beside it is not covered. */
+  /** SHA-256 of `model.onnx`, 64 hex digits; it does not include a `.onnx_data` file in the same folder. */
   readonly sha256: string;
   /**
-   * Cosines between three sentences by the model: `alike` of two that say the same, `unlike` of two that have nothing
-   * in common.
+   * Cosines of sentence vectors by the model: `alike` between two sentences of equal meaning, `unlike` between two that
+   * have nothing in common.
    */
   readonly trial: { readonly alike: number; readonly unlike: number };
 }
 
 /** A model to install. */
 export interface ModelToAdd {
-  /** Name of the model's folder. The model's family is recognised by it. */
+  /**
+   * Name of the model's folder. The model's family, which determines prefixes and pooling, is recognised by this name.
+   */
   readonly name: string;
-  /** Paths of the model's files, or the path of one folder that holds them. */
+  /** Paths of the model's files, or the path of one folder that contains them. */
   readonly from: readonly string[];
   /** Folder in which the model's folder is created; it is created itself if it does not exist. */
   readonly into: string;
   /**
-   * SHA-256 that `model.onnx` must have, 64 hex digits in any case; it is not checked if left out. A `.onnx_data` file
-   * beside it is not covered.
+   * SHA-256 that `model.onnx` must have, 64 hex digits in any case; not checked if left out. It does not include a
+   * `.onnx_data` file in the same folder.
    */
   readonly sha256?: string | undefined;
   /**
-   * Number of dimensions of its vectors. It is needed only if neither the model's folder nor the catalogue states it.
+   * Number of dimensions of the model's vectors. It is needed only if neither the model's folder nor the catalogue
+   * states it.
    */
   readonly dimensions?: number | undefined;
 }
@@ -56,16 +61,16 @@ const SMALL_FILES = [
   'modules.json',
   POOLING_FILE,
 ];
-/** Sentences with which a model is tried: two that say the same, and one that has nothing to do with them. */
+/** Sentences with which a model is tested: two of equal meaning, and one that has nothing to do with them. */
 const TRIAL = ['The cat is asleep on the sofa.', 'A cat is sleeping on the couch.', 'Interest rates rose in March.'];
 
 /**
- * Copies a model's files into a folder of its own, checks its hash, computes three vectors with it, and moves the
- * folder into place if all of that succeeds. Nothing is left of a model that is refused.
+ * Copies a model's files into a folder of its own, checks the hash, computes three vectors as a test, and moves the
+ * folder to its final path if all of that succeeds. If anything fails, no file is left.
  * @throws EngineError `invalid` if the name is not allowed, if a file is missing or named twice, if the hash or the
- *    dimensions are not as expected or the dimensions are not known, or if the packages that run models are not
- *    installed; `conflict` if there is a folder of this name; `unavailable` if the model cannot be loaded or makes no
- *    vectors
+ *   dimensions are not as expected or the dimensions are not known, or if the packages that run models are not
+ *   installed; `conflict` if there is a folder of this name; `unavailable` if the model cannot be loaded or makes no
+ *   vectors
  */
 export async function addModel(
   { name, from, into, sha256, dimensions }: ModelToAdd,
@@ -96,9 +101,9 @@ export async function addModel(
 }
 
 /**
- * Returns the path of each source file by the path that it gets in the model's folder.
+ * Finds the source of each file of the model. Returns the path of the source by the file's path in the model's folder.
  * @throws EngineError `invalid` for a file that belongs to no model, for two sources of one file, and for a missing
- *    file
+ *   file
  */
 function findFiles(from: readonly string[]): ReadonlyMap<string, string> {
   const [only] = from;

@@ -10,13 +10,13 @@ import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 const REQUESTS_AT_ONCE = 4;
 /** Greatest length of a text that Titan accepts, in tokens. */
 const MAX_TOKENS = 8_192;
-/** Names of the settings that hold credentials, for error messages. */
+/** Names of the settings with credentials, for error messages. */
 const CREDENTIALS = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK';
 
 /**
  * Creates an embedder that calls Amazon's Titan Text Embeddings V2 on Bedrock. Titan takes one text in a request, so
- * `maxBatchTexts` is 1, and a refused text fails alone. If `embed` gets several texts, it sends up to four requests at
- * a time; after a failure, it sends no further ones.
+ * `maxBatchTexts` is 1, and a refused text does not make others fail. If `embed` gets several texts, it sends up to
+ * four requests at a time; after a failure, it sends no more.
  */
 export function createBedrockEmbedder(config: Config): Embedder {
   const { OM_BEDROCK_MODEL: model, OM_VEC_DIM: dimensions } = config;
@@ -87,7 +87,7 @@ async function authorise(config: Config, url: string, body: string): Promise<Rec
   return Object.fromEntries(headers);
 }
 
-/** Types of AWS errors that ask for a pause. */
+/** Types of AWS errors that mean that too many requests were sent, so that the caller must wait. */
 const LIMITS = new Set([
   'ThrottlingException',
   'TooManyRequestsException',
@@ -96,8 +96,8 @@ const LIMITS = new Set([
 ]);
 
 /**
- * Explains a failed reply; returns undefined if its status says all. AWS names the type of the error in a header or in
- * the body, as several errors share one status.
+ * Returns the error for a failed reply; undefined if its status alone determines the error. AWS names the type of the
+ * error in a header or in the body, since several errors have one status.
  */
 function explain({ status, headers, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const { message, __type: named } = (json ?? {}) as { message?: unknown; __type?: unknown };

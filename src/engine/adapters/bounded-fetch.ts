@@ -1,14 +1,14 @@
 import { limitTime, unscheduledMs } from './limit-time.ts';
 
-/** Bounds on the reply to a request, and the errors for a reply beyond them. */
+/** Limits on the reply to a request, and the errors for a reply that exceeds them. */
 interface ReplyBounds {
   /** Greatest size of a reply (bytes), counted after decompression. */
   readonly maxBytes: number;
-  /** Creates the error for a longer reply; `what` is a phrase such as "is longer than 100 bytes". */
+  /** Creates the error for a reply that exceeds a limit; `what` is a phrase such as "is longer than 100 bytes". */
   readonly refused: (what: string) => Error;
   /**
-   * Time limit from connecting to the last byte; if it is left out, only the request's own signal ends a call. Time for
-   * which this thread had no processor does not count.
+   * Time limit from connecting to the last byte. Time for which this thread had no processor does not count. If it is
+   * left out, only the request's own signal ends a call.
    */
   readonly timeLimit?: {
     readonly ms: number;
@@ -18,8 +18,8 @@ interface ReplyBounds {
 }
 
 /**
- * Creates a `fetch` that resolves once it has the whole body. So a time limit also covers the body of a failed reply.
- * Redirects are not followed: texts and keys go to the configured host only.
+ * Creates a `fetch` that resolves only when the whole body has arrived, so that a time limit also covers the body of a
+ * failed reply. Redirects are not followed: texts and keys go to the configured host only.
  */
 export function boundedFetch({ maxBytes, refused, timeLimit }: ReplyBounds): typeof fetch {
   const fetchWhole = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {

@@ -7,35 +7,39 @@ import { QUEUE_NAMES, type QueueName } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 
 export interface BullmqOptions {
-  /** URL of the Redis server. It may hold a password, so it is never logged. */
+  /** URL of the Redis server. It may contain a password, so it is never logged. */
   readonly redisUrl: string;
-  /** Prefix of all keys. It separates the queues of several data folders in one Redis. */
+  /** Prefix of all keys in Redis. It separates the queues of several data folders in one Redis. */
   readonly prefix: string;
   readonly logger: Logger;
 }
 
-/** Time limit of a call to Redis (ms). BullMQ itself would wait forever. */
+/** Time limit of a call to Redis (ms). Without it, BullMQ would wait forever. */
 const MAX_CALL_MS = 2_000;
-/** Time after `lead` for which a dispatcher counts as the leader (ms). */
+/** Time for which a dispatcher counts as the leader after it called `lead` (ms). */
 const LEADS_MS = 2_000;
-/** Time for which the schedules count as maintained after a worker's note (ms). */
+/** Time for which the schedules count as maintained after a worker has said so (`noteMaintained`), in ms. */
 const UNMAINTAINED_MS = 60_000;
-/** Priority of bulk jobs. Workers take them after all interactive jobs, which have none. */
+/** Priority of bulk jobs in BullMQ. Workers take them after all interactive jobs, which have no priority number. */
 const BULK_PRIORITY = 10;
 
-/** Number of events that are kept in BullMQ's stream. Nobody reads them, because the ledger has the timeline. */
+/**
+ * Number of events that BullMQ keeps in its stream. Nobody reads them, because the job ledger (a table of each tenant's
+ * file) has the history.
+ */
 const EVENTS_KEPT = 100;
 
 /**
- * Options of every job: BullMQ neither retries nor keeps jobs, because the ledger counts attempts and keeps outcomes.
+ * BullMQ's options for every job. BullMQ neither retries nor keeps jobs, because the job ledger in the tenant's file
+ * counts attempts and keeps outcomes.
  */
 export const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
 
 /**
- * Creates a connection to Redis. It connects in the background, again after each loss. One line is logged for each
+ * Creates a connection to Redis. It connects in the background, and again after each loss. One line is logged for each
  * outage.
  * @param blocking true for a worker, whose commands wait until Redis is back; false for callers that can go on without
- *    Redis: while it is down, their commands fail at once
+ *   Redis: their commands fail at once while Redis is down
  * @param maxCommandMs time limit of a command (ms); none by default
  */
 export async function connectRedis(
@@ -69,7 +73,7 @@ export interface QueueCounter {
   counts(): Promise<QueuedJobs[] | undefined>;
 }
 
-/** The number of jobs of one queue in one state. */
+/** The number of jobs in one queue that are in one state. */
 interface QueuedJobs {
   readonly queue: QueueName;
   /** One of `COUNTED_STATES`: `waiting`, `prioritized`, `active`, `delayed`. */
@@ -78,15 +82,15 @@ interface QueuedJobs {
 }
 
 /**
- * States of BullMQ in which jobs are counted: `waiting` holds interactive jobs, `prioritized` bulk jobs. Ended jobs are
- * not kept.
+ * BullMQ's states in which jobs are counted: `waiting` has interactive jobs, `prioritized` has bulk jobs. Ended jobs
+ * are not kept.
  */
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 
 /**
- * Opens BullMQ's queues of the steps, for a dispatcher. It connects in the background, so that it does not wait for a
- * Redis that is down. Each method that calls Redis rejects with EngineError `unavailable` within 2 s (`MAX_CALL_MS`);
- * only `counts` never rejects.
+ * Opens BullMQ's queues for a dispatcher, one for each step of the work (encode, link …). It connects in the
+ * background, so that it does not wait for a Redis that is down. Each method that calls Redis rejects with EngineError
+ * `unavailable` within 2 s (`MAX_CALL_MS`); only `counts` never rejects.
  */
 export async function openStepQueues(options: BullmqOptions): Promise<StepQueues & QueueCounter> {
   const [{ Queue }, redis] = await Promise.all([import('bullmq'), connectRedis(options, { blocking: false })]);
@@ -96,13 +100,14 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
   const leader = `${options.prefix}:leader`;
   const maintained = maintainedKey(options);
   /**
-   * Whether this Redis is new to this process, or has just lost its data, so that it may hold no note of a worker yet.
+   * Whether this Redis is new to this process, or has just lost its data, so that a worker's note (`noteMaintained`)
+   * may be missing.
    */
   let isNew = true;
 
   /**
-   * Runs a call on the queue of a step. After a failure, the queue object is created anew at the next call, as one that
-   * failed to get ready never recovers.
+   * Calls BullMQ's queue of a step. After a failure, the queue object is created again at the next call, as a queue
+   * object that failed to get ready never recovers.
    */
   async function call<T>(step: QueueName, work: (queue: Queue) => Promise<T>): Promise<T> {
     try {
@@ -169,7 +174,7 @@ async function countJobs(countsOf: (name: QueueName) => Promise<Record<string, n
 }
 
 /**
- * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a display that calls them directly. Their
+ * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a dashboard that calls them directly. Their
  * commands fail after 2 s (`MAX_CALL_MS`).
  * @throws EngineError `unavailable` if Redis is down or does not get ready within 2 s
  */
@@ -206,8 +211,8 @@ export function openQueue(
 }
 
 /**
- * Notes in Redis that a worker maintains the schedules. The note expires after a minute (`UNMAINTAINED_MS`), so it must
- * be repeated before.
+ * Writes a note to Redis that a worker maintains the schedules. The note expires after a minute (`UNMAINTAINED_MS`), so
+ * it must be written again before.
  */
 export async function noteMaintained(redis: Redis, options: Pick<BullmqOptions, 'prefix'>): Promise<void> {
   await redis.set(maintainedKey(options), '1', 'PX', UNMAINTAINED_MS);
@@ -218,8 +223,8 @@ function maintainedKey({ prefix }: Pick<BullmqOptions, 'prefix'>): string {
 }
 
 /**
- * Warns in the log of settings with which Redis evicts or forgets jobs. Lost jobs cost only time, as the ledger keeps
- * all work. Nothing is logged where Redis forbids reading its settings.
+ * Logs warnings of Redis settings with which jobs may be evicted or lost. Lost jobs cost only time, as the job ledger
+ * keeps all work. Nothing is logged if Redis forbids reading its settings.
  */
 async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
   try {
@@ -235,7 +240,7 @@ async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
 }
 
 /**
- * Runs a call to Redis once the connection is ready.
+ * Calls Redis as soon as the connection is ready.
  * @throws EngineError `unavailable` if Redis is down, refuses the call, or does not get ready and answer within 2 s
  */
 export async function bounded<T>(redis: Redis, call: () => Promise<T>): Promise<T> {
@@ -265,8 +270,8 @@ async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
 const REFUSALS = /\b(OOM|READONLY|NOAUTH|WRONGPASS|NOPERM|LOADING|MISCONF|BUSY|MASTERDOWN|CLUSTERDOWN|MAXCLIENTS)\b/;
 
 /**
- * Returns the reason of an error as one word: Redis's own word, else the error's code or name. The error's message may
- * hold the URL with a password.
+ * Returns the reason of an error as one word: Redis's own word, else the error's code or name. The error's message is
+ * not used, since it may contain the URL with a password.
  */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';

@@ -9,7 +9,10 @@ const MAX_BYTES = 256 * 1024;
 /** Time limit for one request to the identity provider (s). */
 const TIMEOUT_S = 10;
 
-/** Secrets that a browser keeps while its user signs in at the identity provider. */
+/**
+ * Secrets of one sign-in (for PKCE, state and nonce), which the browser keeps while its user is at the identity
+ * provider.
+ */
 export interface CodeFlowSecrets {
   readonly state: string;
   readonly nonce: string;
@@ -19,31 +22,32 @@ export interface CodeFlowSecrets {
 /** What the identity provider states about a person who has signed in. */
 interface SignedIn {
   readonly subject: string;
-  /** Claims of the ID token, which is issued for this client. */
+  /** Claims of the ID token, which the provider issued for this client. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Access token. It is meant for the API or another service, and need not be a JWT. */
+  /** Access token. The provider issues it for the API or another service, and it need not be a JWT. */
   readonly accessToken: string;
 }
 
 /** Signs people in at an identity provider by the authorization code flow with PKCE, state and nonce. */
 export interface CodeFlow {
   /**
-   * Begins to sign in.
-   * @param redirectUrl address to which the provider sends the browser afterwards; it must be registered there
+   * Starts a sign-in.
+   * @param redirectUrl address to which the provider sends the browser afterwards; it must be registered at the
+   *   provider
    * @returns the address at the provider that the browser must open, and the secrets for `finish`
    * @throws EngineError `unavailable` if the provider does not answer
    */
   begin(redirectUrl: string): Promise<{ readonly url: URL; readonly secrets: CodeFlowSecrets }>;
   /**
-   * Exchanges the code with which the provider sent the browser back.
+   * Finishes a sign-in: exchanges the authorization code that the browser brought back from the provider.
    * @param currentUrl address at which the browser came back, with its query
    * @param secrets secrets that `begin` returned
    * @throws EngineError `unauthenticated` if the provider refused, or its answer does not fit the secrets;
-   *    `unavailable` if it does not answer, fails, or its configuration cannot be read
+   *   `unavailable` if it does not answer, fails, or its configuration cannot be read
    */
   finish(currentUrl: URL, secrets: CodeFlowSecrets): Promise<SignedIn>;
   /**
-   * Returns the address at which the provider ends its own session; null if it has none.
+   * Returns the address at which the provider signs the user out of its own session; null if it has no such address.
    * @param returnUrl address to which the provider sends the browser afterwards
    * @throws EngineError `unavailable` if the provider does not answer
    */
@@ -51,13 +55,16 @@ export interface CodeFlow {
 }
 
 /**
- * Creates the code flow of `OM_OIDC_CLIENT_ID`. The first sign-in loads `openid-client` and reads the provider's
- * configuration.
+ * Creates the sign-in flow for the client `OM_OIDC_CLIENT_ID`. The first sign-in loads `openid-client` and reads the
+ * provider's configuration.
  */
 export function createCodeFlow({ config, logger }: { readonly config: Config; readonly logger: Logger }): CodeFlow {
   let known: Promise<Configuration> | undefined;
 
-  /** Returns the provider's configuration, read at the first call. After a failure, the next call reads it again. */
+  /**
+   * Returns the provider's configuration, which the first call reads and caches. After a failure, the next call reads
+   * it again.
+   */
   async function configuration(): Promise<Configuration> {
     known ??= discover(config);
     try {
@@ -121,7 +128,8 @@ export function createCodeFlow({ config, logger }: { readonly config: Config; re
 
 /**
  * Reads the configuration of the provider.
- * @throws Error if the provider does not answer, or if an endpoint of it is not protected against tampering by https
+ * @throws Error if the provider does not answer, or if one of its endpoints does not use https, which protects against
+ *   tampering
  */
 async function discover(config: Config): Promise<Configuration> {
   const { OM_OIDC_ISSUER: issuer, OM_OIDC_CLIENT_ID: clientId, OM_OIDC_CLIENT_SECRET: secret } = config;
@@ -160,7 +168,7 @@ function isNoAnswer(error: unknown): boolean {
   return false;
 }
 
-/** Returns the code of an error, or `unknown`; its message may hold secrets. */
+/** Returns the code of an error, or `unknown`; the error's message is not used, since it may contain secrets. */
 function codeOf(error: unknown): string {
   const { code, error: refusal, cause } = error as { code?: unknown; error?: unknown; cause?: { code?: unknown } };
   return [refusal, code, cause?.code].find((word) => typeof word === 'string') ?? 'unknown';

@@ -14,7 +14,7 @@ const PACKAGES = [
 ] as const;
 
 /**
- * Opens tracing for this thread if `OM_TRACING` is not `none`; else it returns null and loads nothing of OpenTelemetry.
+ * Starts tracing for this thread. If `OM_TRACING` is `none`, it returns null and loads no OpenTelemetry package.
  * @throws EngineError `invalid` if the packages are not installed
  */
 export async function createTracing(config: Config, logger: Logger): Promise<Tracing | null> {

@@ -1,22 +1,25 @@
-/** A tenant that has places or waits for one. */
+/** A tenant that has admitted calls or waiting ones. */
 interface Member {
   taken: number;
-  /** Functions that let its waiting calls go on, in their order. */
+  /** Functions that continue the tenant's waiting calls, the oldest first. */
   readonly waiting: (() => void)[];
 }
 
-/** A bounded number of places, of which tenants that wait have equal shares. */
+/**
+ * A semaphore that is fair to tenants: it limits the number of calls at the same time, and shares it equally among the
+ * tenants that wait.
+ */
 export class FairPlaces {
   readonly #most: number;
   readonly #members = new Map<string, Member>();
   #taken = 0;
 
-  /** @param most number of places */
+  /** @param most greatest number of calls at the same time */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Waits for a place, and takes it. `leave` must be called for it. */
+  /** Waits until a call of this tenant is admitted. `leave` must be called after the call has ended. */
   async enter(tenantId: string): Promise<void> {
     let member = this.#members.get(tenantId);
     if (member === undefined) this.#members.set(tenantId, (member = { taken: 0, waiting: [] }));
@@ -26,7 +29,10 @@ export class FairPlaces {
     member.taken += 1;
   }
 
-  /** Passes a place on to the waiting tenant that has the fewest, so that no later call takes it. */
+  /**
+   * Ends an admitted call. Its place goes directly to the waiting tenant with the fewest admitted calls, so that no
+   * later call takes it.
+   */
   leave(tenantId: string): void {
     const member = this.#members.get(tenantId)!;
     member.taken -= 1;

@@ -7,33 +7,35 @@ import { connectToAddress, guardedConnector, resolveByDns } from './guarded-conn
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 
 /**
- * Header of a question that comes from another server. The server that gets it does not ask further servers, so that no
+ * Header of a question that another Cairn server sent. A server that gets it does not ask further servers, so that no
  * question circulates.
  */
 export const FEDERATED_HEADER = 'x-cairn-federated';
 
 /**
- * The result of asking a server: the bytes of its answer, or why there is none. `refused`: it replied with an error
- * status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: no memory is left here for its
- * answer. `timeout`: it did not reply in time. `unreachable`: no connection was made, or it broke. `detail` is a
- * sentence without host, address or key.
+ * The result of asking another server: the bytes of its answer, or why there is none. `refused`: it replied with an
+ * error status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: this process has no memory
+ * left for the answer. `timeout`: it did not reply in time. `unreachable`: no connection was made, or it broke.
+ * `detail` is a sentence without host, address or key.
  */
 export type ServerAnswer =
   | { readonly outcome: 'answered'; readonly bytes: Buffer }
   | { readonly outcome: 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed'; readonly detail: string };
 
-/** Asks other Cairn servers. It connects only to allowed addresses, which are checked at each connection. */
+/**
+ * Sends questions to other Cairn servers. It connects only to allowed addresses, which are checked at each connection.
+ */
 export interface FederationClient {
   /**
-   * Checks the address of a server before it is stored.
-   * @returns the address without slashes at its end
-   * @throws EngineError `invalid` if it is not a URL, or may not be asked
+   * Checks the URL of a server before it is stored.
+   * @returns the URL without slashes at its end
+   * @throws EngineError `invalid` if it is not a URL, or if requests to it are not allowed
    */
   check(url: string): string;
   /**
-   * Sends a question to a server once, by `POST /memory/query`. The content of the answer is not checked. Failures are
-   * outcomes, not errors.
-   * @throws whatever `signal` was aborted with
+   * Sends a question to a server once, by `POST /memory/query`. The content of the answer is not checked. A failure is
+   * returned as an outcome, not thrown.
+   * @throws the abort reason of `signal`
    */
   ask(server: FederationAccess, question: object, options: AskOptions): Promise<ServerAnswer>;
 }
@@ -45,23 +47,20 @@ interface AskOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * The memory that the replies to one question may take together, in bytes. A reply that exceeds it has the outcome
- * `failed`.
- */
+/** The memory budget for all replies to one question, in bytes. A reply that exceeds it has the outcome `failed`. */
 export interface AnswerRoom {
   /**
    * Reserves memory for bytes that have arrived.
-   * @returns false, with nothing reserved, if too little is left
+   * @returns false if too little is left; then nothing is reserved
    */
   take(bytes: number): boolean;
-  /** Releases the bytes that were reserved for a reply which failed. */
+  /** Releases the bytes that were reserved for a reply that failed. */
   give(bytes: number): void;
 }
 
 /**
- * Creates a client that asks public addresses by https at port 443 only, and the `federationNetworks` also by http and
- * at other ports. Redirects are not followed.
+ * Creates a client that sends requests to public addresses by https at port 443 only; to the networks in
+ * `federationNetworks` also by http and at other ports. Redirects are not followed.
  */
 export function createFederationClient({
   deniedNetworks: denied,
@@ -130,14 +129,16 @@ function headersFor({ key, remoteTenant }: FederationAccess): Record<string, str
 }
 
 /**
- * Loads `undici`, by which servers are asked. That is some hundred files, which block the thread for 50 ms or more the
- * first time.
+ * Loads the HTTP client `undici`. It has some hundred files, which block the thread for 50 ms or more the first time.
  */
 export function loadFederation(): Promise<typeof import('undici')> {
   return import('undici');
 }
 
-/** Reads a body of at most `maxBytes`, as long as memory is left for it. What it reserved is released if it fails. */
+/**
+ * Reads a body of at most `maxBytes`, as long as the memory budget `room` has enough left. If it fails, the memory that
+ * it reserved is released.
+ */
 async function readBounded(
   body: AsyncIterable<Buffer>,
   { maxBytes, room }: Pick<AskOptions, 'maxBytes' | 'room'>,

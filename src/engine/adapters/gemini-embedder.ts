@@ -93,8 +93,8 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Explains a failed reply; returns undefined if its status says all. Gemini answers 400 also for a wrong key and for an
- * account that is not set up, and states in the body how long to wait.
+ * Returns the error for a failed reply; undefined if its status alone determines the error. Gemini answers 400 also for
+ * a wrong key and for an account that is not set up, and states in the body how long to wait.
  */
 function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const error = readError(json);

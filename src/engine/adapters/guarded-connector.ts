@@ -10,7 +10,8 @@ import { ownAddresses } from './own-addresses.ts';
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Connects to one of `addresses` and to no other, whatever host `options` names. The result is passed to `callback`.
+ * Connects to one of the IP addresses in `addresses` and to no other, whatever host `options` names. The socket or the
+ * error is passed to `callback`.
  */
 export type ConnectTo = (
   addresses: readonly string[],
@@ -31,9 +32,10 @@ interface GuardOptions {
 }
 
 /**
- * Creates a connector for undici that resolves, checks and connects in one step, so that the host name is not resolved
- * a second time. Every error is passed to undici's callback, because undici would otherwise wait forever. `signal` ends
- * the wait for the resolver, even if the resolver ignores it.
+ * Creates a connector for undici that resolves a host name, checks the addresses and connects to one of them in one
+ * step, so that the name is not resolved a second time with another result. Every error is passed to undici's callback,
+ * because undici would otherwise wait forever. `signal` ends the wait for the resolver, even if the resolver ignores
+ * it.
  */
 export function guardedConnector({ connect, ...guards }: GuardOptions): buildConnector.connector {
   const { signal } = guards;
@@ -49,8 +51,8 @@ export function guardedConnector({ connect, ...guards }: GuardOptions): buildCon
 }
 
 /**
- * Returns the addresses of a host that may be connected to. Those in `allowed` networks come alone if there are any;
- * else they are the public ones that are neither this machine's own nor denied.
+ * Returns the addresses of a host to which connections are allowed: those in `allowed` networks if there are any; else
+ * those that are public and neither this machine's own nor denied.
  * @param host a name, or an address without the brackets of IPv6
  * @throws DocumentError `fetch_refused` if there are none
  */
@@ -80,7 +82,7 @@ function requireSome(addresses: readonly string[]): readonly string[] {
   throw new DocumentError('fetch_refused', 'its host has no address in the networks that are allowed here');
 }
 
-/** Tells whether one of these networks holds an address. An IPv6 network never holds an IPv4 address. */
+/** Tells whether an address is in one of these networks. An IPv4 address is never in an IPv6 network. */
 export function isAmong(address: string, networks: readonly Network[]): boolean {
   const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
   const list = new net.BlockList();
@@ -91,10 +93,10 @@ export function isAmong(address: string, networks: readonly Network[]): boolean 
 }
 
 /**
- * Resolves a host name by the DNS alone, to IPv4 and IPv6 addresses. Names in the machine's hosts file are not public
- * pages, search domains are not tried, and a slow DNS server does not block the few threads that file access shares
- * with the system's resolver.
- * @throws the DNS error if the name has no address; whatever `signal` was aborted with
+ * Resolves a host name by the DNS alone, to IPv4 and IPv6 addresses. The machine's hosts file and search domains are
+ * not used. The system's resolver is avoided, since a slow DNS server would block the few threads that it shares with
+ * file access.
+ * @throws the DNS error if the name has no address; the abort reason of `signal`
  */
 export async function resolveByDns(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new dns.Resolver();
@@ -111,7 +113,9 @@ export async function resolveByDns(hostname: string, signal: AbortSignal): Promi
   }
 }
 
-/** Connects to the first of `addresses` that answers, IPv4 or IPv6. The result is passed to `callback`. */
+/**
+ * Connects to the first of `addresses` (IPv4 or IPv6) that answers. The socket or the error is passed to `callback`.
+ */
 export async function connectToAddress(
   addresses: readonly string[],
   options: buildConnector.Options,

@@ -1,4 +1,6 @@
-/** Checks and messages for requests to addresses that callers have registered. */
+/**
+ * Checks and error messages for URLs that callers have registered and that the server calls later, such as webhooks.
+ */
 
 import net from 'node:net';
 import type { Network } from '../config.ts';
@@ -7,10 +9,12 @@ import { isPublicAddress } from '../documents/public-address.ts';
 import { EngineError } from '../errors.ts';
 import { isAmong } from './guarded-connector.ts';
 
-/** Greatest length of a URL that is registered, in characters. */
+/** Greatest length of a registered URL, in characters. */
 const MAX_URL = 2_048;
 
-/** What messages about a URL name: the use of the URL, an example, and the setting that allows more. */
+/**
+ * What error messages about a URL say: what the URL is for, an example, and the setting that allows further networks.
+ */
 interface GuardedUse {
   /** Subject of the messages, such as `webhook`. */
   readonly subject: string;
@@ -18,7 +22,7 @@ interface GuardedUse {
   readonly example: string;
   /** Networks that may be called although they are not public. */
   readonly allowed: readonly Network[];
-  /** Name of the setting that holds `allowed`. */
+  /** Name of the setting from which `allowed` comes. */
   readonly setting: string;
 }
 
@@ -47,7 +51,7 @@ export function checkGuardedUrl(text: string, { subject, example, allowed, setti
 export const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
 
-/** Describes an error without the names and addresses that the messages of system errors hold. */
+/** Describes an error without its message, since messages of system errors contain host names and addresses. */
 export function failureOf(error: unknown): string {
   if (error instanceof DocumentError) return error.message;
   const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;

@@ -1,10 +1,11 @@
 /**
  * The offline embedder, which needs no model, key or network. A text becomes a signed count of its words and letter
  * triples, hashed into 256 to 4,096 dimensions, 768 by default (Weinberger et al., "Feature Hashing for Large Scale
- * Multitask Learning", ICML 2009). It matches forms of a word and typing errors, and does not match synonyms. Word
- * pairs as features were measured and gain nothing. The same text with the same purpose gives the same vector on every
- * machine and for ever: any change of the computation in this file needs a new model name. The purpose matters for
- * short texts only: a short memory gets an echo that a question does not get (`scaleEcho`).
+ * Multitask Learning", ICML 2009). It matches inflected forms and typing errors, but not synonyms. Word pairs as
+ * features were measured and gain nothing. Equal text with equal purpose gives an equal vector on every machine and for
+ * ever: any change of the computation in this file needs a new model name. The purpose (memory or question) matters for
+ * short texts only: the vector of a short memory has an additional part, the echo, that a question's vector does not
+ * have (`scaleEcho`).
  */
 
 import { EngineError } from '../errors.ts';
@@ -19,15 +20,15 @@ export interface HashedEmbedderOptions {
 }
 
 export interface HashedEmbedder extends Embedder {
-  /** Embeds one text as `embed` does, but synchronously. Returns a new L2-normalised vector, even for a blank text. */
+  /** Embeds one text like `embed`, but synchronously. Returns a new L2-normalised vector, even for a blank text. */
   embedOne(text: string, purpose: EmbedOptions['purpose']): Float32Array;
 }
 
 /**
- * Least cosine at which two memories get a waypoint, measured by bench/eval-embedder.ts. At 0.5, half of the memories
- * of long chats have a neighbour, as do a third of the abstracts on one subject, and 0.4 % of the chats' memories would
- * have one among the memories of another user. Of 32 pairs that were read, those above 0.5 share topic and words, those
- * below 0.45 often only a name and a tone.
+ * Least cosine at which two memories are linked by a waypoint (the automatic link to the nearest memory), measured by
+ * bench/eval-embedder.ts. At 0.5, half of the memories of long chats get a waypoint, and a third of the abstracts on
+ * one subject; only 0.4 % of the chats' memories would get one to a memory of another user. Of 32 pairs that were read,
+ * those above 0.5 share topic and words, those below 0.45 often only a name and a tone.
  */
 const WAYPOINT_THRESHOLD = 0.5;
 
@@ -96,7 +97,7 @@ const CJK_PAIR_WEIGHT = 1.5;
 /** Weight of a single CJK character. */
 const CJK_CHARACTER_WEIGHT = 0.75;
 
-/** Seeds that keep the kinds of features apart. */
+/** Seeds of the hash, one for each kind of feature, so that equal texts of different kinds have different hashes. */
 const SEED = { word: 0x811c9dc5, triple: 0x1b873593, symbols: 0x2545f491 };
 
 function addSymbols(sketch: Float64Array, symbols: string): void {
@@ -104,7 +105,10 @@ function addSymbols(sketch: Float64Array, symbols: string): void {
   addTriples(sketch, symbols, TRIPLES_WEIGHT);
 }
 
-/** Adds the words of a text to its sketch. A term that occurs n times counts 1 + ln n times its weight. */
+/**
+ * Adds the words of a text to its sketch (the vector before scaling). A term that occurs n times counts (1 + ln n)
+ * times its weight.
+ */
 function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   const terms = new Map<string, Term>();
   for (const word of textWords) {
@@ -121,14 +125,14 @@ function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   }
 }
 
-/** A term: all forms of a word that have one stem. */
+/** A term: all words of a text that have one stem. */
 interface Term {
-  /** The first form in the text; only its letter triples are added. */
+  /** The first of these forms in the text; only the letter triples of this form are added. */
   readonly word: string;
   readonly hash: number;
   /** Weight of the term if it occurs once. */
   readonly weight: number;
-  /** Whether its letter triples are added: not for CJK, which has no letters, and not for stop words. */
+  /** Whether the term's letter triples are added: false for CJK, which has no letters, and for stop words. */
   readonly spelled: boolean;
   /** Number of times that the term occurs in the text. */
   count: number;
@@ -144,7 +148,7 @@ function makeTerm(word: string, key: string, cjk: boolean): Term {
   };
 }
 
-/** Returns the weight of a CJK token of one or two characters; grammatical characters lower it. */
+/** Returns the weight of a CJK token of one or two characters; it is lower if they are grammatical characters. */
 function cjkWeight(token: string): number {
   const first = String.fromCodePoint(token.codePointAt(0)!);
   const second = token.slice(first.length);
@@ -166,8 +170,9 @@ const CJK_GRAMMAR = new Set(
 );
 
 /**
- * Adds the letter triples of a word, with both its ends marked; a word of fewer than three UTF-16 units adds none. A
- * long word must not outweigh a short one, so the squares of the triples' weights add up to the square of `weight`.
+ * Adds the letter triples of a word, with marks at both its ends; a word of fewer than three UTF-16 code units adds
+ * none. The squares of the triples' weights add up to the square of `weight`, so that a long word does not outweigh a
+ * short one.
  */
 function addTriples(sketch: Float64Array, word: string, weight: number): void {
   if (word.length < 3) return;
@@ -185,10 +190,10 @@ function addTriples(sketch: Float64Array, word: string, weight: number): void {
 const WORD_END = 0;
 
 /**
- * Adds a feature to every block: to one dimension of the text's part and to one of its echo (`scaleEcho`), each with a
- * sign. One hash serves three blocks: each takes 8 bits for the dimension and one for the sign, and its echo takes
- * those of the next block. Features that collide in one block do not collide in the others, so the errors cancel out in
- * the mean.
+ * Adds a feature to every block of 256 dimensions: to one dimension of the text's part and to one of its echo
+ * (`scaleEcho`), each with a sign. One hash serves three blocks: each takes 8 bits for the dimension and one for the
+ * sign, and its echo takes the bits of the next block. Features that collide in one block do not collide in the others,
+ * so the errors cancel out in the mean.
  */
 function addFeature(sketch: Float64Array, hash: number, weight: number): void {
   let bits = hash;
@@ -207,18 +212,18 @@ function addFeature(sketch: Float64Array, hash: number, weight: number): void {
 /** Number of dimensions in a block: as many as 8 bits of a hash can address. */
 const BLOCK = 256;
 /**
- * Number of each block's dimensions that hold the echo, a power of two. More of them separate echoes better and leave
- * less for the text.
+ * Number of dimensions of each block that are used for the echo (`scaleEcho`), a power of two. With more of them,
+ * echoes collide less, but fewer dimensions are left for the text.
  */
 const ECHO_PLACES = 16;
 
 /**
- * Scales the echo, a second copy of a text's features, so that the vector of a short text is as long as that of a text
- * of four words of full weight (`MIN_LENGTH`). The echo of a question or of a longer text becomes zero. Without it,
- * "Wow, Anna!" would be entirely about Anna and rank above every sentence that says something about her: cosine divides
- * by the length of a vector, while BM25 normalises length only in part. To a question, which has no echo, a short
- * memory seems to hold something else as well. Two short memories both have echoes, so they are about as similar as
- * without them. In chats this doubles nDCG@10, elsewhere it changes little.
+ * Scales the echo, a second copy of a text's features in separate dimensions, so that the vector of a short memory is
+ * as long as that of a text of four words of full weight (`MIN_LENGTH`). The echo of a question or of a longer text
+ * becomes zero. Without an echo, "Wow, Anna!" would be entirely about Anna and rank above every sentence that says
+ * something about her, since cosine divides by the length of a vector, while BM25 normalises length only in part. As a
+ * question has no echo, the echo of a short memory lowers their cosine. Two short memories both have echoes, so their
+ * cosine stays about the same. In chats this doubles nDCG@10, elsewhere it changes little.
  */
 function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void {
   let text = 0;
@@ -234,7 +239,7 @@ function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void
   }
 }
 
-/** Length of a vector from which it needs no echo, in words of full weight. */
+/** Length of a vector from which it gets no echo (`scaleEcho`), in words of full weight. */
 const MIN_LENGTH = 4;
 
 /**
@@ -274,7 +279,7 @@ function squaredLength(sketch: Float64Array): number {
 }
 
 /**
- * Hashes a text by FNV-1a over its UTF-16 code units, then by the finisher of MurmurHash3, with which each bit affects
+ * Hashes a text by FNV-1a over its UTF-16 code units, then by the finaliser of MurmurHash3, with which each bit affects
  * all others. Returns an unsigned 32-bit number.
  */
 function hashText(text: string, seed: number): number {

@@ -1,7 +1,7 @@
 /**
- * The exports of `cairn-memory/adapters`, whose parts reach other services: embedders and language models with the
- * ports that they implement, tracing, the check of an identity provider's tokens, and the queues in Redis. The package
- * of a provider, of OpenTelemetry, of tokens or of BullMQ is loaded by the function that needs it.
+ * The exports of `cairn-memory/adapters`: the parts that call other services. These are embedders and language models
+ * with the ports that they implement, tracing, the check of an identity provider's tokens, and the queues in Redis. The
+ * package of a provider, of OpenTelemetry, of tokens or of BullMQ is loaded by the function that needs it.
  */
 
 export { createCodeFlow, type CodeFlow, type CodeFlowSecrets } from './code-flow.ts';

@@ -1,24 +1,24 @@
 import fs from 'node:fs';
 
 interface TimeLimit {
-  /** Longest time that may pass (ms). Time without a processor does not count. */
+  /** The time limit (ms). Time without a processor does not count. */
   readonly timeoutMs: number;
   /**
-   * Returns how long the process or thread that is limited had no processor, since any moment before (ms):
-   * `unscheduledMs` of it.
+   * Returns how long the limited process or thread was ready to run but had no processor, since any fixed moment (ms):
+   * the result of the function `unscheduledMs` for it.
    */
   readonly unscheduledMs: () => number;
-  /** Called once, when the time is over. */
+  /** Called once, when the time limit has expired. */
   readonly expire: () => void;
 }
 
-/** Greatest time without a processor that does not count, as a multiple of the time limit. */
+/** Greatest time without a processor that is not counted, as a multiple of the time limit. */
 const MAX_UNSCHEDULED = 60;
 
 /**
- * Begins a time limit. Time without a processor does not count, up to 60 times the limit: on a busy machine a thread of
+ * Starts a time limit. Time without a processor does not count, up to 60 times the limit: on a busy machine a thread of
  * low priority waits for a processor far longer than it runs, and the answer to its call may have arrived long ago.
- * @returns a function that ends the time limit and returns the time that counted (ms), from 0 to `timeoutMs`
+ * @returns a function that stops the time limit and returns the time that counted (ms), from 0 to `timeoutMs`
  */
 export function limitTime({ timeoutMs, unscheduledMs, expire }: TimeLimit): () => number {
   const startedAt = performance.now();
@@ -43,14 +43,16 @@ export function limitTime({ timeoutMs, unscheduledMs, expire }: TimeLimit): () =
   };
 }
 
-/** Returns the longest time after which a limit of `timeoutMs` is over, time without a processor included (ms). */
+/**
+ * Returns the longest time that may pass until a limit of `timeoutMs` expires, including time without a processor (ms).
+ */
 export function longestTime(timeoutMs: number): number {
   return (1 + MAX_UNSCHEDULED) * timeoutMs;
 }
 
 /**
- * Returns how long, since its start, a process or the calling thread was ready to run but had no processor (ms); 0 for
- * a process that is gone, and on systems other than Linux.
+ * Returns how long a process or the calling thread was ready to run but had no processor, since its start (ms); 0 for a
+ * process that has ended, and on systems other than Linux.
  * @param of id of the process, or `thread-self` for the thread that calls
  */
 export function unscheduledMs(of: number | 'thread-self'): number {

@@ -3,9 +3,9 @@
  * optional: `onnxruntime-web` (WebAssembly, one core, nothing to build) or `onnxruntime-node` (native, faster, all
  * cores), which is preferred if it is installed, and `@huggingface/tokenizers`.
  *
- * WebAssembly keeps its thread busy while it computes. Texts are therefore computed in runs no longer than one long
- * text, and the thread is free between two runs. On one core of a server, a model of the size of all-MiniLM-L6 takes
- * about 1 ms a token, and one with 12 layers of 768 dimensions about 6 ms.
+ * WebAssembly blocks its thread while it computes. Texts are therefore computed in groups (runs) that take no longer
+ * than one long text, and the thread can do other work between two runs. On one core of a server, a model of the size
+ * of all-MiniLM-L6 takes about 1 ms a token, and one with 12 layers of 768 dimensions about 6 ms.
  */
 
 import fs from 'node:fs';
@@ -38,7 +38,10 @@ interface Tokenizers {
 const MAX_RUN_TOKENS = MAX_TEXT_TOKENS;
 const TOKENIZER = '@huggingface/tokenizers';
 const RUNTIMES = ['onnxruntime-node', 'onnxruntime-web'];
-/** Names of model outputs in order of preference: a vector of the whole text, else one for each token. */
+/**
+ * Names of a model's outputs in order of preference: first an output with one vector for the whole text, then outputs
+ * with one vector for each token.
+ */
 const OUTPUTS = ['sentence_embedding', 'last_hidden_state', 'token_embeddings'];
 
 interface LoadedModel {
@@ -48,16 +51,16 @@ interface LoadedModel {
   /** Greatest length of a text, in tokens; a longer one is cut. */
   readonly maxTokens: number;
   readonly session: InferenceSession;
-  /** Name of the output that holds the vectors. */
+  /** Name of the model's output that has the vectors. */
   readonly output: string;
   readonly Tensor: Runtime['Tensor'];
 }
 
 /**
- * Creates the embedder of the model in `LOCAL_MODEL_PATH`. Its first call loads the model; a load that failed is tried
- * again by the next call. Calls reject with EngineError `unavailable` if the model cannot be loaded or fails.
- * @throws EngineError `invalid` if a package is missing, if the folder holds no `model.onnx` or no `tokenizer.json`, or
- *    if the model is known to make another number of dimensions than `OM_VEC_DIM`
+ * Creates the embedder of the model in `LOCAL_MODEL_PATH`. Its first call loads the model; if loading fails, the next
+ * call tries again. Calls reject with EngineError `unavailable` if the model cannot be loaded or fails.
+ * @throws EngineError `invalid` if a package is missing, if the folder has no `model.onnx` or no `tokenizer.json`, or
+ *   if the model is known to make another number of dimensions than `OM_VEC_DIM`
  */
 export function createLocalEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: setting } = config;
@@ -145,9 +148,9 @@ function findRuntime(): string {
 
 /**
  * Loads the packages, the tokenizer and the model.
- * @param isSame tells whether the files are still those from which the model got its name; other files would make
- *    another vector space
- * @throws Error if loading fails, if the files have been replaced, or if the model wants an unknown input
+ * @param isSame tells whether the files are still those from which the model's name was computed; with other files, the
+ *   vectors would belong to another vector space
+ * @throws Error if loading fails, if the files have been replaced, or if the model requires an unknown input
  */
 async function loadModel(
   { files, maxTokens }: LocalModel,
@@ -181,8 +184,8 @@ async function loadModel(
 }
 
 /**
- * Returns the option that passes the file of weights to the WebAssembly runtime, which cannot read it beside the model;
- * the native runtime can.
+ * Returns the option that passes a separate file of weights to the WebAssembly runtime, which cannot read files; empty
+ * for the native runtime, which can.
  */
 function externalWeights({ weights }: ModelFiles, runtimeName: string): InferenceSession.SessionOptions {
   if (weights === null || runtimeName !== 'onnxruntime-web') return {};
@@ -194,8 +197,8 @@ function readJson(file: string): object {
 }
 
 /**
- * Splits a text into token ids, 1 to `maxTokens`. A text that is too long loses its end, but keeps its last token,
- * which ends every text. A text without tokens gives a single padding token.
+ * Converts a text to token ids, 1 to `maxTokens`. A text that is too long is cut, but keeps its last token, which marks
+ * the end of a text. A text without tokens gives a single padding token.
  */
 function tokenise({ tokenizer, padId, maxTokens }: LoadedModel, text: string): readonly number[] {
   const { ids } = tokenizer.encode(text);
@@ -204,8 +207,8 @@ function tokenise({ tokenizer, padId, maxTokens }: LoadedModel, text: string): r
 }
 
 /**
- * Groups texts of similar length into runs, as shorter texts are padded to the longest of their run. Returns runs of
- * indexes into `tokens`, each of at most `MAX_RUN_TOKENS` with padding.
+ * Groups texts of similar length into runs that are computed together, as shorter texts are padded to the longest of
+ * their run. Returns runs of indexes into `tokens`, each of at most `MAX_RUN_TOKENS` tokens with padding.
  */
 function planRuns(tokens: readonly (readonly number[])[]): number[][] {
   const byLength = [...tokens.keys()].sort((a, b) => tokens[a]!.length - tokens[b]!.length);
@@ -219,7 +222,10 @@ function planRuns(tokens: readonly (readonly number[])[]): number[][] {
   return runs;
 }
 
-/** Functions that return an input's value for one token, by the name of the input; `isText` is false for padding. */
+/**
+ * For each input of a model, by name, a function that returns the input's value for one token; `isText` is false for
+ * padding.
+ */
 const INPUTS: Readonly<Record<string, (id: number, isText: boolean) => number>> = {
   input_ids: (id) => id,
   attention_mask: (_, isText) => (isText ? 1 : 0),

@@ -1,7 +1,7 @@
 /**
- * Reads a local model's folder in Hugging Face's ONNX format: which files it has, how its texts are prepared and how
- * its vectors are made. What the folder's own files say is preferred, then what is known of its family. The settings
- * have the last word.
+ * Reads the folder of a local model in Hugging Face's ONNX format: which files it has, how its texts are prepared and
+ * how its vectors are computed. The operator's settings have precedence, then what the folder's own files say, then
+ * what is known of the model's family.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -13,12 +13,12 @@ import { familyOf, type Pooling, type Prefixes } from './model-families.ts';
 export interface ModelFiles {
   readonly model: string;
   /**
-   * Path of the weights if they are in a file of their own, as ONNX keeps those over 2 GB; null if they are inside
-   * `model`.
+   * Path of the file with the weights if they are separate from `model`, as ONNX requires above 2 GB; null if they are
+   * inside `model`.
    */
   readonly weights: string | null;
   readonly tokenizer: string;
-  /** Path of `tokenizer_config.json`; that file need not exist. */
+  /** Path of `tokenizer_config.json`; the file may be missing. */
   readonly tokenizerConfig: string;
 }
 
@@ -31,24 +31,24 @@ export interface LocalModel {
   readonly prefixes: Prefixes;
   /** Greatest length of a text, in tokens, at most 512 (`MAX_TEXT_TOKENS`); a longer one is cut. */
   readonly maxTokens: number;
-  /** Number of dimensions of its vectors; null if its files do not state it. */
+  /** Number of dimensions of the model's vectors; null if its files do not state it. */
   readonly dimensions: number | null;
 }
 
 /**
- * Greatest length of a text for any model, in tokens. A window of a memory is about as long, and a model's time grows
- * with the length.
+ * Greatest length of a text for any local model, in tokens; a longer text is cut. A window of a memory is about as
+ * long, and a model's time grows with the length.
  */
 export const MAX_TEXT_TOKENS = 512;
-/** Greatest size of the small files that describe a model (bytes); a larger one is refused. */
+/** Greatest size of a JSON file that describes a model (bytes); a larger one is refused. */
 const MAX_DESCRIPTION_BYTES = 1_000_000;
 
 /**
- * Reads what the folder of a model says about it. The model itself is not loaded.
- * @param setting how vectors are pooled; `auto` takes what the folder says, else what is known of the model's family,
- *    else `mean`
- * @throws EngineError `invalid` if the folder holds no `model.onnx` or no `tokenizer.json`, if a file that describes
- *    the model cannot be read, or if the model wants a pooling that Cairn does not know
+ * Reads what the files in a model's folder say about the model. The model itself is not loaded.
+ * @param setting how token vectors are pooled; `auto` uses what the folder says, else what is known of the model's
+ *   family, else `mean`
+ * @throws EngineError `invalid` if the folder has no `model.onnx` or no `tokenizer.json`, if a file that describes the
+ *   model cannot be read, or if the model requires a pooling that Cairn does not know
  */
 export function readLocalModel(folder: string, setting: Pooling | 'auto'): LocalModel {
   const name = path.basename(folder);
@@ -104,7 +104,7 @@ function readDescription(folder: string, name: string): Readonly<Record<string, 
 }
 
 /**
- * Returns the pooling that sentence-transformers wrote beside the model; null if it wrote none.
+ * Returns the pooling that the folder's sentence-transformers configuration states; null if it has none.
  * @throws EngineError `invalid` for a pooling that Cairn does not know
  */
 function poolingOfFolder(folder: string): Pooling | null {
@@ -120,7 +120,10 @@ function poolingOfFolder(folder: string): Pooling | null {
   );
 }
 
-/** Returns the prefixes that sentence-transformers wrote beside the model; null if it wrote none for either purpose. */
+/**
+ * Returns the prefixes that the folder's sentence-transformers configuration states; null if it has none for either
+ * purpose.
+ */
 function promptsOf(prompts: unknown): Prefixes | null {
   if (typeof prompts !== 'object' || prompts === null) return null;
   const named = (...names: readonly string[]) =>
@@ -132,11 +135,15 @@ function promptsOf(prompts: unknown): Prefixes | null {
 }
 
 /**
- * Families whose position numbers start after that of the padding, so that two positions of their table are not usable.
+ * Matches model families whose position numbers start after that of the padding, so that two positions of their table
+ * cannot be used.
  */
 const OFFSET_POSITIONS = /roberta|mpnet|camembert/;
 
-/** Returns the number of tokens for which the model has positions; Infinity if its description does not state it. */
+/**
+ * Returns the greatest number of tokens that the model's position table allows; Infinity if its description does not
+ * state it.
+ */
 function positionsOf(config: Readonly<Record<string, unknown>>): number {
   const positions = positiveInteger(config['max_position_embeddings']);
   if (positions === null) return Number.POSITIVE_INFINITY;
@@ -153,9 +160,9 @@ const SAMPLES = 16;
 const SAMPLE_BYTES = 65_536;
 
 /**
- * Returns a fingerprint of the model as 8 hexadecimal digits. It is a digest of the pooling, the document prefix if it
- * is not that of the family, the tokenizer's file, and the size and samples of the model and its weights. Reading all
- * bytes would take seconds.
+ * Returns a fingerprint of the model as 8 hexadecimal digits: a digest of the pooling, the document prefix if it is not
+ * that of the family, the tokenizer's file, and the size and samples of the model and its weights. Only samples are
+ * read, since reading all bytes would take seconds.
  */
 export function fingerprint({ files, pooling, prefixes, name }: LocalModel): string {
   const hash = createHash('sha256').update(pooling).update(fs.readFileSync(files.tokenizer));

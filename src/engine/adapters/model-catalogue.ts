@@ -1,7 +1,7 @@
 /**
- * Embedding models that suit Cairn, for users who look for one. All facts are from the models' own pages. The figures
- * of retrieval are from the tables on the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5, which compare
- * models by one measure.
+ * A catalogue of embedding models that suit Cairn, for users who look for one. All facts are from the models' own
+ * pages. The retrieval figures are from the pages of bge-small-en-v1.5, gte-small and gte-large-en-v1.5, whose tables
+ * use one measure.
  */
 
 /** A model of the catalogue. It runs on the user's own machine, by a provider of `OM_EMBEDDINGS`. */
@@ -11,16 +11,19 @@ export interface CatalogueModel {
   readonly provider: 'local' | 'ollama';
   /** Repository at Hugging Face with the model's ONNX files; null for a model that Ollama downloads. */
   readonly repository: string | null;
-  /** Approximate size of the download, in MB of 1,000,000 bytes; for `local` that of `model.onnx` in float32. */
+  /**
+   * Approximate size of the download, in MB of 1,000,000 bytes; for a `local` model, the size of `model.onnx` in
+   * float32.
+   */
   readonly megabytes: number;
   /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;
-  /** Languages that it was trained on, as text for people. */
+  /** Languages on which the model was trained, as text for people. */
   readonly languages: string;
   readonly licence: string;
   /**
-   * Mean nDCG@10 over the 15 English retrieval sets of MTEB, in percent. It is null where no comparable figure was
-   * published, and for models of many languages, which English sets do not judge.
+   * Mean nDCG@10 over the 15 English retrieval sets of MTEB, in percent. It is null if no comparable figure was
+   * published, and for multilingual models, which English sets cannot rate.
    */
   readonly retrieval: number | null;
 }

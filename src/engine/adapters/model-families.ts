@@ -5,10 +5,10 @@
  */
 import type { EmbedOptions } from '../ports.ts';
 
-/** How the vectors of a text's tokens become one: their mean, or the vector of the first token (`cls`). */
+/** How the vectors of a text's tokens become one vector: `mean` is their mean, `cls` the vector of the first token. */
 export type Pooling = 'mean' | 'cls';
 
-/** Text that is put before each text of a purpose; '' for none. */
+/** For each purpose (question or memory), a text that is put before each text; '' for none. */
 export type Prefixes = Readonly<Record<EmbedOptions['purpose'], string>>;
 
 /** Prefixes and pooling of the models of a family. */
@@ -19,9 +19,9 @@ export interface ModelFamily {
 }
 
 /**
- * Returns the family of a model, or a family without prefixes and pooling if the model's name fits none. The vectors of
- * a question and of its answers are near only with the prefixes that the model was trained with, and servers do not add
- * them. A change of a document's prefix here would make another vector space with the same name.
+ * Returns the family of a model, or a family without prefixes and pooling if the model's name matches none. The vectors
+ * of a question and of its answers are near each other only with the prefixes that the model was trained with, and
+ * servers do not add prefixes. A change of a document's prefix here would make another vector space with the same name.
  * @param model name of the model
  */
 export function familyOf(model: string): ModelFamily {

@@ -53,9 +53,9 @@ export function createOllamaEmbedder(config: Config): Embedder {
 }
 
 /**
- * Returns the error for a failed reply with a message of Ollama: a text that is too long, an unknown model (404), or
- * another refusal (400). Returns undefined for any other reply; its status then decides. That a text is too long shows
- * only in the message: the status is 400, or 500 in older versions.
+ * Returns the error for a failed reply that has a message of Ollama: a text that is too long, an unknown model (404),
+ * or another refusal (400). Returns undefined for any other reply; its status then determines the error. Only the
+ * message tells that a text is too long, since the status is then 400, or 500 in older versions.
  */
 function explain({ status, json }: FailedReply, model: string, errors: ProviderErrors): EngineError | undefined {
   const said = (json as { error?: unknown } | null | undefined)?.error;

@@ -9,7 +9,7 @@ import { createProviderErrors, type CalledProvider, type ProviderErrors } from '
 type Sdk = typeof import('openai');
 type ApiError = InstanceType<Sdk['APIError']>;
 
-/** A server that has OpenAI's API. */
+/** How to call a server that has OpenAI's API. */
 export interface OpenAiServer extends CalledProvider {
   /** Address of the API with its path, such as `https://api.openai.com/v1`. */
   readonly baseUrl: string;
@@ -31,7 +31,7 @@ export interface OpenAiClient extends Pick<
   ProviderErrors,
   'refused' | 'declined' | 'failed' | 'misconfigured' | 'badText'
 > {
-  /** Loads the SDK, so that the first `call` need not. */
+  /** Loads OpenAI's SDK in advance, so that the first `call` need not wait for it. */
   prepare(): Promise<void>;
   /**
    * Makes one request without retries. `onReply` is called for a successful reply and for a failed one.
@@ -42,7 +42,7 @@ export interface OpenAiClient extends Pick<
   call<T>(request: (client: OpenAI) => APIPromise<T>, onReply?: EmbedOptions['onReply']): Promise<T>;
 }
 
-/** Wraps OpenAI's SDK: bounds the time and the size of a call, and turns the SDK's errors into EngineErrors. */
+/** Wraps OpenAI's SDK: limits the time and the size of a call, and converts the SDK's errors to EngineErrors. */
 export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   let connection: Promise<{ sdk: Sdk; client: OpenAI }> | undefined;
   const errors = createProviderErrors(server);
@@ -65,8 +65,8 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   };
 
   /**
-   * Returns the error for a failed call. The SDK's own errors quote replies, which may quote texts and keys. So neither
-   * their messages nor the errors themselves (as `cause`) are passed on.
+   * Returns the EngineError for a failed call. The SDK's own errors quote replies, which may quote texts and keys; so
+   * neither their messages nor the errors themselves (as `cause`) are passed on.
    */
   function meaningOf(error: unknown, sdk: Sdk): EngineError {
     if (error instanceof sdk.APIUserAbortError) return failed('was given up by its caller');
@@ -93,7 +93,7 @@ function tokensOf(reply: unknown): number | undefined {
 }
 
 /**
- * Tells, by its host name, whether an address is that of OpenAI's own server. That server accepts parameters that
+ * Tells whether an address is that of OpenAI's own server, by its host name. That server accepts parameters that
  * compatible servers refuse, and refuses some that they accept.
  */
 export function isOpenAiItself(baseUrl: string): boolean {

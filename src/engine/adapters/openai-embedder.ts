@@ -6,8 +6,8 @@ import { familyOf } from './model-families.ts';
 
 /**
  * Creates an embedder that calls any server with OpenAI's `/embeddings`. One call of `embed` is one request without
- * retries: the job ledger counts attempts and retries. `OM_EMBED_TIMEOUT_MS` bounds a call from connecting to the last
- * byte.
+ * retries, since the job ledger counts attempts and retries. `OM_EMBED_TIMEOUT_MS` limits the time of a call from
+ * connecting to the last byte.
  */
 export function createOpenAiEmbedder(config: Config): Embedder {
   const { OM_OPENAI_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;

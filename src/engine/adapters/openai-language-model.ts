@@ -14,9 +14,9 @@ const MAX_REPLY_BYTES = 1_048_576;
 type Request = Parameters<LanguageModel['complete']>[0];
 
 /**
- * Creates a language model that calls any server with OpenAI's `/chat/completions`. One answer is one request, which
- * `OM_LLM_TIMEOUT_MS` bounds from connecting to the last byte. If the model refuses a temperature, `complete` rejects
- * once with EngineError `conflict`, and further requests are sent without one.
+ * Creates a language model that calls any server with OpenAI's `/chat/completions`. One answer is one request;
+ * `OM_LLM_TIMEOUT_MS` limits its time from connecting to the last byte. If the model does not accept the parameter
+ * `temperature`, `complete` rejects once with EngineError `conflict`, and further requests are sent without it.
  */
 export function createOpenAiLanguageModel(config: Config, model: string): LanguageModel {
   // Reasoning models take no temperature, and their names do not show it. The first refusal is remembered.
@@ -94,9 +94,9 @@ const completionSchema = z.object({
 });
 
 /**
- * Reads the model's answer from a reply. Tokens are estimated where the server does not count them.
+ * Reads the model's answer from a reply. If the server does not report the number of tokens, it is estimated.
  * @throws EngineError `unavailable` for a reply of another form; `invalid` for an answer that was cut off, withheld or
- *    left empty, which is not a failure of the server
+ *   empty, which is not a failure of the server
  */
 function readCompletion(
   reply: unknown,

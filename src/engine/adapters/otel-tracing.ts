@@ -26,14 +26,14 @@ const KINDS = {
   consumer: OtelKind.CONSUMER,
 } as const satisfies Record<SpanKind, OtelKind>;
 
-/** Greatest number of links of one span; the OpenTelemetry SDK drops any beyond 128. */
+/** Greatest number of links of one span; the OpenTelemetry SDK drops links beyond 128. */
 const MAX_LINKS = 128;
 /**
  * Greatest time that `close` waits for the collector (ms), so that a collector that is down does not delay a shutdown.
  */
 const MAX_CLOSE_MS = 2_000;
 
-/** A span with what this module needs of it. */
+/** An OpenTelemetry span with the further data that this module needs. */
 interface OpenSpan extends Span {
   /** OpenTelemetry's context in which the span is the active one. */
   readonly context: Context;
@@ -41,9 +41,9 @@ interface OpenSpan extends Span {
 }
 
 /**
- * Opens tracing by OpenTelemetry's SDK, which sends spans by OTLP over HTTP. The SDK's own environment variables set
+ * Starts tracing by OpenTelemetry's SDK, which sends spans by OTLP over HTTP. The SDK's own environment variables set
  * the address, the sampling and the batches (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME`
- * …). Nothing is registered globally, so that no other library of the process uses it.
+ * …). Nothing is registered globally, so that no other library of the process sends spans by it.
  */
 export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTLPTraceExporter()): Tracing {
   const provider = new NodeTracerProvider({
@@ -78,7 +78,7 @@ export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTL
   };
 }
 
-/** The tracer that creates spans, and the storage that holds the active span of the running code. */
+/** The tracer that creates spans, and the storage that knows the active span of the running code. */
 interface SpanSource {
   readonly tracer: Tracer;
   readonly storage: AsyncLocalStorage<OpenSpan>;
@@ -88,11 +88,14 @@ interface SpanStart {
   /** Context of the parent span; `ROOT_CONTEXT` for the first span of a trace. */
   readonly parent: Context;
   readonly options: SpanOptions;
-  /** Further traces that the work belongs to. Each gets a copy of the span, with equal times, when the span ends. */
+  /**
+   * Further traces to which the work belongs. When the span ends, each of them gets a copy of the span, with equal
+   * times.
+   */
   readonly others?: readonly SpanContext[];
 }
 
-/** Starts a span. When it ends, a copy of it is made in each of the other traces. */
+/** Starts a span. When the span ends, a copy of it is made in each of the other traces. */
 function startSpan(
   { tracer, storage }: SpanSource,
   name: string,
@@ -158,10 +161,10 @@ let offsetMs = 0;
 const OFFSET_ERROR_MS = 2;
 
 /**
- * Converts a monotonic time to the wall clock. One offset serves all spans: the SDK would read both clocks for each
- * span and put adjacent spans up to a millisecond apart.
+ * Converts a monotonic time to the wall clock. One offset is used for all spans, since the SDK would read both clocks
+ * for each span and put adjacent spans up to a millisecond apart.
  * @param at a time by `performance.now()` (ms)
- * @returns  Unix ms with fractions
+ * @returns Unix ms with fractions
  */
 function toUnixMs(at: number): number {
   const measuredMs = Date.now() - performance.now();
@@ -192,8 +195,8 @@ function formatTraceparent({ traceId, spanId }: SpanContext): string {
 }
 
 /**
- * Wraps an exporter so that it logs one line for each outage. Only the error's code or name is logged: its message may
- * hold the collector's URL with a password.
+ * Wraps an exporter so that it logs one line for each outage. Only the error's code or name is logged, since its
+ * message may contain the collector's URL with a password.
  */
 function logOutages(exporter: SpanExporter, logger: Logger): SpanExporter {
   let isFailing = false;

@@ -2,8 +2,8 @@ import net from 'node:net';
 import os from 'node:os';
 
 /**
- * Returns the present addresses of this machine's own interfaces. A firewall may close a service here to the network,
- * but not to connections from this machine itself.
+ * Returns the present addresses of this machine's own network interfaces, to which callers must not make the server
+ * connect: a firewall may close a service here to the network, but not to connections from this machine itself.
  */
 export function ownAddresses(): net.BlockList {
   const list = new net.BlockList();

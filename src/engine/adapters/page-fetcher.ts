@@ -19,7 +19,7 @@ import {
 } from './guarded-connector.ts';
 
 export interface PageFetcherOptions {
-  /** Time limit of one page (ms), which covers host names, redirects and the body together. */
+  /** Time limit of one page (ms), for resolving host names, redirects and the body together. */
   readonly timeoutMs: number;
   /** Greatest number of bytes of a page, both as sent and after decompression; a larger page is refused. */
   readonly maxBytes: number;
@@ -38,7 +38,10 @@ const MAX_REDIRECTS = 5;
  * pages.
  */
 const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
-/** Greatest length of a validator (an ETag or a date) that is stored, in characters; a longer one is dropped. */
+/**
+ * Greatest length of a cache validator (an ETag or a Last-Modified date) that is stored, in characters; a longer one is
+ * dropped.
+ */
 const VALIDATOR_CHARACTERS = 512;
 
 /**
@@ -94,7 +97,7 @@ export function createPageFetcher({
 
 // ── Where to ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A reply whose body has not been read yet. */
+/** A reply to one request of a chain of redirects; its body has not been read yet. */
 interface Hop {
   /** URL that the reply came from, after redirects. */
   readonly url: URL;
@@ -103,15 +106,18 @@ interface Hop {
   readonly isRedirected: boolean;
 }
 
-/** Validators of an earlier fetch. With them, a server can answer that the page is unchanged. */
+/**
+ * Cache validators of an earlier fetch (ETag, Last-Modified). If they are sent, a server can answer that the page is
+ * unchanged.
+ */
 type Validators = Pick<FetchedFile, 'etag' | 'lastModified'>;
 
 /**
- * Follows redirects to the first reply of another kind. It must have status 200, or 304 if the validators in `known`
- * were sent.
+ * Follows redirects up to the first reply that is no redirect. That reply must have status 200, or 304 if the
+ * validators in `known` were sent.
  * @param known validators of the last fetch of the page; null if there was none
- * @throws DocumentError `fetch_failed` for another status; `fetch_refused` for more than 5 redirects, or for one to a
- *    URL that must not be fetched
+ * @throws DocumentError `fetch_failed` for another status; `fetch_refused` for more than 5 redirects, or for a redirect
+ *   to a URL that must not be fetched
  */
 async function followRedirects(
   start: URL,
@@ -185,7 +191,7 @@ function parseRedirect(location: string, from: URL): URL {
   return url;
 }
 
-/** Drops a reply and its connection without reading the body, which may be endless. */
+/** Closes the connection of a reply without reading its body, which may be endless. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => {}).destroy();
 }
@@ -250,7 +256,10 @@ function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompre
   }
 }
 
-/** Describes a fetched page for the parser and for the next fetch. After a redirect, it has no validators. */
+/**
+ * Returns a fetched page with its metadata, for the parser and for the next fetch. After a redirect, it has no
+ * validators.
+ */
 function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: Buffer): FetchedFile {
   const { mediaType, charset } = parseContentType(firstOf(headers['content-type']));
   // The extension of a URL counts only if the server names no type: a page about a PDF often ends in .pdf, too.
@@ -267,7 +276,7 @@ function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: 
   };
 }
 
-/** Media types that tell nothing about the format. */
+/** Media types that do not tell the format of a page. */
 const UNSPECIFIC: ReadonlySet<string> = new Set([
   'application/octet-stream',
   'binary/octet-stream',
@@ -289,7 +298,8 @@ function extensionOf(url: URL): string {
 }
 
 /**
- * Returns a validator to store; null if there is none, if it exceeds 512 characters, or if it could not be sent back.
+ * Returns the cache validator of a header, to be stored; null if there is none, if it exceeds 512 characters, or if it
+ * cannot be sent back in a header.
  */
 function validatorOf(header: string | string[] | undefined): string | null {
   const validator = firstOf(header);
@@ -303,8 +313,8 @@ function firstOf(header: string | string[] | undefined): string | undefined {
 }
 
 /**
- * Turns an error into DocumentError `fetch_failed`; a DocumentError is returned unchanged. System errors hold host
- * names and addresses, so only their code is passed on.
+ * Converts an error into DocumentError `fetch_failed`; a DocumentError is returned unchanged. Messages of system errors
+ * contain host names and addresses, so only the error's code is passed on.
  */
 function describeFailure(error: unknown): DocumentError {
   if (error instanceof DocumentError) return error;

@@ -1,48 +1,48 @@
 import type { ParserProcess } from './parser-process.ts';
 
-/** The child processes of a pool. Each reads documents of one tenant only. */
+/** The child processes of a parser pool. Each child reads documents of one tenant only. */
 export interface ParserChildren {
   /**
-   * Returns a usable child that has read documents of this tenant only or none yet; a new one is started if there is
-   * none. The caller gives it back.
+   * Returns a usable child that has read documents of this tenant only, or none yet; if there is none, a new one is
+   * started. The caller must return it by `giveBack`.
    */
   take(tenant: string): ParserProcess;
-  /** Takes back a child after its document. A child that is no longer usable is ended. */
+  /** Takes back a child after it has read a document. A child that is no longer usable is ended. */
   giveBack(parser: ParserProcess): void;
-  /** Ends all children. Resolves once they are gone. */
+  /** Ends all children. Resolves when they have ended. */
   close(): Promise<void>;
 }
 
 export interface ParserChildrenOptions {
-  /** Starts a child. */
+  /** Starts a child process that reads documents. */
   readonly start: () => ParserProcess;
-  /** Greatest number of children that read at the same time. */
+  /** Greatest number of children that read documents at the same time. */
   readonly size: number;
   /** Greatest time that an idle child is kept (ms). */
   readonly idleMs: number;
 }
 
 /**
- * Number of children that are kept in addition to those that may read at the same time, for tenants that take turns. A
- * child that has read small files shares half of its memory with the others.
+ * Number of children that are kept in addition to those that may read at the same time, for documents of alternating
+ * tenants. A child that has read small files shares half of its memory with the others.
  */
 export const KEPT_FOR_TURNS = 2;
 /**
  * Memory of a child (MB) above which it counts as large. At most `size` large children are kept, including those that
- * are reading.
+ * are reading a document.
  */
 export const LARGE_MB = 256;
 
 /**
- * Creates the keeper of a pool's children. At most `size` + 2 (`KEPT_FOR_TURNS`) children that have had documents are
- * kept; beyond it, those that were idle longest are ended. Once there are children of several tenants, a fresh one is
- * kept ready, so that it starts before it is needed.
+ * Creates the manager of a pool's children. At most `size` + 2 (`KEPT_FOR_TURNS`) children that have read documents are
+ * kept; beyond that number, those that were idle longest are ended. Once there are children of several tenants, a new
+ * child is kept ready, so that it has started before it is needed.
  */
 export function createParserChildren({ start, size, idleMs }: ParserChildrenOptions): ParserChildren {
   const running = new Set<ParserProcess>();
-  /** Idle children with the timers that end them; the child that was idle longest comes first. */
+  /** Idle children, each with the timer that ends it; the child that was idle longest comes first. */
   const idle = new Map<ParserProcess, NodeJS.Timeout>();
-  /** The tenant of each child that has had a document. */
+  /** For each child that was given a document, the tenant of that document. */
   const tenants = new Map<ParserProcess, string>();
 
   const add = (): ParserProcess => {
@@ -71,7 +71,7 @@ export function createParserChildren({ start, size, idleMs }: ParserChildrenOpti
     for (const parser of surplusOf({ idle: [...idle.keys()], tenants, size })) discard(parser);
   };
 
-  /** Starts a fresh child if tenants take turns and no fresh one is ready. */
+  /** Starts a new child if documents of several tenants alternate and no unused child is ready. */
   const prepareNext = () => {
     const isFreshReady = [...idle.keys()].some((parser) => !tenants.has(parser));
     if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
@@ -104,10 +104,10 @@ export function createParserChildren({ start, size, idleMs }: ParserChildrenOpti
 }
 
 /**
- * Lists the idle children that must be ended, since too many have had documents or too many are large; those that were
- * idle longest come first.
+ * Lists the idle children that must be ended, since too many children have read documents or too many are large; those
+ * that were idle longest come first.
  * @param options.idle the idle children, longest idle first
- * @param options.tenants the tenant of each child that has had a document
+ * @param options.tenants the tenant of each child that was given a document
  * @param options.size greatest number of children that read at the same time
  */
 function surplusOf({

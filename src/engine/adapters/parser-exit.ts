@@ -2,21 +2,21 @@ import { DocumentError } from '../documents/document-error.ts';
 import { EngineError } from '../errors.ts';
 
 /**
- * The reason why a child process is gone. `stopped`, `aborted`, `time`, `output` and `reply`: the parent killed it
- * (`KillReason`). `memory`: it died of a full heap or too much memory. `crashed`: it died of anything else.
+ * The reason why a parser's child process has ended. `stopped`, `aborted`, `time`, `output` and `reply`: the parent
+ * killed it (`KillReason`). `memory`: its heap was full or it used too much memory. `crashed`: any other reason.
  */
 export type ParserExit = 'stopped' | 'aborted' | 'time' | 'output' | 'reply' | 'memory' | 'crashed';
 
 /**
- * The reason why the parent killed a child: `time`, a document took too long; `output`, its reply was too large;
- * `reply`, a reply was malformed or unexpected, or there were too many; `abort`, the caller's signal aborted; `stop`,
- * the pool no longer needed the child, it did not get ready in time, or `onPage` threw.
+ * The reason why the parent killed a parser's child process: `time`, a document took too long; `output`, its reply was
+ * too large; `reply`, a reply was malformed or unexpected, or there were too many; `abort`, the caller's signal
+ * aborted; `stop`, the pool no longer needed the child, it did not get ready in time, or `onPage` threw.
  */
 export type KillReason = 'time' | 'output' | 'reply' | 'abort' | 'stop';
 
 /**
- * Signals with which V8 ends a process whose heap is full or that asked for too large a block, and with which the
- * watchdog ends it.
+ * Signals that mean that a child ran out of memory: V8 ends a process with them if its heap is full or it requested too
+ * large a block, and so does the watchdog.
  */
 const MEMORY_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
 
@@ -45,7 +45,7 @@ export function errorOfExit(killedFor: KillReason | undefined, signal: NodeJS.Si
 }
 
 /**
- * Returns the reason for `ParserProcess.ended`.
+ * Returns the reason with which `ParserProcess.ended` resolves.
  * @param killedFor undefined if the parent did not kill the child
  * @param signal signal that ended the child; null if it exited by itself
  */
@@ -55,7 +55,7 @@ export function exitOf(killedFor: KillReason | undefined, signal: NodeJS.Signals
   return killedFor ?? (signal !== null && MEMORY_SIGNALS.has(signal) ? 'memory' : 'crashed');
 }
 
-/** Creates the error for a document whose caller aborted the reading. */
+/** Creates the error for a document whose reading the caller aborted. */
 export function aborted(): EngineError {
   return new EngineError('unavailable', 'the reading of the document was aborted');
 }

@@ -1,8 +1,8 @@
-/** Admits a limited number of documents that are read at the same time. */
+/** Limits the number of documents that are read at the same time, fairly to tenants. */
 export interface ParserGate {
   /**
-   * Runs `read` once there is room, and returns its result. Among the waiting documents, one of the tenant with the
-   * fewest admitted documents is next.
+   * Waits until the document is admitted, then runs `read` and returns its result. Among the waiting documents, one of
+   * the tenant with the fewest admitted documents is next.
    */
   enter<T>(tenant: string, read: () => Promise<T>): Promise<T>;
 }
@@ -13,11 +13,11 @@ interface Waiting {
 }
 
 /**
- * Creates a gate for `size` documents at the same time. Beyond it, one more document is admitted if its tenant has
- * none: a small document then need not wait for slow ones of another tenant.
+ * Creates a gate for `size` documents at the same time. One more document is admitted if its tenant has no admitted
+ * document: a small document then need not wait for slow ones of another tenant.
  */
 export function createParserGate(size: number): ParserGate {
-  /** Number of admitted documents by tenant; a tenant without any is left out. */
+  /** Number of admitted documents by tenant; a tenant without admitted documents has no entry. */
   const inside = new Map<string, number>();
   let total = 0;
   let waiting: readonly Waiting[] = [];

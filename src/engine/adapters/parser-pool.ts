@@ -8,23 +8,23 @@ import { type ParserProcess, startParserProcess } from './parser-process.ts';
 export interface ParserPoolOptions {
   /**
    * Greatest number of documents that are read at the same time, each by a child process of its own. One more is read
-   * for a tenant none of whose documents is being read.
+   * if it belongs to a tenant none of whose documents is being read.
    */
   readonly size: number;
   /**
-   * Time limit for reading one document (ms); small files get less (`timeLimitOf`). Time in the queue and time without
-   * a processor do not count.
+   * Time limit for reading one document (ms); small files get less (`timeLimitOf`). Waiting in the queue and time
+   * without a processor do not count.
    */
   readonly timeoutMs: number;
   /** Greatest size of a child's V8 heap (MB). */
   readonly heapMb: number;
-  /** Greatest time that an idle child is kept (ms); it holds about 150 MB. A minute by default. */
+  /** Greatest time that an idle child is kept (ms), since it takes about 150 MB. A minute by default. */
   readonly idleMs?: number;
   /** File URL of the module that a child runs; by default the engine's parser. */
   readonly entry?: URL;
-  /** Callback for each child that was started. */
+  /** Called for each child process that was started. */
   readonly onStart?: () => void;
-  /** Callback for each child that is gone, with the reason. */
+  /** Called for each child process that has ended, with the reason. */
   readonly onExit?: (exit: ParserExit) => void;
 }
 
@@ -33,11 +33,11 @@ const IDLE_MS = 60_000;
 
 /**
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
- * that a document leaves in a process meets another tenant's. It is kept for further documents of its tenant while it
- * is usable (`ParserProcess.isUsable`); `createParserChildren` decides how many are kept. Starting a child takes 0.6 s
- * of CPU. While `size` children are reading, further documents wait (`createParserGate`); the time limit of a document
- * begins when a child gets it. An abort ends a running read at once, and a waiting one when its turn comes. `close`
- * ends running and waiting reads with EngineError `unavailable`.
+ * that a document leaves in a process can affect another tenant's document. A child is kept for further documents of
+ * its tenant as long as it is usable (`ParserProcess.isUsable`); `createParserChildren` decides how many are kept.
+ * Starting a child takes 0.6 s of CPU. While `size` children are reading, further documents wait (`createParserGate`);
+ * the time limit of a document begins when a child gets it. An abort ends a running read at once, and a waiting one
+ * when it is admitted. `close` ends running and waiting reads with EngineError `unavailable`.
  */
 export function createParserPool({
   size,

@@ -24,11 +24,11 @@ export interface ParserProcessOptions {
 interface ReadOptions {
   /** Signal that kills the child when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** Callback for progress, with the number of pages done and of all pages. If it throws, the read fails. */
+  /** Called with progress: the number of pages done and of all pages. If it throws, the read fails. */
   readonly onPage?: ((done: number, pages: number) => void) | undefined;
   /**
-   * Callback once a document was given to the child and its reading has ended, successfully or not, with the time that
-   * counted (ms).
+   * Called when reading has ended, successfully or not, for a document that was given to the child, with the time that
+   * counted for the time limit (ms).
    */
   readonly onParsed?: ((ms: number) => void) | undefined;
 }
@@ -36,48 +36,47 @@ interface ReadOptions {
 /** A child process that reads one document at a time. */
 export interface ParserProcess {
   /**
-   * Tells whether the child may get another document. It may not once it is gone, has failed or been killed, has read
-   * 200 documents, or holds too much memory.
+   * Tells whether the child may get another document. It may not if it has ended, has failed or been killed, has read
+   * 200 documents, or uses too much memory.
    */
   isUsable(): boolean;
-  /** Returns the memory that the child held after its last document (MB); 0 before the first. */
+  /** Returns the memory that the child used after its last document (MB); 0 before the first. */
   heldMb(): number;
   /**
-   * Reads a document. It may be called only while `isUsable`, and after an earlier read has ended. It throws what
-   * `DocumentParser.parse` does.
+   * Reads a document. Call it only if `isUsable()` is true, and after an earlier read has ended. It throws the errors
+   * of `DocumentParser.parse`.
    */
   read(request: ParseRequest, options: ReadOptions): Promise<ParseResult>;
-  /** Kills the child; a read that is running fails. Resolves once the child is gone. */
+  /** Kills the child; a read that is running fails. Resolves when the child has ended. */
   stop(): Promise<void>;
-  /** Resolves with the reason once the child is gone; never rejects. */
+  /** Resolves with the reason when the child has ended; never rejects. */
   readonly ended: Promise<ParserExit>;
 }
 
 /**
- * Share of the bound on its memory (`maxResidentMb`) that a child may hold after a document. A child that holds more is
+ * Share of its memory limit (`maxResidentMb`) that a child may still use after a document. A child that uses more is
  * replaced, since the next document may need that memory.
  */
 const MAX_HELD_SHARE = 2 / 3;
 /** Number of documents that a child reads before it is replaced. */
 const MAX_DOCUMENTS = 200;
-/**
- * Greatest number of progress replies for one document: far more than a child sends in the longest time that it may
- * take.
- */
+/** Greatest number of progress replies for one document: far more than a child sends in the longest allowed time. */
 const MAX_PROGRESS_REPLIES = 10_000;
 /**
- * Time limit for a child to become ready (ms), for a child that hangs. A start takes 0.4 s of CPU, and a busy machine
- * may give the child a twentieth of a core.
+ * Time limit for a child to become ready (ms), in case it hangs. A start takes 0.4 s of CPU, and a busy machine may
+ * give the child a twentieth of a core.
  */
 const START_TIMEOUT_MS = 120_000;
-/** Size of a file (bytes) from which it may take all of `timeoutMs`. */
+/** Size of a file (bytes) from which its time limit is all of `timeoutMs`. */
 const FULL_TIME_BYTES = 1024 * 1024;
 /**
- * Share of `timeoutMs` that the smallest file may take. Up to `FULL_TIME_BYTES` the share grows linearly with the size.
+ * Share of `timeoutMs` that is the time limit of the smallest file. Up to `FULL_TIME_BYTES` the share grows linearly
+ * with the size.
  */
 const LEAST_TIME_SHARE = 1 / 3;
 /**
- * Time that every file may take (ms), or `timeoutMs` if that is less, since its format's library may have to be loaded.
+ * Least time limit of a file (ms), or `timeoutMs` if that is less, since the library for its format may have to be
+ * loaded.
  */
 const LEAST_TIME_MS = 10_000;
 
@@ -90,7 +89,7 @@ interface OpenRead {
   receivedBytes: number;
   /** Number of progress replies for the document so far. */
   progressReplies: number;
-  /** Whether the child has sent the document or its error. */
+  /** Whether the child has sent its final reply: the document that it has read, or the error. */
   isAnswered: boolean;
 }
 
@@ -99,11 +98,11 @@ interface Child {
   readonly process: ChildProcess;
   readonly requests: Socket;
   readonly replies: Socket;
-  /** A pipe that carries nothing. Its end tells the child that the parent is gone. */
+  /** A pipe that carries no data. When it closes, the child knows that the parent has ended. */
   readonly lifeline: Socket;
-  /** Resolves once the child is ready to read; rejects if it ends before. */
+  /** Resolves when the child is ready to read; rejects if it ends before. */
   readonly ready: PromiseWithResolvers<void>;
-  /** Resolves once the child has ended. */
+  /** Resolves with the reason when the child has ended. */
   readonly gone: PromiseWithResolvers<ParserExit>;
   /** The document that the child is reading; undefined while it is idle or starts. */
   openRead: OpenRead | undefined;
@@ -111,14 +110,14 @@ interface Child {
   killedFor: KillReason | undefined;
   /** Number of documents that the child has read. */
   documents: number;
-  /** Memory that the child held after its last document (MB); 0 before the first. */
+  /** Memory that the child used after its last document (MB); 0 before the first. */
   heldMb: number;
   /** Whether the child may get no further document. */
   isSpent: boolean;
 }
 
 /**
- * Starts a child process that reads documents. It keeps the parent process running only while it reads one.
+ * Starts a child process that reads documents. It keeps the parent process alive only while it reads one.
  * @throws EngineError `unavailable` if no process can be started
  */
 export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOptions): ParserProcess {
@@ -196,7 +195,7 @@ function keepAlive({ process, requests, replies, lifeline }: Child, on: boolean)
   }
 }
 
-/** Handles the child's replies. A child that holds more than `maxHeldMb` after a document gets no further document. */
+/** Handles the child's replies. A child that uses more than `maxHeldMb` after a document gets no further document. */
 function receiveReplies(child: Child, maxHeldMb: number): void {
   const decode = createFrameDecoder(MAX_REPLY_BYTES);
   child.replies.on('data', (piece: Buffer) => {
@@ -238,8 +237,8 @@ function reportProgress(child: Child, openRead: OpenRead, { done, pages }: Extra
 }
 
 /**
- * Resolves once the child is ready to read. Rejects with EngineError `unavailable` if the child ends before. Kills it
- * if its start takes more than two minutes (`START_TIMEOUT_MS`).
+ * Resolves when the child is ready to read. Rejects with EngineError `unavailable` if the child ends before. Kills the
+ * child if its start takes more than two minutes (`START_TIMEOUT_MS`).
  */
 async function awaitStart(child: Child): Promise<void> {
   const timer = setTimeout(() => kill(child, 'stop'), START_TIMEOUT_MS);

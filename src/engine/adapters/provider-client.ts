@@ -3,18 +3,21 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { createProviderErrors, type CalledProvider, type ProviderErrors } from './provider-errors.ts';
 import { EngineError } from '../errors.ts';
 
-/** A provider that is called with JSON over HTTP in its own wire format. */
+/** How to call a provider that takes JSON over HTTP in its own wire format. */
 export interface JsonProvider extends CalledProvider {
   /** Time limit of a call, from connecting to the last byte (ms). Time without a processor does not count. */
   readonly timeoutMs: number;
   /** Greatest size of a reply (bytes); a larger one is refused. */
   readonly maxReplyBytes: number;
   /**
-   * Finds in a reply of status 2xx the number of tokens that the request was billed for. A value that is not a whole
-   * number of 0 or more is ignored.
+   * Returns the number of tokens that the request was billed for, as a reply of status 2xx states it. A value that is
+   * not a whole number of 0 or more is ignored.
    */
   tokensOf(reply: JsonReply): unknown;
-  /** Returns the error for a failed reply whose body says more than its status; undefined where the status says all. */
+  /**
+   * Returns the error for a failed reply whose body says more than its status; undefined if the status alone determines
+   * it.
+   */
   explain(reply: FailedReply, errors: ProviderErrors): EngineError | undefined;
 }
 
@@ -47,9 +50,9 @@ export interface ProviderClient {
   readonly errors: ProviderErrors;
   /**
    * Makes one request without retries. `onReply` is called for a successful reply and for a failed one.
-   * @returns the JSON of a reply of status 2xx, otherwise unchecked
+   * @returns the JSON of a reply of status 2xx; its content is not checked
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; `invalid` if the provider
-   *    refuses a text
+   *   refuses a text
    */
   post(request: JsonRequest, options: Pick<EmbedOptions, 'signal' | 'onReply'>): Promise<unknown>;
 }

@@ -1,13 +1,22 @@
 import { EngineError } from '../errors.ts';
 
-/** Pause after a reply that asks for one without a length (ms). */
+/** Pause before the next call if a reply asks for a pause without saying how long (ms). */
 const DEFAULT_RETRY_MS = 1_000;
-/** Least pause (ms), even if the provider asks for less: otherwise queries would call again as fast as they arrive. */
+/**
+ * Least pause before the next call (ms), even if the provider asks for less: otherwise each query would call a provider
+ * that is overloaded.
+ */
 const MIN_RETRY_MS = 100;
-/** Greatest pause (ms), even if the provider asks for more: a wrong header must not stop a queue for days. */
+/**
+ * Greatest pause before the next call (ms), even if the provider asks for more: a wrong header must not stop a queue
+ * for days.
+ */
 const MAX_RETRY_MS = 3_600_000;
 
-/** The provider that is called. Error messages name its settings, so that their readers know what to change. */
+/**
+ * The provider that is called, as error messages name it. They also name its settings, so that their readers know what
+ * to change.
+ */
 export interface CalledProvider {
   /** Role of the provider in error messages, without an article, such as `embedding provider`. */
   readonly role: string;
@@ -22,33 +31,43 @@ export interface CalledProvider {
 
 /**
  * Creates the errors of calls to one provider, which the caller throws. None of them quotes a reply, which may quote
- * texts and keys, and none has a `cause`. `what` ends the sentence of the message.
+ * texts and keys, and none has a `cause`. The argument `what` is the predicate of the message's sentence.
  */
 export interface ProviderErrors {
-  /** Error `unavailable` for a reply of the wrong form: `the embedding provider's reply` + `holds no list`. */
+  /**
+   * Returns the error `unavailable` for a reply of the wrong form: `the embedding provider's reply` + `holds no list`.
+   */
   refused(what: string): EngineError;
-  /** Error `invalid` for a well-formed reply that does not answer: `the language model's reply` + `is a refusal`. */
+  /**
+   * Returns the error `invalid` for a well-formed reply without an answer: `the language model's reply` + `is a
+   * refusal`.
+   */
   declined(what: string): EngineError;
-  /** Error `unavailable` for a call that failed: `the call to the embedding provider` + `took too long`. */
+  /** Returns the error `unavailable` for a failed call: `the call to the embedding provider` + `took too long`. */
   failed(what: string, retryAfterMs?: number): EngineError;
   /**
-   * Error `rate_limited` for a reply that asks for a pause. Its `retryAfterMs` is at least 100 ms and at most an hour;
-   * it is a second if the provider states no length.
+   * Returns the error `rate_limited` for a reply that asks for a pause. Its `retryAfterMs` is at least 100 ms and at
+   * most an hour; it is a second if the provider does not say how long.
    */
   limited(retryAfterMs: number | undefined): EngineError;
-  /** Error `unavailable` for a request that failed because of a setting. `settings` names the settings to check. */
+  /**
+   * Returns the error `unavailable` for a request that failed because of a wrong setting. `settings` names the settings
+   * to check.
+   */
   misconfigured(status: number, settings: string): EngineError;
-  /** Error `invalid` for a text that the provider refuses; `reason` is a phrase such as `as too long`. */
+  /** Returns the error `invalid` for a text that the provider refuses; `reason` is a phrase such as `as too long`. */
   badText(status: number, reason?: string): EngineError;
-  /** Reads the pause that a reply asks for (ms), at most an hour; undefined if it asks for none. */
+  /** Returns the pause that a reply's headers ask for (ms), at most an hour; undefined if they ask for none. */
   retryAfterOf(headers: Headers | undefined): number | undefined;
   /**
-   * Returns the error for a failed status about which the reply says nothing more: `rate_limited` for 429; `invalid`
-   * for 413, and for 400 and 422 in JSON; else `unavailable`.
-   * @param isJson whether the reply is JSON; a bad request with another reply reached a proxy or another server
+   * Returns the error for a failed reply by its status alone: `rate_limited` for 429; `invalid` for 413, and for 400
+   * and 422 with JSON; else `unavailable`.
+   * @param isJson whether the reply is JSON; if not, a proxy or another server probably sent it
    */
   ofStatus(status: number, headers: Headers | undefined, isJson: boolean): EngineError;
-  /** Error `unavailable` for a request without a reply. It names only the code of a network error. */
+  /**
+   * Returns the error `unavailable` for a request without a reply. Its message has only the code of a network error.
+   */
   ofConnection(error: unknown): EngineError;
 }
 

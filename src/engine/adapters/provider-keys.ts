@@ -8,25 +8,27 @@ import { boundedFetch } from './bounded-fetch.ts';
 const FETCH_MS = 5_000;
 /** Greatest size of a reply of the identity provider (bytes). Sets of keys have some kilobytes. */
 const MAX_BYTES = 256 * 1024;
-/** Age of the keys from which they are read again in the background, while requests go on with the known ones (ms). */
+/** Age of the cached keys (ms) from which they are read again in the background, while requests still use them. */
 const FRESH_MS = 10 * 60_000;
 /**
- * Age of the keys from which a request waits for new ones (ms), so that a key which the provider withdrew is not used
- * for long.
+ * Age of the cached keys (ms) from which a request waits until they have been read again, so that a key which the
+ * provider has withdrawn is not accepted for long.
  */
 const STALE_MS = 60 * 60_000;
 /**
- * Least time between two requests to the provider (ms), so that callers who invent key ids cannot make Cairn send more.
+ * Least time between two requests to the provider (ms), so that callers with invented key ids cannot cause more
+ * requests.
  */
 const COOLDOWN_MS = 30_000;
 /**
- * Least time between two requests while no key is known (ms). It is short, since no token can be checked until then.
+ * Least time between two requests to the provider while no key is known (ms). It is short, since no token can be
+ * checked until then.
  */
 const FIRST_COOLDOWN_MS = 1_000;
 
 export interface ProviderKeysOptions {
   readonly issuer: string;
-  /** URL of the keys; undefined to use the one that the issuer's configuration names. */
+  /** URL of the provider's public keys (JWKS); undefined to use the one in the issuer's configuration. */
   readonly jwksUrl: string | undefined;
   readonly logger: Logger;
   /** Returns the monotonic time (ms); `performance.now` by default. */
@@ -34,11 +36,11 @@ export interface ProviderKeysOptions {
 }
 
 /**
- * Creates a cache of the public keys of an identity provider, and begins to read them without waiting. Known keys stay
- * in use while the provider does not answer. For an unknown key id the keys are read again, unless that was tried less
- * than 30 s ago.
- * @returns a function that finds the key of a token. It throws EngineError `unavailable` while no key was ever read,
- *    and errors of `jose` if no key fits
+ * Creates a cache of the public keys of an identity provider, and starts to read them in the background. Known keys
+ * stay in use while the provider does not answer. For an unknown key id the keys are read again, unless that was tried
+ * less than 30 s ago.
+ * @returns a function that finds the key of a token. It throws EngineError `unavailable` if no key was ever read, and
+ *   errors of `jose` if no key fits
  */
 export async function createProviderKeys({
   issuer,
@@ -65,8 +67,8 @@ export async function createProviderKeys({
   }
 
   /**
-   * Reads the provider's keys, unless that was tried within the cooldown. It waits for a read that is already running.
-   * It never rejects.
+   * Reads the provider's keys, unless that was tried less than a cooldown ago. If a read is already running, it waits
+   * for that one. It never rejects.
    */
   async function askIfDue(): Promise<void> {
     const cooldownMs = known === undefined ? FIRST_COOLDOWN_MS : COOLDOWN_MS;
@@ -95,7 +97,7 @@ export async function createProviderKeys({
 }
 
 /**
- * Reads the set of keys, whose form `jose` checks.
+ * Reads the provider's set of keys. Its content is not checked here, but by `jose`.
  * @throws Error if the provider does not answer, or if its configuration names another issuer or no https URL of keys
  */
 async function fetchKeys({ issuer, jwksUrl }: Pick<ProviderKeysOptions, 'issuer' | 'jwksUrl'>): Promise<unknown> {

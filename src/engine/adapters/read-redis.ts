@@ -1,12 +1,12 @@
 import { silentLogger } from '../ports.ts';
 import { connectRedis } from './bullmq-queues.ts';
 
-/** Number of keys that one scan command asks for. */
+/** Number of keys that one SCAN command requests. */
 const SCANNED = 500;
 
 /**
- * Reads all keys and values of a Redis as texts, each with the name of its key (`at`). A key whose type is not text,
- * list, set, sorted set, hash or stream comes without its value.
+ * Reads all keys and values of a Redis as texts, each with the name of its key (`at`), to search them for traces. For a
+ * key whose type is not text, list, set, sorted set, hash or stream, only the name is read.
  */
 export async function* readRedis(redisUrl: string): AsyncIterable<{ readonly at: string; readonly text: string }> {
   const redis = await connectRedis({ redisUrl, logger: silentLogger }, { blocking: true });

@@ -1,7 +1,7 @@
 import type { Embedder } from '../ports.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 
-/** Properties that the embedders of all trained models share. */
+/** Properties that the embedders of all trained models have in common. */
 export const MODEL_VECTORS = {
   encoding: 'float32',
   waypointThreshold: 0.75,
@@ -11,25 +11,25 @@ export const MODEL_VECTORS = {
 } as const satisfies Partial<Embedder>;
 
 /**
- * Greatest number of bytes of one number in a reply. JSON writes a float64 in at most 25 characters; the rest is for
+ * Greatest number of bytes of one number in a JSON reply. A float64 takes at most 25 characters; the remainder is for
  * servers that indent.
  */
 const BYTES_PER_NUMBER = 48;
 /** Number of bytes that a reply may have in addition to its vectors. */
 const REPLY_OVERHEAD_BYTES = 65_536;
 
-/** Returns the greatest size of a correct reply with this number of vectors (bytes). */
+/** Returns the greatest size of a correct reply with this number of vectors (bytes); a larger reply is refused. */
 export function maxReplyBytesOf(vectors: number, dimensions: number): number {
   return vectors * dimensions * BYTES_PER_NUMBER + REPLY_OVERHEAD_BYTES;
 }
 
-/** The vectors that a reply must hold. */
+/** What a reply with vectors must contain. */
 export interface ExpectedVectors {
   /** Number of texts that were sent. */
   readonly count: number;
   /** Number of dimensions of each vector. */
   readonly dimensions: number;
-  /** Creates the error for a reply that holds anything else. */
+  /** Creates the error for a reply with anything else. */
   readonly refused: ProviderErrors['refused'];
 }
 
@@ -43,12 +43,12 @@ interface VectorItem {
 }
 
 /**
- * Checks a whole reply and reads its vectors.
+ * Checks the vectors of a whole reply and returns them.
  * @param items the list of vectors, unchecked
  * @param open finds the vector in an item of the list; by default the item is the vector
  * @returns one L2-normalised vector for each text, in the order of the texts
  * @throws EngineError `unavailable` for another number of vectors or of dimensions, for indexes that do not name every
- *    text once, for a value that is not a number or too large for float32, and for a vector of zeros
+ *   text once, for a value that is not a number or too large for float32, and for a vector of zeros
  */
 export function readVectors(
   items: unknown,

@@ -5,24 +5,24 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../errors.ts';
 
-/** Memory that a parser may take in addition to its heap, for buffers, code and Node itself (MB). */
+/** Memory that a parser process may use in addition to its V8 heap, for buffers, code and Node itself (MB). */
 const OUTSIDE_HEAP_MB = 256;
 
 /**
- * Returns the greatest resident memory of a parser (MB) whose heap may have `heapMb`: 256 MB more. A watchdog thread in
- * the child enforces it.
+ * Returns the greatest resident memory of a parser process (MB) whose V8 heap may have `heapMb`: 256 MB more. A
+ * watchdog thread in the process enforces it.
  */
 export function maxResidentMb(heapMb: number): number {
   return heapMb + OUTSIDE_HEAP_MB;
 }
 
 /**
- * Starts a child process that may read the engine's code and the installed packages, and may not read anything else,
- * write, start a process or load native code. Its environment holds only the time zone UTC, so that dates without a
- * time zone mean the same on every machine. It has low priority and three pipes: 0 for requests, 3 for replies, and 4,
- * which carries nothing.
- * @param entry  file URL of the module that the child runs
- * @param heapMb bound on the V8 heap of the child (MB)
+ * Starts a child process for reading documents. It may read only the engine's code and the installed packages, and may
+ * not write files, start a process or load native code. Its environment has only the time zone UTC, so that dates
+ * without a time zone mean the same on every machine. It has low priority and three pipes: 0 for requests, 3 for
+ * replies, and 4, which carries no data and whose end tells that the parent has ended.
+ * @param entry file URL of the module that the child runs
+ * @param heapMb greatest size of the V8 heap of the child (MB)
  * @throws EngineError `unavailable` if no process can be started
  */
 export function spawnParser(entry: URL, heapMb: number): ChildProcess {
@@ -48,8 +48,8 @@ export function spawnParser(entry: URL, heapMb: number): ChildProcess {
 }
 
 /**
- * Lowers the priority of a child below that of requests and of the worker that stores its results. It does nothing
- * where the system has no priorities.
+ * Lowers the priority of a child below that of requests and of the worker that stores its results. It does nothing if
+ * the system has no priorities.
  */
 function lowerPriority({ pid }: ChildProcess): void {
   try {

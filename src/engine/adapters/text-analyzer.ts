@@ -5,23 +5,26 @@ import type { Clock, TextAnalyzer } from '../ports.ts';
 import type { SensitiveKind, SensitiveSpan } from '../types.ts';
 import { FairPlaces } from './fair-places.ts';
 
-/** Greatest number of characters of one request; a longer text is sent in several requests. */
+/** Greatest number of UTF-16 code units of one request; a longer text is sent in several requests. */
 const PIECE = 32_000;
-/** Number of characters that two neighbouring requests share, so that a name at the end of one is whole in the next. */
+/**
+ * Number of UTF-16 code units by which the texts of two consecutive requests overlap, so that a name that is cut at the
+ * end of one is complete in the next.
+ */
 const OVERLAP = 200;
 /** Greatest size of a reply (bytes); a larger one counts as a failure. */
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 /**
- * Time after a failure for which the analyzer is not asked for the same tenant (ms), so that not every add waits for
- * its time limit.
+ * Time after a failure for which the analyzer is not called for the same tenant (ms), so that not every added memory
+ * waits for the time limit.
  */
 const REST_MS = 5_000;
-/** Greatest number of requests at the same time, of all tenants together; further ones wait. */
+/** Greatest number of requests at the same time, for all tenants together; further ones wait. */
 const MAX_REQUESTS = 8;
 
 /**
- * Kinds of sensitive data by Presidio's names of entities. Other names become `other_personal`, unless `IGNORED` has
- * them.
+ * Kinds of sensitive data by Presidio's names of entities. An entity with another name gets the kind `other_personal`,
+ * unless `IGNORED` has its name.
  */
 const KINDS: ReadonlyMap<string, SensitiveKind> = new Map([
   ['PERSON', 'person'],
@@ -34,7 +37,7 @@ const KINDS: ReadonlyMap<string, SensitiveKind> = new Map([
   ['IP_ADDRESS', 'ip_address'],
   ['MAC_ADDRESS', 'mac_address'],
 ]);
-/** Presidio's names of entities that do not tell who a person is. */
+/** Presidio's names of entities that do not identify a person. */
 const IGNORED: ReadonlySet<string> = new Set(['DATE_TIME', 'NRP', 'URL', 'ORGANIZATION']);
 
 const replySchema = z
@@ -42,10 +45,10 @@ const replySchema = z
   .max(100_000);
 
 /**
- * Creates a client of an analyzer with Presidio's protocol: `POST /analyze` with `text`, `language` and
- * `score_threshold`. Its address may be private, since the operator sets it. While the analyzer fails, `find` rejects
- * with EngineError `unavailable`, or returns nothing if `OM_PII_FAIL` is `store`. Tenants have equal shares of the
- * requests, and a failure of one tenant's text does not concern the others.
+ * Creates a client of an analyzer that finds personal data, with Presidio's protocol: `POST /analyze` with `text`,
+ * `language` and `score_threshold`. Its address may be private, since the operator sets it. While the analyzer fails,
+ * `find` rejects with EngineError `unavailable`, or returns nothing if `OM_PII_FAIL` is `store`. Tenants have equal
+ * shares of the requests, and a failure for one tenant's text does not affect other tenants.
  * @returns a function that returns the analyzer of a tenant by the tenant's id; null if `OM_PII_URL` is not set
  */
 export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: string) => TextAnalyzer) | null {
@@ -53,7 +56,7 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
   if (base === undefined) return null;
   const url = `${base.replace(/\/+$/, '')}/analyze`;
   const places = new FairPlaces(MAX_REQUESTS);
-  /** Time until which the analyzer is not asked for a tenant, Unix ms, by the tenant's id. */
+  /** For each tenant, by id, the time until which the analyzer is not called after a failure, Unix ms. */
   const rests = new Map<string, number>();
 
   async function ask(tenantId: string, text: string): Promise<SensitiveSpan[]> {
@@ -109,7 +112,7 @@ async function boundedText(response: Response): Promise<string> {
 }
 
 /**
- * Turns the entities of a reply, whose offsets count code points, into spans in UTF-16 code units. Ignored kinds and
+ * Converts the entities of a reply, whose offsets count code points, to spans in UTF-16 code units. Ignored kinds and
  * offsets outside the text are dropped.
  */
 function spansOf(text: string, entities: z.infer<typeof replySchema>): SensitiveSpan[] {

@@ -15,7 +15,7 @@ const CLOCK_TOLERANCE_S = 60;
 
 /** The content of a token whose signature, issuer, audience and times were checked. */
 export interface VerifiedToken {
-  /** Id of the person or program that the token is about, unique at the issuer (claim `sub`). */
+  /** Id of the person or program for whom the token was issued, unique at the issuer (claim `sub`). */
   readonly subject: string;
   /** Time from which the token is refused, Unix ms: its expiry plus 60 s (`CLOCK_TOLERANCE_S`). */
   readonly expiresAt: number;
@@ -25,10 +25,10 @@ export interface VerifiedToken {
 
 export interface TokenVerifier {
   /**
-   * Checks a token. No error repeats any part of it.
+   * Checks a token. No error message contains any part of the token.
    * @returns undefined for a token whose signature does not fit the issuer's keys or has another algorithm
    * @throws EngineError `unauthenticated` for a token that has expired, is not valid yet, is of another issuer or for
-   *    another audience, or names an unknown key; `unavailable` while the issuer's keys have never been read
+   *   another audience, or names an unknown key; `unavailable` if the issuer's keys have never been read
    */
   verify(token: string): Promise<VerifiedToken | undefined>;
 }
@@ -41,8 +41,8 @@ export function isToken(secret: string): boolean {
 }
 
 /**
- * Creates the verifier for tokens of `OM_OIDC_ISSUER`. It loads `jose` and begins to read the issuer's keys without
- * waiting for them, so that a server starts while the issuer is down.
+ * Creates the verifier for tokens of `OM_OIDC_ISSUER`. It loads `jose` and starts to read the issuer's keys in the
+ * background, so that a server can start while the issuer is down.
  */
 export async function createTokenVerifier({
   config,

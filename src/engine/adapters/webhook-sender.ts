@@ -13,15 +13,15 @@ export interface WebhookSenderOptions {
   /** Networks to which messages are sent although they are not public. */
   readonly allowed: readonly Network[];
   readonly clock: Clock;
-  /** Time limit of one attempt (ms), which covers host names and the reply together. */
+  /** Time limit of one attempt (ms), for resolving host names and the reply together. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Creates a sender of messages that are signed by the rules of Standard Webhooks: HMAC-SHA256 over id, time and body. A
- * message goes to public addresses by https at port 443; by http and at other ports only to `allowed` networks. Each
- * connection is opened to an address that was checked just before. Redirects are not followed, and of a reply only the
- * status is used. `send` reports a failure in its result, and rejects only with what `signal` was aborted with.
+ * Creates a sender of webhook messages that are signed by the rules of Standard Webhooks: HMAC-SHA256 over id, time and
+ * body. A message goes to public addresses by https at port 443; by http and at other ports only to `allowed` networks.
+ * Each connection is opened to an address that was checked just before. Redirects are not followed, and only the status
+ * of a reply is used. `send` reports a failure in its result, and rejects only with the abort reason of `signal`.
  */
 export function createWebhookSender({
   denied,
@@ -69,7 +69,7 @@ export function createWebhookSender({
 }
 
 /**
- * Creates the headers of a message, with its signature.
+ * Returns the HTTP headers of a message, with its signature.
  * @param seconds time of the attempt, Unix seconds
  */
 function headersOf({ id, secret, body }: WebhookMessage, seconds: number): Record<string, string> {

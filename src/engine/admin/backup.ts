@@ -31,9 +31,9 @@ const STEP_PAGES = 2_000;
 
 /**
  * Copies a tenant's file as it is now, even while it is being written, into a single file, and checks the whole copy.
- * The copy of an encrypted file is encrypted with the same key, and `wrappedKey` is written beside it, so that it can
- * be restored without the control database. Afterwards `to` is either a complete backup or does not exist. `from` and
- * `to` are paths.
+ * The copy of an encrypted file is encrypted with the same key, and `wrappedKey`, its data key encrypted with the
+ * master key, is written beside it, so that it can be restored without the control database. Afterwards `to` is either
+ * a complete backup or does not exist. `from` and `to` are paths.
  * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
  *   is damaged or no tenant's file; `storage_full`
  */
@@ -104,7 +104,8 @@ function checkControl(file: string, key: FileKey | null): string[] {
 }
 
 /**
- * Renames a complete copy to its final name. It is synced first, so that a power cut leaves no name without its bytes.
+ * Syncs a complete copy to disk and renames it to its final name, so that even after a power cut a file of that name is
+ * complete.
  */
 function giveName(partial: string, to: string): void {
   const handle = fs.openSync(partial, 'r+');
@@ -117,7 +118,7 @@ function giveName(partial: string, to: string): void {
   syncFolder(to);
 }
 
-/** Size and number of memories of the restored file, and where the file that it replaced is now. */
+/** Result of a restore: size and number of memories of the restored file, and what was replaced or is missing. */
 export interface Restored extends DatabaseSummary {
   /** New path of the replaced file; null if there was none. */
   readonly kept: string | null;
@@ -231,7 +232,7 @@ function listUnread(file: string, key: FileKey | null): string[] {
   }
 }
 
-/** Switches the database at `file` out of WAL mode, in which it could not be read without files beside it. */
+/** Takes the database at `file` out of WAL mode, so that it can be read without `-wal` and `-shm` files beside it. */
 function leaveLogMode(file: string): void {
   const db = openDatabase(file, { key: null });
   try {
@@ -242,8 +243,9 @@ function leaveLogMode(file: string): void {
 }
 
 /**
- * Gives the file a second name, so that there is a file at every moment, and moves a log that was left beside it to
- * that name.
+ * Gives the file that is about to be replaced a second name (a hard link, or a copy where there are none), and renames
+ * its `-wal` and `-shm` files to match. A file exists under the first name all the time.
+ * @param now time for the second name, Unix ms
  * @returns the path with the second name; null if there is no file
  */
 function keep(file: string, now: number): string | null {

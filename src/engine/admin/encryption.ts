@@ -124,7 +124,7 @@ export async function changeDataKeys(config: Config, onFile: OnFile): Promise<vo
 
 /** A database file of the data folder, and whether it is encrypted. */
 interface FileStatus {
-  /** Path relative to the data folder. */
+  /** Path of the file relative to the data folder. */
   readonly name: string;
   readonly form: DatabaseForm;
 }
@@ -214,7 +214,10 @@ function opens(file: string, key: FileKey): boolean {
   }
 }
 
-/** Removes the files that tenants share: they count the calls of the last minutes and are made anew. */
+/**
+ * Deletes the database files in which all tenants' calls of the last minutes are counted. They are made again when
+ * needed.
+ */
 function removeSharedFiles({ paths }: Config): void {
   for (const file of listFiles(path.dirname(paths.control))) {
     if (!isSharedFile(paths, file)) continue;

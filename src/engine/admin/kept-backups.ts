@@ -1,6 +1,6 @@
 /**
- * The folder of scheduled backups: `tenants/NAME/TIME.sqlite`, where TIME is that of the copy, with `TIME.sqlite.key`
- * beside it if it is encrypted, and `control/TIME.sqlite`.
+ * The folder of scheduled backups. It holds `tenants/NAME/TIME.sqlite` and `control/TIME.sqlite`, where TIME is when
+ * the copy was made. The key of an encrypted tenant's copy is beside it in `TIME.sqlite.key`.
  */
 
 import fs from 'node:fs';
@@ -120,8 +120,8 @@ function makeFolder(folder: string): string {
 }
 
 /**
- * Removes all but the `keep` latest backups. Those with names after the latest one's were made before the clock was set
- * back, so they count as the oldest.
+ * Removes all but the `keep` latest backups from a folder. Backups with names after `latest`, the one just made, were
+ * made before the clock was set back, so they count as the oldest.
  * @returns the number of removed backups
  */
 function removeOld(folder: string, latest: string, keep: number): number {
@@ -131,8 +131,8 @@ function removeOld(folder: string, latest: string, keep: number): number {
 }
 
 /**
- * Removes backups of tenants that no longer exist if they were made before `before` (Unix ms), and folders that are
- * empty then.
+ * Removes backups of tenants that no longer exist if they were made before `before` (Unix ms), and then the folders
+ * that have become empty.
  * @returns the number of removed backups
  */
 function removeForgotten(folder: string, tenants: readonly string[], before: number): number {

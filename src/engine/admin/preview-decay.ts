@@ -5,9 +5,9 @@ import type { Store } from '../store/open-store.ts';
 import { ROW_BYTES, spendWork } from '../store/work-budget.ts';
 import { type DecayPreview, type DecayRates, type SalienceSpread, type Sector, SECTORS } from '../types.ts';
 
-/** Greatest number of falls listed. */
+/** Greatest number of memories that a preview lists because their salience falls most. */
 const FALLS = 10;
-/** Greatest number of memories listed that would be archived. */
+/** Greatest number of memories that a preview lists because they would be archived. */
 const ARCHIVES = 50;
 
 /**
@@ -90,21 +90,23 @@ function finish({ sum, tenths }: ReturnType<typeof newSpread>, of: number): Sali
   return { average: sum / of, tenths };
 }
 
-/** The salience of a memory now and at the later date. */
+/** The salience of a memory (how present it is, 0..1), now and at the later date. */
 interface Fall {
   readonly memoryNo: number;
   readonly before: number;
   readonly after: number;
 }
 
-/** Returns the 50 memories with the lowest later salience, lowest first; of equal ones the older memory comes first. */
+/**
+ * Returns the 50 memories with the lowest later salience, lowest first; if two are equal, the older memory comes first.
+ */
 function faintest(falls: readonly Fall[]): Fall[] {
   return falls.toSorted((a, b) => a.after - b.after || a.memoryNo - b.memoryNo).slice(0, ARCHIVES);
 }
 
 /**
- * Returns the 10 largest falls, largest first; of equal ones that of the older memory comes first. Memories that do not
- * fall are left out.
+ * Returns the 10 memories whose salience falls most, the largest fall first; if two are equal, the older memory comes
+ * first. Memories whose salience does not fall are left out.
  */
 function furthest(falls: readonly Fall[]): Fall[] {
   return falls

@@ -37,15 +37,15 @@ export type ScannedPlace =
 interface Finding {
   readonly place: ScannedPlace;
   /**
-   * Id of the memory, document, standing query or recall; for an item of a log, user, session and position; for an
-   * evaluation item, name of the set and its position.
+   * Id of the memory, document, standing query or recall (logged query); for an item of a session log, user, session
+   * and position; for an evaluation item, name of the set and its position.
    */
   readonly name: string;
   /** Number of values by kind. */
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
-   * Redacts the values. For a memory it also erases the earlier versions; a recall is erased as a whole. It does
-   * nothing for a chunk or an address of a document. Call it inside a write transaction.
+   * Redacts the values. For a memory it also erases the earlier versions; a recall (logged query) is erased as a whole.
+   * It does nothing for a chunk or an address of a document. Call it inside a write transaction.
    */
   redact(context: WriteContext): void;
 }
@@ -130,8 +130,9 @@ function changedColumns(
 }
 
 /**
- * Writes a memory with its values redacted, and erases what may still contain them: earlier versions, the latent space,
- * and the stored replies that refer to the memory.
+ * Writes a memory with its sensitive values redacted, and erases other data that may still contain them: earlier
+ * versions, the model of word meanings (latent space) if it was fitted to this text, and stored replies that refer to
+ * the memory.
  */
 function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): void {
   const [before] = readMemoryRows(context.store, [memoryNo]);

@@ -13,9 +13,9 @@ import { openStore } from '../store/open-store.ts';
 import { phrasesOf, saltedHash, tellingWords } from '../text/erased-words.ts';
 import type { AuditVerdict } from '../types.ts';
 
-/** What an erasure search looks for. */
+/** What a search for erased text looks for. */
 export interface Sought {
-  /** Receipts with their salts, as the deletes returned them: `id.salt`. */
+  /** Erasure receipts with their salts, in the form `id.salt` in which the delete calls returned them. */
   readonly receipts: readonly string[];
   /** Words and phrases that the caller gives. They are reported even if a stored memory still contains them. */
   readonly words: readonly string[];
@@ -50,13 +50,13 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 
 /** A search for text that was erased from the file of one tenant. */
 export interface ErasureSearch {
-  /** Verdict on the chain of receipts. */
+  /** Whether the stored chain of erasure receipts is intact, which shows that none was changed or removed. */
   readonly chain: AuditVerdict;
-  /** Number of hashes and words that are searched for. */
+  /** Number of hashes (of receipts) and of given words that are searched for. */
   readonly sought: number;
   /**
-   * Number of words and phrases of the receipts that are ignored, because stored texts still contain them
-   * (`livingTexts`).
+   * Number of words and phrases of the receipts that are not searched for, because texts that are still stored contain
+   * them (`livingTexts`).
    */
   readonly living: number;
   /** Searches a file or a folder with everything below it. A path that does not exist yields nothing. */
@@ -153,7 +153,10 @@ function createFinder(
   };
 }
 
-/** Returns the words and phrases that a caller's text is searched by: telling words, and phrases of four words. */
+/**
+ * Returns what a caller's text is searched by: its words that are not common or very short, and each four words in a
+ * row.
+ */
 function piecesOfGiven(text: string): Set<string> {
   return new Set([...tellingWords(text), ...phrasesOf(text)]);
 }

@@ -3,7 +3,7 @@ import type { ProviderHealth } from '../providers/retry.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import type { RetrievalOptions } from '../types.ts';
 
-/** Context of the batches of one tenant's jobs: that of the steps, and the worker that claims the jobs. */
+/** Context in which a batch of one tenant's jobs runs: that of the steps, and the name under which jobs are claimed. */
 export interface BatchContext extends StepContext {
   /** Name of the worker in its claims in the ledger, by which their leases are renewed. */
   readonly owner: string;
@@ -11,8 +11,8 @@ export interface BatchContext extends StepContext {
   /** Returns the tenant's defaults for queries; if it is left out, there are none. */
   readonly defaults?: (() => RetrievalOptions) | undefined;
   /**
-   * Health of the provider that the jobs' step calls, as the worker's batches have observed it. If it is left out, each
-   * batch is judged alone.
+   * Health of the provider that the jobs' step calls, as earlier batches of the worker have observed it. If it is left
+   * out, each batch is judged by itself.
    */
   readonly provider?: ProviderHealth;
 }

@@ -12,11 +12,12 @@ import type { NamedJobs } from './run-batch.ts';
 import { settleFailures, type Failed } from './settle-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
 
-/** Greatest number of questions to the language model that run at the same time. */
+/** Greatest number of jobs that call the language model at the same time. */
 const ASKED_AT_ONCE = 4;
 
 /**
- * Asks one question and acts on the answer. A handler ends its job, or throws and has changed nothing.
+ * Runs one job of the step `reason`, which asks the language model a question and acts on the answer. A handler either
+ * ends its job, or throws and has changed nothing.
  * @returns whether the language model was asked
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;
@@ -27,12 +28,12 @@ const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
 };
 
 /**
- * Claims questions to the language model that are due in a tenant's ledger, 8 at most, and asks them. The failure of a
- * question is recorded in the ledger, not thrown.
+ * Claims due jobs that ask the language model a question from a tenant's ledger, 8 at most, and runs them. The failure
+ * of a question is recorded in the ledger, not thrown.
  * @param context its `provider` is the health of the language model, which may be down while the embedding provider
  *   works, and the reverse
- * @param alone true claims only suspects, which were active at a crash; false leaves them out. With true the caller
- *   runs nothing else meanwhile
+ * @param alone true claims only suspects (jobs that were active at a crash); false leaves them out. With true the
+ *   caller runs nothing else meanwhile
  */
 export async function runNextQuestions(
   context: BatchContext,
@@ -53,9 +54,9 @@ export async function runNextQuestions(
 }
 
 /**
- * Asks the questions that a queue named, if they are still due in the ledger. The failure of a question is recorded in
- * the ledger, not thrown. For `context` see `runNextQuestions`.
- * @param jobs `alone` is true for suspects, which were active at a crash: the caller runs nothing else meanwhile
+ * Runs the jobs that a queue named and that ask the language model a question, if they are still due in the ledger. The
+ * failure of a question is recorded in the ledger, not thrown. For `context` see `runNextQuestions`.
+ * @param jobs `alone` is true for suspects (jobs that were active at a crash): the caller runs nothing else meanwhile
  */
 export async function runNamedQuestions(
   context: BatchContext,
@@ -120,8 +121,8 @@ async function askAll(
 }
 
 /**
- * Decides about failed questions. While the language model is down they wait, and no attempt is counted. A question
- * that fails again although the model answers others is charged an attempt.
+ * Decides about jobs whose question to the language model failed. While the model is down they wait, and no attempt is
+ * counted. A job that fails again although the model answers other questions is charged an attempt.
  * @returns time during which nothing should be asked (ms); null if no pause is needed
  */
 function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal | undefined): number | null {

@@ -104,7 +104,10 @@ function longerPause(one: number | null, other: number | null): number | null {
   return one === null && other === null ? null : Math.max(one ?? 0, other ?? 0);
 }
 
-/** Releases jobs whose next step belongs to another queue. Returns null: no pause is needed. */
+/**
+ * Releases the claims on jobs whose next step has another queue, so that they go there. Returns null: no pause is
+ * needed.
+ */
 function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
   if (claims.length === 0) return null;
   const { store } = open();
@@ -116,8 +119,8 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
 }
 
 /**
- * Claims suspects, to run alone, or else other due jobs. Suspects to encode wait while links are due, since links need
- * no provider.
+ * Claims suspects (jobs that were active at a crash), to run alone, or else other due jobs. While links are due,
+ * suspects of the step `encode` wait, since links need no provider.
  */
 function claimBatch(
   { open, owner, config, clock }: Batch,
@@ -228,7 +231,7 @@ async function timed(
 }
 
 /**
- * Ends jobs without a link.
+ * Ends jobs without linking their memories, and marks these memories as ready.
  * @returns how many jobs still held their lease
  */
 function finishUnlinked({ open, clock }: Batch, claims: readonly Claim[]): number {

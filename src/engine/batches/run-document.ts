@@ -18,8 +18,8 @@ import { tracedBatch } from './traced-batch.ts';
  * @param alone true claims only a suspect, which was active at a crash; false leaves suspects out. With true the caller
  *   runs nothing else meanwhile
  * @param onClaimed called before the reading begins, when another reader may claim the next document
- * @returns whether a document was claimed; true also if it was handed back because its tenant's fetches are spent;
- *   false without a claim if the tenant's parser time is spent
+ * @returns whether a document was claimed; true also if it was handed back because its tenant has used up its page
+ *   fetches; false without a claim if the tenant has used up its parser time
  */
 export async function runNextDocument(
   context: BatchContext,
@@ -65,8 +65,8 @@ export async function runNamedDocuments(
 }
 
 /**
- * Postpones the tenant's documents if its share of the parsers is spent.
- * @returns whether it is spent
+ * Postpones the tenant's documents if the tenant has used up its limit of parser time.
+ * @returns whether it is used up
  */
 function waitsForParser(context: BatchContext): boolean {
   const wait = context.share?.waitForParser();
@@ -77,8 +77,9 @@ function waitsForParser(context: BatchContext): boolean {
 }
 
 /**
- * Hands a claimed page back, and postpones the tenant's other pages, if the tenant's share of the fetches is spent.
- * @returns whether it is spent; false for a document that is no page
+ * Hands a claimed page back, and postpones the tenant's other pages, if the tenant has used up its limit of page
+ * fetches.
+ * @returns whether it is used up; false for a document that is no page
  */
 function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
   const { share, open, clock } = context;

@@ -49,8 +49,9 @@ export async function settleEncodeFailures(
 }
 
 /**
- * Decides about the failure of a whole batch. It says nothing about any single job, so the batch is divided into
- * suspects, and only a job that fails alone is charged an attempt. Errors that ask to wait make all jobs wait instead.
+ * Decides about the failure of a whole batch. Such a failure does not show which job caused it. So the jobs become
+ * suspects, which run in smaller batches, and only a job that fails alone is charged an attempt. Errors that ask to
+ * wait make all jobs wait instead.
  * @returns how long to pause (ms); null if no pause is needed
  */
 export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
@@ -61,7 +62,7 @@ export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error
   return null;
 }
 
-/** Hands jobs back as suspects, which run in smaller groups with nothing beside them. */
+/** Hands jobs back as suspects, so that they run again in smaller groups with nothing beside them. */
 function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
   const { store } = open();
   const claims = failures.map(([claim]) => claim);
@@ -71,8 +72,9 @@ function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): v
 
 /**
  * Records each failure in the ledger. If a provider is down or busy, or the disk is full, no attempt is counted, and
- * every job that needs it pauses. Any other failure counts as an attempt. A job that was isolated already is left
- * unchanged. If one of several models fails, its jobs are deferred and those of the others go on.
+ * every job that needs it pauses. Any other failure counts as an attempt. A job that was already made a suspect, to run
+ * in a smaller group, is left unchanged. If one of several models fails, its jobs wait and the jobs of the other models
+ * go on.
  * @param verdict about failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due only
  *   after the pause, so that others go first; left out, they are due at once, to be claimed after the pause
  * @returns how long to pause (ms); null if no pause is needed

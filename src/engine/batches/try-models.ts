@@ -1,6 +1,7 @@
 /**
- * Runs the guarded evaluation sets of a tenant by its live model and by the one that is about to replace it, on the
- * same data. A model that lowers the scores of one of them does not go live.
+ * Tries new embedding models before a tenant uses them. Its guarded evaluation sets (queries with expected answers) are
+ * run by the live model and by the new one on the same data. A new model that lowers the scores of one of them does not
+ * go live.
  */
 import { EngineError } from '../errors.ts';
 import { judge } from '../evals/measure.ts';
@@ -19,21 +20,25 @@ import type { EvalItem, NewEvalSet } from '../types.ts';
 import type { TrialStep } from '../upkeep/reembed.ts';
 import type { BatchContext } from './batch-context.ts';
 
-/** Time after which the trial hands its job back (ms), so that other jobs come next. */
+/** Time after which the trial of new models gives way to other jobs (ms); it goes on later. */
 const SLICE_MS = 100;
 
-/** A guarded set, with its scores by the live model if that can no longer be called; else null. */
+/**
+ * A guarded evaluation set. `before` holds its scores by the live model if that can no longer be called; else it is
+ * null.
+ */
 interface GuardedSet extends NewEvalSet {
   readonly before: GuardedScores | null;
 }
 
 /**
- * Runs the next queries of the trial. If the settings do not reach the live model any more, the last run of each set
- * replaces its answers, if it was made by that model and with the same items; a set without such a run cannot fall.
+ * Runs the next queries of the guarded evaluation sets by the live model and by the new ones. If the settings do not
+ * reach the live model any more, the scores of each set's last run take the place of its answers, if that run was made
+ * by the live model with the same items; a set without such a run is left out.
  * @param models the models that are about to go live
- * @param begun state of the trial at the end of its last slice; undefined if it has not begun
+ * @param begun state of the trial when it last paused; undefined if it has not begun
  * @returns `holds` if no set falls; else the state of the trial, and whether it waits for a provider
- * @throws EngineError `invalid`, with the numbers, if a guarded set falls
+ * @throws EngineError `invalid`, with the numbers, if the new models lower the scores of a guarded set
  */
 export async function tryModels(
   batch: BatchContext,
@@ -73,7 +78,7 @@ export async function tryModels(
 }
 
 /**
- * Returns the guarded sets.
+ * Returns the evaluation sets that are guarded: a model that lowers their scores must not go live.
  * @param unreached the live models, if they cannot be called: then only sets with a comparable last run are returned
  */
 function readGuardedSets(store: Store, unreached: SectorModels | null): GuardedSet[] {

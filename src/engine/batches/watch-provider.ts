@@ -8,11 +8,11 @@ import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Batch, BatchContext } from './batch-context.ts';
 
 /**
- * Returns the batch with a gatherer that records the answers and failures of the provider, so that
- * `settleEncodeFailures` can tell what is at fault. Only vectors that the provider returned count as an answer; cached
- * ones never reach the gatherer. With one model only answers are recorded. With several, where one may answer while
- * another is down, each model is watched separately, and a probe tells whether a failure is the fault of the model or
- * of a text.
+ * Returns the batch with a gatherer (sender of embedding calls) that records the answers and failures of the provider,
+ * so that `settleEncodeFailures` can tell what is at fault. Only vectors that the provider returned count as an answer;
+ * cached ones never reach the gatherer. With one model only answers are recorded. With several, where one may answer
+ * while another is down, each model is watched separately, and a probe tells whether a failure is the fault of the
+ * model or of a text.
  */
 export function watchProvider(context: BatchContext): Batch {
   const { gatherer, embedder, sourceOf, provider = createProviderHealth() } = context;

@@ -56,8 +56,8 @@ export function addDocument(
 
 /**
  * Makes a worker read a document again, even if nothing about it seems to have changed: the settings may have changed.
- * It keeps its user, and its external id unless `document` names another: so a file that was renamed keeps its
- * memories.
+ * The document keeps its user, and its external id unless `document` names another. So a file that was renamed keeps
+ * its memories.
  * @throws EngineError `not_found`; `conflict` for an external id of another document; `unavailable` over
  *   `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
@@ -130,8 +130,8 @@ function receiptOf(store: Store, jobNo: number): string {
 }
 
 /**
- * Whether a document need not be read again: file, format and all stated fields are those of its present reading, and
- * that did not fail. A page may have changed in any case, so it is fetched again unless a fetch of it is still to come.
+ * Whether a document need not be read again: file, format and all stated fields are those of its latest reading, which
+ * did not fail. A web page may have changed in any case, so it is fetched again unless a fetch of it is still to come.
  * The same bytes count as changed if another format is declared for them.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
@@ -160,7 +160,8 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
 }
 
 /**
- * Stops the reading of a document that is running, waits or failed. The text of an earlier reading stays in force.
+ * Stops the reading of a document that waits, is running or has failed. If an earlier reading was complete, its text
+ * stays.
  * @throws EngineError `not_found`; `conflict` if the document has no such reading
  */
 export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {

@@ -21,10 +21,13 @@ import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** An item of an add after its screening. `screened` is absent if the privacy policy is off. */
+/**
+ * An item of an add request after its screening for secrets and personal data. `screened` is absent if the privacy
+ * policy is off.
+ */
 export type ScreenedItem = RejectedItem | (NewMemory & { readonly screened?: ScreenReport });
 
-/** Input of the accept step. */
+/** Input of `addMemories`: the screened items of an add request, its options, and the tenant's quota. */
 export interface AddInput {
   readonly items: readonly ScreenedItem[];
   readonly options: AddOptions;
@@ -32,10 +35,10 @@ export interface AddInput {
 }
 
 /**
- * Runs the accept step, in the writer's transaction. The row of a memory, its words and its ledger job are written
- * together, so that whatever is answered 2xx is stored, searchable and sure to get its vector. Exact duplicates and
- * known Idempotency-Keys write no memory twice. An item whose `external_id` belongs to another text, or whose
- * supersession is refused, is rejected alone; with `allOrNothing` its error rejects all items.
+ * Stores the items of an add request, in the writer's transaction. The row of a memory, its words and its ledger job
+ * are written together, so that whatever is answered 2xx is stored, searchable and sure to get its vector. Exact
+ * duplicates and known Idempotency-Keys write no memory twice. An item whose `external_id` belongs to another text, or
+ * that may not supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items.
  * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply, whatever has changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
  *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
@@ -74,8 +77,8 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
 }
 
 /**
- * Sends the statements that the adds of a group will need for their items ahead, in one round trip, if the store can do
- * so (PostgreSQL); else does nothing. Call it inside the write transaction.
+ * Reads ahead, in one round trip, what a group of add requests will need for their items, if the store can do so
+ * (PostgreSQL); else does nothing. Call it inside the write transaction.
  */
 export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'>, inputs: readonly AddInput[]): void {
   if (store.ahead === null) return;
@@ -83,7 +86,9 @@ export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'
   askBeforeAccept(store, memories, now);
 }
 
-/** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
+/**
+ * Codes of errors that reject only one item of an add request. They are thrown before anything is written for the item.
+ */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
 
 interface Accepted {
@@ -94,9 +99,9 @@ interface Accepted {
 }
 
 /**
- * Accepts one item of an add. Errors that reject an item become its outcome; others are thrown.
+ * Stores one item of an add request. An error that rejects only this item becomes its outcome; other errors are thrown.
  * @param asked.before outcomes of the items before it
- * @param asked.accepted memories that this add stored; a new one is appended
+ * @param asked.accepted memories that this request has stored so far; a new one is appended
  */
 function acceptItem(
   context: WriteContext,
@@ -125,10 +130,10 @@ function acceptItem(
 }
 
 /**
- * Lists the ids of the memories that the next item of an add is derived from, by `AddOptions.derived`. A source is
- * given by its id or by its index among the items before.
+ * Lists the ids of the memories from which the next item of an add request is derived, by `AddOptions.derived`. There a
+ * source is named by its id or by its index among the items before.
  * @param before outcomes of the items before it; their number is the index of the next item
- * @throws EngineError with the code and message of a source's own refusal, if a source is an item that was refused
+ * @throws EngineError with the code and message of the source's error, if a source is an item that was rejected
  */
 function sourcesOf({ derived = [] }: AddOptions, before: readonly AddOutcome[]): string[] {
   const sources = derived.filter(({ item }) => item === before.length).flatMap(({ from }) => from);
@@ -173,22 +178,22 @@ function supersede(context: WriteContext, older: MemoryRow, newerNo: number): vo
   takePlace(context, { older, newer, field: 'supersedes' });
 }
 
-/** A memory that is to be stored in a row of its own, since no stored memory equals it. */
+/** A memory that gets a row of its own, since no stored memory equals it. */
 interface StoredAnew {
   readonly memory: NewMemory;
   readonly userNo: number;
-  /** Whole hash of the text, from `contentHash`: 16 bytes. The row keeps the first 8. */
+  /** Whole hash of the memory's text, from `contentHash`: 16 bytes. The row keeps the first 8. */
   readonly hash: Buffer;
   readonly bulk: boolean;
   /** Value of an item as JSON; null or left out if the memory is no item or has no value. */
   readonly value?: string | null;
-  /** Kind of its job: `import` for a memory whose links come with it; `memory` by default. */
+  /** Kind of the memory's job: `import` for a memory whose links come with it; `memory` by default. */
   readonly kind?: 'memory' | 'import';
 }
 
 /**
- * Writes a new memory: its rows, its words, and its ledger job. It also rewrites the words of the memories that follow
- * it in its session, since their context now includes this one.
+ * Writes a new memory: its rows, its words, and its ledger job. It also rewrites the indexed words of the memories that
+ * follow it in its session, since the context by which they are found now includes the new memory.
  */
 export function storeMemory(
   context: WriteContext,
@@ -260,10 +265,11 @@ function requireSameText(twin: Twin, { externalId }: NewMemory, hash: Buffer): v
 }
 
 /**
- * Checks that a stored memory or document has all tags to which the caller's key is bound, before an add changes it.
+ * Checks that a stored memory or document has all tags to which the caller's key is bound, before an add request
+ * changes it.
  * @param tags tags of what is stored
  * @param withinTags tags to which the key is bound; empty for a key without such a bound
- * @throws EngineError `conflict` if one of them is missing
+ * @throws EngineError `conflict` if one of the bound tags is missing
  */
 export function requireTags(tags: readonly string[], withinTags: readonly string[]): void {
   if (withinTags.every((tag) => tags.includes(tag))) return;
@@ -291,8 +297,8 @@ function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): D
 }
 
 /**
- * Time after a refusal during which the backlog is not counted again and adds are refused (ms). Otherwise a client that
- * retries at once would have it counted each time, and every tenant would wait for that.
+ * Time (ms) after a refusal for which further adds are refused without counting the backlog again. Otherwise a client
+ * that retries at once would cause a count each time, and every tenant would wait for that.
  */
 const REFUSES_ON_MS = 500;
 

@@ -4,8 +4,8 @@ import type { NotedItem } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Writes items of a batch into a receipt: a new one, or the one with `id`. Receipts older than `OM_RECEIPT_DAYS` are
- * deleted.
+ * Writes the outcomes of a batch's items into a receipt, from which a client can read them later: a new receipt, or the
+ * one with `id`. Receipts older than `OM_RECEIPT_DAYS` are deleted.
  * @returns the id of the receipt
  */
 export function noteBatch(

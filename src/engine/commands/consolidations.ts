@@ -1,4 +1,4 @@
-/** Commands that request runs of consolidating, and that undo consolidations. */
+/** Commands that request consolidation (making one memory of several that say nearly the same) and that undo it. */
 import { EngineError } from '../errors.ts';
 import { cancelJob } from '../store/job-control.ts';
 import { insertJob } from '../store/jobs.ts';
@@ -42,7 +42,9 @@ export function requestConsolidation(
   return { jobId: id, token: encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo }) };
 }
 
-/** Adds a job that consolidates memories, even if an unfinished one exists. Call it inside a write transaction. */
+/**
+ * Adds a ledger job that consolidates memories, even if an unfinished one exists. Call it inside a write transaction.
+ */
 export function oweConsolidation(
   { store, newId, now, trace }: Pick<WriteContext, 'store' | 'newId' | 'now' | 'trace'>,
   scope: { readonly userNo: number | null; readonly again: boolean },
@@ -54,10 +56,11 @@ export function oweConsolidation(
 }
 
 /**
- * Undoes a slice of one consolidation, or of a whole run by the id of its job: erases at most `limit` gathered
- * memories, or a part of what hangs on them, as `eraseInSlices`. Their sources are not gathered again unless somebody
- * asks for that. A run that has not ended is cancelled; with `userId`, only a run for this user alone is.
- * @returns `undone`: number of gathered memories that were erased; `cancelled`: whether the run was cancelled;
+ * Undoes a part of one consolidation, given by its id, or of a whole run, given by the id of its job: erases at most
+ * `limit` of the memories that it made or, if too many rows depend on them for one commit, only some of those rows.
+ * Their sources are not consolidated again unless somebody asks for that. A run that has not ended is cancelled; with
+ * `userId`, only a run for this user alone is.
+ * @returns `undone`: number of consolidated memories that were erased; `cancelled`: whether the run was cancelled;
  *   `isDone`: true if nothing is left to undo
  * @throws EngineError `not_found` if no consolidation and no run has the id
  */
@@ -76,8 +79,8 @@ export function undoConsolidations(
 }
 
 /**
- * Erases every consolidation that was gathered from one of these memories, because its text repeats what they said
- * before they were changed or erased. Its other sources may be gathered again. Call it inside a write transaction.
+ * Erases every consolidated memory that was made from one of these memories, because its text repeats what they said
+ * before they were changed or erased. Its other sources may be consolidated again. Call it inside a write transaction.
  * @param sources `memoryNo` of each changed or erased memory
  * @returns as `dissolveGathered`
  */
@@ -86,9 +89,10 @@ export function dissolveGatheredOf(context: WriteContext, sources: readonly numb
 }
 
 /**
- * Erases gathered memories by their `memoryNo`, or, if too many rows depend on them for one commit, only some of those
- * rows. Once they are erased, their sources may be gathered again. Call it inside a write transaction.
- * @returns false if they are still there: the caller commits and calls again
+ * Erases consolidated memories or, if too many rows depend on them for one commit, only some of those rows. Once the
+ * memories are erased, their sources may be consolidated again. Call it inside a write transaction.
+ * @param gathered `memoryNo` of each consolidated memory
+ * @returns false if the memories are still there: the caller commits and calls again
  */
 export function dissolveGathered(context: WriteContext, gathered: readonly number[]): boolean {
   if (gathered.length === 0) return true;

@@ -28,8 +28,8 @@ export function cancelJob(context: WriteContext, { id }: { readonly id: string }
 }
 
 /**
- * Deletes a job that is dead or cancelled. The file of a document is released with its job: without the job nobody
- * could read it again.
+ * Deletes a job that is dead or cancelled. The uploaded file of a document is given up with its job: without the job
+ * nobody could read the file again.
  * @returns the file's name in the uploads folder, to be removed after the commit; '' if there is no file
  * @throws EngineError `not_found`; `conflict` for a job in another state
  */

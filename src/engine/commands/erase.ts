@@ -49,7 +49,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Greatest number of memories, and of documents, that one write erases: in a delete, when memories expire, and in the
- * clean-up of abandoned readings. A lower number lets other writes in sooner, and makes a large delete slower.
+ * clean-up of documents' replaced or abandoned versions. A lower number lets other writes in sooner, and makes a large
+ * delete slower.
  */
 export const ERASE_SLICE = 100;
 
@@ -103,8 +104,8 @@ export function deleteMemory(context: WriteContext, { id }: { readonly id: strin
 
 /**
  * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. The filter is applied
- * to the documents themselves, since one that has not been read yet has no memory to match. The caller finds the
- * candidates before the write, as for `deleteMatching`.
+ * to the documents themselves, since a document that has not been read yet has no memory to match. The caller searches
+ * for the candidates before the write, so that the search does not hold up other writes.
  * @param documentNos `documentNo` of each candidate
  * @returns a receipt that counts the documents and their cancelled jobs
  */
@@ -137,6 +138,7 @@ export function deleteMatching(
 
 /**
  * Leaves out the chunks of documents that lack one of the tags, since erasing a chunk would erase its whole document.
+ * Returns the `memoryNo` of the others.
  */
 function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: readonly string[]): readonly number[] {
   if (tags.length === 0) return memoryNos;
@@ -185,10 +187,10 @@ function abandonDocuments({ store, now }: WriteContext, documentNos: readonly nu
 }
 
 /**
- * Erases one slice of data that can no longer be read: replaced or abandoned readings of documents, and deleted
+ * Erases one slice of data that can no longer be read: replaced or abandoned versions of documents, and deleted
  * documents.
- * @param limit greatest number of a document's memories to erase, within 32 KiB of text or one memory; reflections
- *   drawn from them are erased in addition
+ * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of text together, or are a
+ *   single memory. Reflections drawn from them are erased in addition
  */
 export function eraseAbandoned(
   context: WriteContext,
@@ -225,7 +227,8 @@ export function eraseAbandoned(
 
 /**
  * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
- * some of those rows, reflections first. `isDone` is then false, and the caller calls again until it is true.
+ * some of those rows, beginning with reflections (memories of conclusions drawn from them). `isDone` is then false, and
+ * the caller calls again until it is true.
  * @param memoryNos  `memoryNo` of each memory
  * @param beforeLast called before the memories themselves are erased
  */
@@ -245,11 +248,12 @@ export function eraseInSlices(
 
 /**
  * Erases memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings,
- * stored replies, the latent space if it may know their words, entities that no other memory mentions, and their share
- * in the context of the memories that follow them. Running jobs lose their lease, so that they write nothing
- * afterwards. Reflections and consolidations drawn from an erased memory repeat what it said, and are erased too.
- * Memories whose waypoint led to an erased memory are linked again. Memories that an erased memory had superseded or
- * contradicted get their own status back, unless the successor of the erased memory now supersedes them.
+ * stored replies, the latent space (a model of word meanings) if it may know their words, entities that no other memory
+ * mentions, and their words in the indexed context of the memories that follow them. Running jobs lose their lease, so
+ * that they write nothing afterwards. Reflections and consolidations drawn from an erased memory repeat what it said,
+ * and are erased too. Memories whose waypoint (automatic link) led to an erased memory are linked again. Memories that
+ * an erased memory had superseded or contradicted get their own status back, unless the successor of the erased memory
+ * now supersedes them.
  * @param named `memoryNo` of each memory; unknown numbers are ignored
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
@@ -309,8 +313,8 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
 }
 
 /**
- * Deletes the latent space if one of the memories that are about to be erased may have been among the texts that it was
- * fitted to. The periodic upkeep fits a new one.
+ * Deletes the latent space (a model of word meanings) if one of the memories that are about to be erased may have been
+ * among the texts to which it was fitted. The periodic upkeep fits a new one.
  */
 export function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
   // The text of an earlier version may have been long enough, even if the present one is too short.

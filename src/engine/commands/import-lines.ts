@@ -25,9 +25,9 @@ import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Stores lines of a portable file one after the other, each exactly as it says: ids, times, anchors, versions. What is
- * already stored is not changed. The importing key counts as the writer of everything imported, because a file can
- * claim any writer, and undoing what a key did must reach what it imported.
+ * Stores lines of an export file one after the other, each exactly as it says, with its ids, times, anchors of decay
+ * and versions. What is already stored is not changed. The importing key counts as the writer of everything imported,
+ * because a file can claim any writer, and undoing what a key did must reach what it imported.
  * @returns outcomes in the order of the lines
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
@@ -113,7 +113,10 @@ function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow 
   appendItems(store, log ?? insertLog(store, place, now), [line.item], { writerNo, now });
 }
 
-/** Stores a link, and gives its memories the statuses that follow from it, unless they were imported with them. */
+/**
+ * Stores a link, and gives its memories the statuses that follow from it, unless they were imported with their
+ * statuses.
+ */
 function storeLink(context: WriteContext, line: PortableLink, { key, winner }: ResolvedLink): void {
   const { store, now } = context;
   insertExactLink(

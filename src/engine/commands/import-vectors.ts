@@ -17,8 +17,8 @@ interface FittingVector {
 }
 
 /**
- * Decodes those vectors of a line whose model the file knows. The others are ignored, and the memory is embedded by
- * those models instead.
+ * Decodes those vectors of an imported line whose model the file knows. Other vectors are ignored; the memory is
+ * embedded again instead.
  * @throws EngineError `invalid` for a vector of a wrong length or with invalid components
  */
 export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): FittingVector[] {

@@ -13,16 +13,20 @@ import { restate } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 import { findUserNo } from '../store/users.ts';
 
-/** An item with a text: the one that the caller gave, or one that was derived from the item's value. */
+/**
+ * An item (memory with a name in a namespace) that has a text: the one that the caller gave, or one that was derived
+ * from the item's value.
+ */
 export type ReadyItem = NewItem & { readonly content: string };
 
 /**
- * Stores an item, or replaces all of the item with this name and keeps what it was as a revision. An event time that is
- * not given stays. An item that was archived, superseded or contradicted becomes active again, and the links by which
- * it gave way are removed. One that has expired is erased and stored anew. A put that changes nothing writes nothing.
- * @returns undefined if only a part of what the put entails was written, such as of what hangs on an expired item: the
+ * Stores an item (memory with a name), or replaces the whole item with this name and keeps the replaced one as a
+ * revision. An event time that is not given stays. An item that was archived, superseded or contradicted becomes active
+ * again, and the links that made it superseded or contradicted are removed. An item that has expired is erased and
+ * stored anew. A put that changes nothing writes nothing.
+ * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller puts the item again
- * @throws EngineError `conflict` for another version than `ifVersion`, and for an item without `withinTags`;
+ * @throws EngineError `conflict` if `ifVersion` is not the item's version, or the item lacks a tag of `withinTags`;
  *   `unavailable` and `storage_full` as an add
  */
 export function putItem(
@@ -81,8 +85,8 @@ export function deleteItem(
 }
 
 /**
- * Sets the expiry of items to their whole lifetime from now. An item stays unchanged if it has no lifetime or has
- * expired, or if its expiry would move by less than 1 % of the lifetime.
+ * Sets the expiry of items with a lifetime to their whole lifetime from now. An item stays unchanged if it has no
+ * lifetime or has expired, or if its expiry would move by less than 1 % of the lifetime.
  */
 export function renewItems(
   { store, now }: WriteContext,

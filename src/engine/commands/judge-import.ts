@@ -30,7 +30,7 @@ import { fittingVectors } from './import-vectors.ts';
 import { contradictionOf } from './relate.ts';
 import { findUserNo } from '../store/users.ts';
 
-/** A line of an import that is to be stored, with the stored rows that it refers to. */
+/** A line of an import that is to be stored, with the stored memories and documents to which it refers. */
 export type NewLine =
   | {
       readonly kind: 'new';
@@ -110,8 +110,8 @@ function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine |
 }
 
 /**
- * Decides about a memory whose id is already stored: `known` if it is the same, `kept` if the stored version is later,
- * since every change raises the version.
+ * Decides what an import does with a memory whose id is already stored: `known` if it is the same, `kept` if the stored
+ * version is later, since every change raises the version.
  * @throws EngineError `conflict` for a memory of another user, a lower stored version, or the same version with another
  *   text or time
  */
@@ -191,8 +191,8 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
 }
 
 /**
- * Decides about an item of a session log: new if it stands directly after the log's last item, `known` or `kept` if the
- * log has an item at this position.
+ * Decides what an import does with an item of a session log: it is new if it stands directly after the log's last item,
+ * and `known` or `kept` if the log has an item at this position.
  * @throws EngineError `not_found` if the items before it are missing; `conflict` for a log that is full
  */
 function judgeLogItem(store: Store, line: PortableLogItem): NewLine | ImportOutcome {

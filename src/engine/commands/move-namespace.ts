@@ -21,17 +21,20 @@ import { findUserNo } from '../store/users.ts';
 export interface MoveSlice extends NamespaceMove {
   /** Position at which the slice begins; null for the first slice. */
   readonly after: MovePlace | null;
-  /** Greatest number of steps of the slice: each item that is checked is one step, and so is each namespace. */
+  /**
+   * Greatest number of steps of the slice: an item that is checked is one step, and so is a namespace that is renamed
+   * or empty.
+   */
   readonly limit: number;
   /** Tags that an item must have to be moved; empty moves all items. */
   readonly withinTags: readonly string[];
 }
 
-/** A position between two slices of a move. */
+/** A position between two slices of a move, by which the next slice knows where to begin. */
 interface MovePlace {
   /** The namespace in which the next slice begins. */
   readonly path: string;
-  /** Key after which it begins there; '' for the first item. */
+  /** Key in this namespace after which the next slice begins; '' begins with the first item. */
   readonly key: string;
   /** Whether earlier slices have moved items of this namespace, so that it is counted already. */
   readonly isCounted: boolean;
@@ -45,13 +48,13 @@ export interface NextSlice {
 /** Result of one slice of a move: what it moved, and where the next one begins. */
 export type MovedSlice = MoveReceipt & NextSlice;
 
-/** Consecutive items of one namespace in a slice, and the namespace to which they are moved. */
+/** Consecutive items of one namespace that a slice moves, and the namespace to which they are moved. */
 interface Stretch {
   readonly userNo: number;
   readonly namespaceNo: number;
   /**
-   * Path of the namespace to which they are moved, and its `namespaceNo`; undefined if the user has no namespace of
-   * this path.
+   * Path of the namespace to which the items are moved, and its `namespaceNo`; undefined if the user has no namespace
+   * of this path.
    */
   readonly path: string;
   readonly target: number | undefined;
@@ -68,7 +71,7 @@ interface StretchDone {
   readonly lastKey: string | null;
 }
 
-/** What a stretch is read with, inside a write transaction or not. */
+/** What reading a stretch of items needs, inside a write transaction or not. */
 type Reading = Pick<WriteContext, 'store' | 'now'>;
 
 /**
@@ -104,7 +107,10 @@ export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSli
   });
 }
 
-/** Calls `visit` for the namespaces of a slice, in the order of their paths, until its steps are used up. */
+/**
+ * Calls `visit` for the items of each namespace of a slice, in the order of the paths, until the slice's steps are used
+ * up.
+ */
 function eachStretch(
   { store }: Reading,
   { userId, namespace, to, after, limit, withinTags }: MoveSlice,
@@ -153,7 +159,8 @@ function takeIn(context: WriteContext, stretch: Stretch): StretchDone {
 }
 
 /**
- * Number of steps that erasing one expired item counts as: a write moves ten items in the time in which it erases one.
+ * Number of steps of a slice that erasing one expired item counts as: a write moves ten items in the time in which it
+ * erases one.
  */
 const ERASING = 10;
 

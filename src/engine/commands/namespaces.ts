@@ -5,7 +5,7 @@ import { passingOf } from './move-namespace.ts';
 import type { WriteContext } from './write-context.ts';
 import { findUserNo } from '../store/users.ts';
 
-/** One slice of a delete: items in a namespace of a user, and in the namespaces below it. */
+/** One slice of a delete that takes several writes: items in a namespace of a user, and in the namespaces below it. */
 export interface NamespaceSlice {
   readonly userId: string;
   readonly namespace: string;
@@ -24,8 +24,8 @@ export interface ErasedItems extends ErasedSlice {
 }
 
 /**
- * Erases the items of a slice that have the tags, at most 32 KiB of text or one item. If too many rows depend on them
- * for one commit, it removes only some of those rows, and `next` names the same slice again.
+ * Erases the items of a slice that have the tags: at most 32 KiB of text, or a single item. If too many rows depend on
+ * the items for one commit, it removes only some of those rows, and `next` names the same slice again.
  */
 export function eraseItems(
   context: WriteContext,

@@ -3,9 +3,9 @@ import { insertJob, restartJob } from '../store/jobs.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Adds a step of a memory, and the steps after it, to the ledger: in the memory's unfinished job if it has one, else in
- * a new job. A job that still waits for `encode` is not moved to `link`, since it links afterwards anyway. Call it
- * inside a write transaction.
+ * Adds work on a memory to the ledger: a step, and the steps that follow it. They are added to the memory's unfinished
+ * job if it has one, else to a new job. A job that still waits for `encode` is not moved to `link`, since it links
+ * afterwards anyway. Call it inside a write transaction.
  */
 export function oweStep(
   context: Pick<WriteContext, 'store' | 'now' | 'newId' | 'trace'>,

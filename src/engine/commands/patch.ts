@@ -39,10 +39,11 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Merges a patch into a memory, keeps the replaced values as a revision, and raises the version. If the text changes,
- * vectors and entities are erased at once, the memory is encoded and linked again, and afterwards so are the links of
- * memories whose waypoint leads here. If the value of an item contains the whole text as a string, that string changes
- * too. A patch that changes nothing writes nothing.
- * @returns undefined if only a part of what the change entails was written: the caller patches again
+ * vectors and entities are erased at once, the memory is encoded and linked again, and afterwards memories whose
+ * waypoint (automatic link) leads to it are linked again. If the value of an item contains the whole text as a string,
+ * that string changes too. A patch that changes nothing writes nothing.
+ * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
+ *   caller patches again
  * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that links determine,
  *   for fields that a chunk has from its document, and for a text that is composed of several strings of an item's
  *   value; `invalid` if patch and stored fields do not fit together; `storage_full` over the quota
@@ -88,10 +89,10 @@ export function patchMemory(
 const MAX_ARCHIVED = 100;
 
 /**
- * Does a part of what a change of a memory entails, if that is more than one commit should write, since all writes of
- * all tenants wait for it: archives reflections drawn from the memory, or erases what hangs on its consolidations. Call
+ * Does a part of the work that a change of a memory causes, if it is too much for one commit, for which all writes of
+ * all tenants wait: archives reflections drawn from the memory, or erases rows that depend on its consolidations. Call
  * it before `changeMemory`, inside a write transaction.
- * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and begins again
+ * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and calls again
  */
 export function prepareChange(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): boolean {
   if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return false;
@@ -104,7 +105,7 @@ export function prepareChange(context: WriteContext, { memoryNo }: MemoryRow, co
  * @param before the memory as it is stored now
  * @param columns only the columns whose value changes
  * @param status the new status; undefined to keep it
- * @throws EngineError `conflict` for another start of a memory that supersedes more than 200 others
+ * @throws EngineError `conflict` if the start of validity changes and the memory supersedes more than 200 others
  */
 export function changeMemory(
   context: WriteContext,
@@ -141,13 +142,14 @@ export function changeMemory(
 }
 
 /**
- * Greatest number of memories whose end of validity one commit moves because their successor begins at another time.
+ * Greatest number of superseded memories whose end of validity one commit moves, because the memory that supersedes
+ * them begins to hold at another time.
  */
 const MAX_ENDED = 200;
 
 /**
- * Whether a change moves the start of a memory that supersedes more than 200 others, so that all of their ends would
- * move: more than one commit should write, as all tenants wait for it.
+ * Whether a change moves the start of a memory that supersedes more than 200 others. Their ends of validity would move
+ * with it, which is too much for one commit: all tenants wait for it.
  */
 export function endsTooMany(store: Store, before: MemoryRow, columns: MemoryColumns): boolean {
   if (startOf({ ...before, ...columns }) === startOf(before)) return false;
@@ -155,8 +157,8 @@ export function endsTooMany(store: Store, before: MemoryRow, columns: MemoryColu
 }
 
 /**
- * Columns that decide whether a memory may be gathered into a consolidation, what the consolidation says, and who may
- * read it. When one of them changes, the consolidations of the memory are erased.
+ * Columns that decide whether a memory may become a source of a consolidation, what the consolidation says, and who may
+ * read it. When one of them changes, the consolidations made from the memory are erased.
  */
 const GATHERED_COLUMNS: ReadonlySet<string> = new Set([
   'content',

@@ -14,7 +14,7 @@ const MB = 1024 * 1024;
 
 /**
  * Refuses to add memories or a document over the tenant's quota; null refuses nothing. Deletes free quota at once, as
- * free pages do not count. Rows are counted only if the highest `memoryNo`, which is never lower than their count,
+ * free pages do not count. Memories are counted only if the highest `memoryNo`, which is never lower than their count,
  * passes the limit.
  * @param adding greatest number of memories that would be added; 0 for a change that only takes disk space
  * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed; `unprocessable`

@@ -8,7 +8,7 @@ import type { WriteContext } from './write-context.ts';
 
 const MB = 1024 * 1024;
 
-/** Appends recalls to the log, and deletes the oldest beyond `OM_RECALL_MB`. */
+/** Appends recalls (answered queries) to the recall log, and deletes the oldest ones beyond `OM_RECALL_MB`. */
 export function logRecalls(
   { store, config }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallToKeep[] },
@@ -18,7 +18,7 @@ export function logRecalls(
 }
 
 /**
- * Erases one slice of the recalls whose queries were about the users or sessions of a filter; see `eraseRecalls` of the
+ * Erases some of the recalls whose queries were about the users or sessions of a filter; see `eraseRecalls` of the
  * store.
  */
 export function eraseRecalls(
@@ -31,7 +31,7 @@ export function eraseRecalls(
 }
 
 /**
- * Stores a verdict on hits of a recall.
+ * Stores feedback on hits of a recall (answered query): whether they helped.
  * @returns all feedback on the recall
  * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
  */

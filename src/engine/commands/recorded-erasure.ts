@@ -8,16 +8,17 @@ import type { OpenErasure } from '../types.ts';
 import type { ErasureNotes, WriteContext } from './write-context.ts';
 
 /**
- * Greatest number of characters (UTF-16 units) of one text, and of all texts that a commit erases, whose words are
- * hashed; what is beyond is left out of the receipt. Hashing 1,000 characters takes 1 to 2 ms, and every tenant's
- * writes wait for the commit.
+ * Greatest number of characters (UTF-16 units) whose words are hashed for the receipt of an erasure, of one text and of
+ * all texts that a commit erases; the receipt leaves out what is beyond. Hashing 1,000 characters takes 1 to 2 ms, and
+ * every tenant's writes wait for the commit.
  */
 export const HASHED_OF_TEXT = 16 * 1024;
 const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
 
 /**
- * Wraps a command that erases memories, so that it also writes ids and salted hashes of the erased words into a
- * receipt, in the same transaction. The input names the receipt as `erasure`; without it, the command runs unchanged.
+ * Wraps a command that erases memories, so that it also writes a receipt, in the same transaction: the ids of the
+ * erased memories and salted hashes of their words. The input names the receipt as `erasure`; without it, the command
+ * runs unchanged.
  */
 export function recorded<Input extends object, Output>(
   erase: (context: WriteContext, input: Input) => Output,
@@ -59,14 +60,15 @@ function* textsOf(store: Store, row: MemoryRow): Generator<string> {
 }
 
 /**
- * Fields of the metadata of a gathered memory that name the consolidation and the method by which its text was made.
+ * Fields of the metadata of a consolidated memory that name the consolidation and the method by which its text was
+ * made.
  */
 const OF_CONSOLIDATION: readonly string[] = ['consolidation', 'consolidation_method'];
 
 /**
- * Returns the metadata of a memory as JSON; for a gathered one, without the fields that Cairn wrote. The log of
- * consolidations and the ids of receipts contain the words of those fields, too, and a search would report them as
- * remains.
+ * Returns the metadata of a memory as JSON; for a consolidated memory, without the fields that Cairn wrote. The words
+ * of those fields are also in the log of consolidations and in ids of receipts, so a search for erased text would find
+ * them there.
  */
 function statedMetadata({ metadata }: MemoryRow): string {
   if (!metadata.includes('"consolidation_method"')) return metadata;
@@ -94,7 +96,9 @@ const SEARCHED = [
   'uploads',
 ] as const;
 
-/** Closes a receipt: adds the hashes of `names` and the counts. Nothing can be added to it afterwards. */
+/**
+ * Closes the receipt of an erasure: adds the hashes of `names` and the counts. Nothing can be added to it afterwards.
+ */
 export function closeErasure(
   { store, now, writtenBy: keyId }: WriteContext,
   {

@@ -86,8 +86,8 @@ export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
 }
 
 /**
- * Cancels a change of the model that has not gone live. Its vectors stay, so that a later start skips their memories;
- * which memories were refused is forgotten.
+ * Cancels a change of the model that has not gone live. The vectors that it made stay, so that a later start skips
+ * their memories. The list of memories that the model refused is deleted.
  * @throws EngineError `conflict` if there is none, or if the new model is live already
  */
 export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
@@ -102,8 +102,8 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
 }
 
 /**
- * Deletes the unfinished jobs of a change of the model: that of its director, which plans the work, and those of the
- * memories that wait to be embedded again.
+ * Deletes the unfinished jobs of a change of the model: the one that plans the work, and those of the memories that
+ * wait to be embedded again.
  */
 function takeBack(store: Store, record: ReembedRecord): void {
   withdrawDirector(store);
@@ -111,8 +111,8 @@ function takeBack(store: Store, record: ReembedRecord): void {
 }
 
 /**
- * Withdraws the jobs of memories that wait to be re-embedded, and moves the cursor of `record` back to before the first
- * of them. Call it inside a write.
+ * Deletes the jobs of memories that wait to be embedded again, and moves the cursor of `record` back to before the
+ * first of these memories. Call it inside a write.
  */
 export function takeBackMemories(store: Store, record: ReembedRecord): void {
   const first = withdrawMemories(store);

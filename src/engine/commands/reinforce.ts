@@ -6,7 +6,7 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Adds `boost` to the salience of a memory, within one hour at most `OM_REINFORCE_PER_HOUR`, and 0.1 to its strength,
- * each up to 1. If `boost` is 0 or that hour's share is used up, neither rises.
+ * each up to 1. If `boost` is 0 or the hour's limit is reached, neither rises.
  * @returns the memory as it is now
  * @throws EngineError `not_found`
  */
@@ -21,17 +21,17 @@ export function reinforceMemory(
 }
 
 /**
- * Effects of one recall: the memories that it returned, and the waypoints that it followed, are reinforced. Memories
- * are given by their `memoryNo`.
+ * What one recall (answered query) changes: the memories that it returned, and the waypoints (automatic links) by which
+ * it found them, are reinforced. Memories are given by their `memoryNo`.
  */
 export interface RecallEffects {
   readonly memories: readonly number[];
   readonly waypoints: readonly (readonly [from: number, to: number])[];
-  /** Time of the recall, Unix ms. */
+  /** Time at which the query was answered, Unix ms. */
   readonly at: number;
 }
 
-/** Applies the effects of each recall. Memories and waypoints that no longer exist are skipped. */
+/** Reinforces the memories and waypoints of each recall (answered query). Those that no longer exist are skipped. */
 export function applyRecalls(
   { store, config }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallEffects[] },

@@ -21,9 +21,10 @@ import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Weights, 0 to 1, of links for which none is stated: the share of activation that passes along the link. Those of
- * `contradicts` and `same_as` are OpenMem's; no activation passes `contradicts`, which is only listed. The words of a
- * parent or a successor are about the same thing, while a mention may be in passing.
+ * Weights, 0 to 1, of links for which none is stated: the share of activation (relevance that spreads over links in a
+ * query) that passes along the link. Those of `contradicts` and `same_as` are OpenMem's; no activation passes
+ * `contradicts`, which is only listed. The words of a parent or a successor are about the same thing, while a mention
+ * may be in passing.
  */
 export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
   waypoint: 0.6,
@@ -41,7 +42,8 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
  * new one gets that of `DEFAULT_WEIGHTS`.
  * @returns the link as seen from `src`
  * @throws EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
- *   `conflict` for the link from a gathered memory to a source; `storage_full` for a new link over the quota of disk
+ *   `conflict` for the link from a consolidated memory to a source; `storage_full` for a new link over the quota of
+ *   disk
  */
 export function linkMemories(
   context: WriteContext,
@@ -78,10 +80,10 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
 }
 
 /**
- * Removes a link, stated or automatic, and undoes what it did to a status. A contradiction may be named from either
- * side.
- * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a gathered memory to a source,
- *   and for a supersession with over `MAX_RELABELLED` memories of its chain on either side
+ * Removes a link, stated or automatic, and restores the status of a memory that the link had changed. The two memories
+ * of a contradiction may be given in either order.
+ * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a consolidated memory to a
+ *   source, and for a supersession with over `MAX_RELABELLED` memories of its chain both before and after it
  */
 export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
   const { key } = findLink(context, link);
@@ -90,7 +92,7 @@ export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' 
 }
 
 /**
- * Removes a link as `unlinkMemories` does, in the middle of a chain of any length, too.
+ * Removes a link as `unlinkMemories` does, but also in the middle of a chain of any length.
  * @returns the number of memories that are in another chain now
  */
 export function removeLink(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): number {
@@ -115,7 +117,10 @@ function findLink(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src'
   return { key, edge };
 }
 
-/** Refuses to join or to part what is too large on either side: all writes of all tenants would wait for it. */
+/**
+ * Throws EngineError `conflict` if a link would join, or its removal would separate, two long chains of supersession:
+ * all writes of all tenants would wait for the commit.
+ */
 function refuseLargeParts(
   { store }: WriteContext,
   { older, newer, field }: { readonly older: number; readonly newer: number; readonly field: string },
@@ -129,7 +134,7 @@ function refuseLargeParts(
 }
 
 /**
- * Refuses to change a link from a gathered memory to one of its sources.
+ * Refuses to change a link from a consolidated memory to one of its sources.
  * @throws EngineError `conflict`
  */
 function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey): void {
@@ -191,9 +196,10 @@ export function takePlace(
 }
 
 /**
- * Removes the links that made a memory superseded or contradicted, because it was stated anew. It gets the status back
- * that it had before them.
- * @throws EngineError `conflict` if over `MAX_RELABELLED` memories of its chain stand on either side
+ * Removes the links that made a memory superseded or contradicted, because the memory was stated again. It gets back
+ * the status that it had before these links.
+ * @throws EngineError `conflict` if over `MAX_RELABELLED` memories of its chain are both before and after a removed
+ *   link
  */
 export function restate(context: WriteContext, memoryNo: number): void {
   const { store } = context;

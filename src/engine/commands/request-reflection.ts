@@ -6,7 +6,7 @@ import { encodeReceipt } from './write-receipt.ts';
 import type { WriteContext } from './write-context.ts';
 import { findUserNo } from '../store/users.ts';
 
-/** A reflection job that waits or is running. */
+/** A reflection job, which draws conclusions from memories with a language model, that waits or is running. */
 export interface OwedReflection {
   readonly jobId: string;
   /** Write receipt of the job, by which a caller can wait for its end. */

@@ -101,8 +101,8 @@ export function abandonLogs(
 }
 
 /**
- * Erases some of the items that the writers of a filter wrote into logs that match the filter, or moves others before
- * them, as the store does.
+ * Takes one step towards erasing the items that the writers of a filter wrote into logs that match the filter: it
+ * erases some of them, or first exchanges their places with items that stay. See `eraseItemsOfWriters` of the store.
  */
 export function eraseItemsOfWriters(
   { store, now }: WriteContext,
@@ -113,7 +113,7 @@ export function eraseItemsOfWriters(
   return slice;
 }
 
-/** Erases at most `limit` items of logs that can no longer be read. `isDone` is true if there was no such log. */
+/** Erases at most `limit` items of logs that can no longer be read. `isDone` is true if there was no such log left. */
 export function eraseLogItems(
   { store, now }: WriteContext,
   { limit }: { readonly limit: number },

@@ -35,16 +35,16 @@ export function settleStatus(
 }
 
 /**
- * Returns the time at which a memory begins to hold (Unix ms), at which the validity of a memory that it supersedes
- * ends.
+ * Returns the time at which a memory begins to be valid (Unix ms). The validity of a memory that it supersedes ends
+ * then.
  */
 export function startOf({ valid_from, event_time }: Pick<MemoryRow, 'valid_from' | 'event_time'>): number {
   return valid_from ?? event_time;
 }
 
 /**
- * Returns the memory's own end or `endsAt`, whichever is earlier. If `endsAt` is not after its start, it keeps its own
- * end, as it would otherwise never have held. Null means no end.
+ * Returns the end of a superseded memory's validity: its own end or `endsAt`, whichever is earlier. If `endsAt` is not
+ * after its start, the memory keeps its own end, as it would otherwise never have been valid. Null means no end.
  */
 function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: number): number | null {
   if (ownEnd !== null && ownEnd <= endsAt) return ownEnd;
@@ -52,8 +52,8 @@ function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: numb
 }
 
 /**
- * Returns the end of validity from before the supersession, or the present one if a PATCH has set it since. Null means
- * no end.
+ * Returns the end that the memory's validity had before it was superseded, or the present end if a PATCH has set it
+ * since. Null means no end.
  */
 function endBefore(now: MemoryRow, past: readonly PastStatus[]): number | null {
   let later: number | null = now.valid_to;
@@ -71,8 +71,8 @@ function startsBefore({ valid_from }: MemoryRow, validTo: number | null): boolea
 }
 
 /**
- * Returns the latest status that no link determined; `active` if none is known. Only links can change a status that a
- * link gave, so it still holds.
+ * Returns the latest status of a memory that no link determined; `active` if none is known. Only links can change a
+ * status that a link gave, so this earlier status still applies without them.
  */
 function ownStatus({ status }: MemoryRow, past: readonly PastStatus[]): MemoryStatus {
   const isOwn = (value: MemoryStatus) => value === 'active' || value === 'archived';

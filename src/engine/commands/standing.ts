@@ -1,4 +1,6 @@
-/** Commands that write standing queries, webhooks and deliveries. */
+/**
+ * Commands that write standing queries (stored queries that each new memory is compared with), webhooks and deliveries.
+ */
 import { EngineError } from '../errors.ts';
 import { feedId } from '../store/events.ts';
 import {
@@ -65,17 +67,14 @@ export function createWebhook(
 }
 
 /**
- * Deletes the standing queries and webhooks of users, and their names in deliveries.
- * @returns how many there were
+ * Deletes the standing queries and webhooks of users, and the users' names in deliveries.
+ * @returns how many standing queries and webhooks there were
  */
 export function eraseStanding({ store }: WriteContext, { userIds }: { readonly userIds: readonly string[] }): number {
   return erase(store, userIds);
 }
 
-/**
- * Claims at most `limit` new memories that are to be compared with the standing queries. A claim lasts for
- * `OM_LEASE_MS`.
- */
+/** Claims at most `limit` new memories, to compare them with the standing queries. A claim lasts for `OM_LEASE_MS`. */
 export function claimDue(
   { store, now, config }: WriteContext,
   { limit }: { readonly limit: number },
@@ -84,7 +83,7 @@ export function claimDue(
 }
 
 /**
- * Stores the answers that a comparison found, and records that its memories were compared.
+ * Stores the memories that a comparison found to answer standing queries, and records which memories were compared.
  * @returns the number of new answers
  */
 export function noteAnswers(
@@ -95,8 +94,8 @@ export function noteAnswers(
 }
 
 /**
- * Reads the next `limit` events of the feed and makes a delivery for each webhook that one of them concerns.
- * @returns the number of deliveries that were made
+ * Reads the next `limit` events of the change feed, and adds a delivery of each event for each webhook that follows it.
+ * @returns the number of deliveries that were added
  */
 export function handEvents({ store, now, newId }: WriteContext, { limit }: { readonly limit: number }): number {
   return hand(store, { limit, now, newId });

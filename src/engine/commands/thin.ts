@@ -21,7 +21,7 @@ const MAX_ROWS = 1_000;
 const MAX_BYTES = 2 * 1024 * 1024;
 /**
  * Greatest number of memories whose status one commit of a delete restores, because an erased memory no longer
- * supersedes or contradicts them. One takes some 100 µs, more with a long text.
+ * supersedes or contradicts them. Restoring a status takes some 100 µs, more for a long text.
  */
 const MAX_SETTLED = 100;
 
@@ -33,8 +33,8 @@ export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  * links), if they are more than one commit should remove: all writes of all tenants wait for a commit. The caller
  * repeats the call until it returns undefined, and then erases the memories.
  *
- * Of the memories whose waypoint leads to one of these, the erasure links only `MAX_LINKED_ANEW` again; the others get
- * another waypoint when they change.
+ * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only `MAX_LINKED_ANEW`
+ * again; the others get another waypoint when they change.
  * @param memoryNos `memoryNo` of each memory
  * @returns undefined if nothing had to be removed
  */
@@ -51,9 +51,10 @@ export function thinMemories(context: WriteContext, memoryNos: readonly number[]
 }
 
 /**
- * Ends supersessions by memories that are about to be erased, if there are more than 100, or if long parts of chains
- * get live ends of their own: the next remaining memory of the chain, if there is one, supersedes in their place.
- * @returns the number of links that were removed; 0 if there is less to do
+ * Removes the `supersedes` links from memories that are about to be erased, if there are more than 100, or if long
+ * parts of chains would get a new end. If a later memory of the chain remains, it supersedes the older memory in their
+ * place.
+ * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]): number {
   const { store, now } = context;
@@ -76,8 +77,8 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
 }
 
 /**
- * Makes a function that finds the next memory of a chain of supersessions that is not erased; undefined if there is
- * none.
+ * Makes a function that finds the next later memory of a chain of supersessions that is not erased; undefined if there
+ * is none.
  */
 function createHeirFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
   const heirs = new Map<number, MemoryRow | undefined>();
@@ -96,9 +97,9 @@ function createHeirFinder({ store }: WriteContext, erased: ReadonlySet<number>) 
 }
 
 /**
- * Removes contradictions that were decided for one of these memories, if there are more than 100, and restores the
- * status of their losers.
- * @returns the number of links that were removed; 0 if there are not that many
+ * Removes contradictions that one of these memories won, if there are more than 100, and restores the status of the
+ * memories that lost.
+ * @returns the number of links that were removed; 0 if there are at most 100
  */
 function releaseLosers(context: WriteContext, memoryNos: readonly number[]): number {
   const { store } = context;

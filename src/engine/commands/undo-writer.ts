@@ -13,7 +13,7 @@ import type { WriteContext } from './write-context.ts';
 export interface UndoneLinks {
   /** Number of links that were removed. */
   readonly edges: number;
-  /** True if there is none left. */
+  /** True if no link of the writer is left. */
   readonly isDone: boolean;
 }
 
@@ -24,15 +24,15 @@ export interface UndoneChanges {
   /** Number of memories that somebody else has changed since: they keep their values. */
   readonly unrestored: number;
   /**
-   * `memoryNo` of the last memory of the slice, for the next slice, or the given `after` if only a part of what the
-   * first one entails was written; null if none is left.
+   * `memoryNo` of the last memory of the slice, after which the next slice begins. It is the given `after` if only a
+   * part of the changes for the first memory was written; null if no memory is left.
    */
   readonly last: number | null;
 }
 
 /**
- * Removes at most `limit` links that a key stated, fewer in the middle of long chains, and takes back what they did to
- * the status of memories.
+ * Removes at most `limit` links that an API key stated, fewer if long chains are split, and restores the status of
+ * memories that these links had changed.
  */
 export function undoLinks(
   context: WriteContext,
@@ -51,9 +51,10 @@ export function undoLinks(
 }
 
 /**
- * Restores the former values of memories that a key changed, in one slice of at most `limit` memories with a `memoryNo`
- * above `after`. Restoring is a change like any other, and leaves a revision. A memory that somebody else has changed
- * since keeps its values, and so does one whose start would move although it supersedes more than 200 others.
+ * Restores the former values of memories that an API key changed, in one slice of at most `limit` memories with a
+ * `memoryNo` above `after`. Restoring is a change like any other, and leaves a revision. A memory that somebody else
+ * has changed since keeps its values, and so does one whose start of validity would move although it supersedes more
+ * than 200 others.
  */
 export function undoChanges(
   context: WriteContext,
@@ -72,7 +73,10 @@ export function undoChanges(
   return { restored, unrestored: memoryNos.length - restored, last: memoryNos.at(-1) ?? null };
 }
 
-/** Restores the former values of a memory. @returns `begun` if only a part of what this entails was written */
+/**
+ * Restores the former values of a memory. @returns `begun` if only a part of the necessary changes was written, because
+ * one commit would be too large
+ */
 function restore(
   context: WriteContext,
   row: MemoryRow | undefined,

@@ -6,9 +6,9 @@ import { EngineError } from '../errors.ts';
  */
 export interface WriteReceipt {
   readonly storeId: string;
-  /** `jobNo` of the first job. */
+  /** Number in the ledger (`jobNo`) of the first job that the write added. */
   readonly first: number;
-  /** `jobNo` of the last job, which may be the first too. */
+  /** Number in the ledger (`jobNo`) of the last job that the write added; equal to `first` for a single job. */
   readonly last: number;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { integer } from './setting-kinds.ts';
 
-/** The schema of the settings of consolidating. */
+/** The schema of the settings of consolidation, which makes one memory of several that say nearly the same. */
 export const CONSOLIDATION_SETTINGS = {
   OM_CONSOLIDATION: z
     .enum(['off', 'on'])

@@ -28,7 +28,7 @@ export const WEBHOOK_SETTINGS = {
   ),
 };
 
-/** The schema of the setting of receipts. */
+/** The schema of the setting of batch receipts, which list what each item of a batch has become. */
 export const RECEIPT_SETTINGS = {
   OM_RECEIPT_DAYS: integer(30, 1, 3_650).describe('How long receipts of batches are kept (days).'),
 };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseNetworks } from './networks.ts';
 import { integer } from './setting-kinds.ts';
 
-/** The schema of the settings of questions to several tenants and servers. */
+/** The schema of the settings of queries that are sent to several tenants and other Cairn servers. */
 export const FEDERATION_SETTINGS = {
   OM_FEDERATION_ALLOW: z
     .string()

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The schema of the settings of what Cairn learns. */
+/** The schema of the settings of what Cairn learns from its data: which sector (kind of memory) a text belongs to. */
 export const LEARNING_SETTINGS = {
   OM_SECTOR_CLASSIFIER: z
     .enum(['learned', 'patterns'])

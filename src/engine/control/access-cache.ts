@@ -2,12 +2,15 @@ import type { Holder, TenantRecord } from './control-database.ts';
 import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
 import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
 
-/** Tenants and keys as the control database had them at one value of its generation counter. */
+/**
+ * Tenants and keys as they were in the control database at one value of its generation counter, which every change
+ * raises.
+ */
 interface Access {
   readonly tenants: ReadonlyMap<string, TenantRecord>;
   /** Keys by id, without the revoked ones. */
   readonly keys: Map<string, CachedKey>;
-  /** Settings that were asked for since, by tenant and name; undefined for one that is not stored. */
+  /** Settings that were read since then, by tenant and name; undefined for a setting that is not stored. */
   readonly settings: Map<string, string | undefined>;
 }
 
@@ -18,11 +21,11 @@ interface CachedKey {
 }
 
 /**
- * Tenants and keys in memory, so that a request costs no read of the control database. What another process deleted or
- * revoked may still be found for `GENERATION_LOOK_MS`.
+ * Tenants and keys in memory, so that a request need not read the control database. A tenant or key that another
+ * process deleted or revoked may still be found for `GENERATION_LOOK_MS`.
  */
 export interface AccessCache {
-  /** Lists the tenants as the file has them at this moment, oldest first. */
+  /** Lists the tenants as the control database has them at this moment, oldest first. */
   listTenants(): TenantRecord[];
   /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
   findTenant(tenantId: string): TenantRecord | undefined;
@@ -32,26 +35,26 @@ export interface AccessCache {
    */
   findKey(keyId: string): CachedKey | undefined;
   /**
-   * Reads a tenant's setting; undefined if it is not stored. In PostgreSQL what was read is kept until something
-   * changes; a file is read each time.
+   * Reads a tenant's setting; undefined if it is not stored. In PostgreSQL a setting is cached until something in the
+   * control database changes; a file is read each time.
    */
   getSetting(tenantId: string, name: string): string | undefined;
   /** Whether this process has ever read a key that was not revoked at the time. Once true, it stays true. */
   hasSeenKey(): boolean;
   /**
-   * Runs `work` in `ControlFile.write`, raises the generation counter, by which other processes notice
-   * the change, and reads the file again. Returns what `work` returns. If `work` throws, nothing is changed and its
-   * error is thrown; SQLite's errors are thrown as `storageError` translates them.
+   * Runs `work` in `ControlFile.write`, raises the generation counter, by which other processes notice the change, and
+   * reads tenants and keys again. Returns what `work` returns. If `work` throws, nothing is changed and its error is
+   * thrown; SQLite's errors are thrown as `storageError` translates them.
    */
   change<T>(work: () => T): T;
   /**
-   * Does what `change` does, for work that changes only this key. The other keys are not read again, however many there
-   * are, unless another process changed something meanwhile.
+   * Does what `change` does, for work that changes only the key with this id. The other keys are not read again, unless
+   * another process changed something in the meantime.
    */
   changeKey<T>(keyId: string, work: () => T): T;
 }
 
-/** Creates a cache and reads the file into it. The cache does not close the file. */
+/** Creates a cache and fills it from the control database. The cache does not close the database. */
 export function openAccessCache(file: ControlFile): AccessCache {
   const { statements } = file;
   const look = createGenerationLook(file);
@@ -70,8 +73,8 @@ export function openAccessCache(file: ControlFile): AccessCache {
   let access = readAccess();
 
   /**
-   * Returns the cached state. If the last look at the control database is `maxAgeMs` or longer ago, looks whether
-   * another process changed it, and if so reads it again.
+   * Returns the cached state. If the control database was last checked `maxAgeMs` ago or longer, checks whether another
+   * process changed it, and if so reads it again.
    */
   function currentAccess(maxAgeMs = GENERATION_LOOK_MS): Access {
     if (look.hasChanged(maxAgeMs)) access = readAccess();

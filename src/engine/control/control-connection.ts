@@ -1,6 +1,6 @@
 /**
- * A thread's connection to the control schema in PostgreSQL, which the control database and the shared counters of the
- * thread use together. The schema stands beside the tenants' schema, whose functions its statements use.
+ * A thread's connection to the control schema in PostgreSQL. The control database and the shared counters of the thread
+ * use the same connection. The tenants' data is in a second schema, whose functions the statements use.
  */
 
 import path from 'node:path';
@@ -19,46 +19,58 @@ import type { StatementContext } from '../store/postgres/postgres-statement.ts';
 import { endWrite } from '../store/postgres/unit-of-work.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
-/** The thread that serves requests waits for this connection, so it waits for less than a tenant's connections do. */
+/**
+ * Timeouts of this connection. They are shorter than those of a tenant's connection, because the thread that serves
+ * requests waits for it.
+ */
 const PATIENCE: Patience = { connectMs: 5_000, statementMs: 15_000 };
-/** Number of the services' lock: "Carm" in ASCII. */
+/** Number of the advisory lock that shows that services use the database: "Carm" in ASCII. */
 const SERVICE_LOCK = 0x4361726d;
 /**
- * Takes the lock that says that a service uses the database: every session of a process has it together with the
- * others. `cairn move` wants it alone.
+ * SQL that takes the services' advisory lock in shared mode. Every session of a service holds it; `cairn move` takes it
+ * in exclusive mode.
  */
 const SHARE_DATABASE = `pg_try_advisory_lock_shared(${SERVICE_LOCK}, hashtext(current_schema()))`;
 const TAKE_DATABASE = `pg_try_advisory_lock(${SERVICE_LOCK}, hashtext(current_schema()))`;
-/** Attempts to take the database alone, and the pause between two (ms): a killed process still ends a statement. */
+/**
+ * Attempts to take the lock exclusively, and the pause between two attempts (ms). The session of a killed process may
+ * live on until its statement ends.
+ */
 const TAKE_ATTEMPTS = 30;
 const TAKE_PAUSE_MS = 100;
-/** Least time between two attempts to get a new connection, or a new watch, ms. */
+/** Least time between two attempts to open a new connection, or to start a new watch of the generation (ms). */
 const RENEW_MS = 5_000;
 
 export interface ControlConnection {
   readonly catalog: Catalog;
-  /** Runs a statement. Outside of a transaction it runs once more on a new session if the session was lost. */
+  /**
+   * Runs a statement. If the session was lost outside of a transaction, the statement runs once more on a new session.
+   */
   readonly query: StatementContext['query'];
   /**
-   * Runs `work` in one transaction that begins with the statements `begin`; they return `pg_current_xact_id()` as text.
+   * Runs `work` in one transaction.
+   * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text
    * @throws EngineError as `inWrite`; whatever `work` throws
    */
   write<T>(begin: string, work: () => T): T;
-  /** Runs `work` on one snapshot, or in the transaction that is open already. */
+  /** Runs `work` on one snapshot of the database, or in the open transaction if there is one. */
   read<T>(work: () => T): T;
   readonly isInTransaction: boolean;
-  /** Watches the number of changes of tenants, keys, limits and settings; all callers share one watch. */
+  /**
+   * Starts to watch the generation counter, which each change of tenants, keys, limits or settings raises. A thread in
+   * the background reads it, and all callers share that watch.
+   */
   watchGeneration(): WatchedNumber;
   /**
-   * Takes the database for this connection alone, until it is closed.
+   * Takes the services' lock exclusively until the connection is closed, so that no other process can use the database.
    * @throws EngineError `conflict` while another process uses it
    */
   takeAlone(): void;
   /** Name of the tenants' schema, quoted. */
   readonly tenantsSchema: string;
-  /** Number of round trips so far. */
+  /** Number of round trips to the server so far. */
   readonly roundTrips: number;
-  /** Gives the connection back; it is closed with its last user. */
+  /** Ends this use of the connection. The connection is closed when its last user has called this. */
   close(): void;
 }
 
@@ -66,19 +78,19 @@ interface Shared {
   readonly database: string;
   connection: BlockingConnection;
   readonly catalog: Catalog;
-  /** The search path of the session: the control schema, then that of the tenants. */
+  /** Value of `search_path`: the control schema, then the tenants' schema. */
   readonly searchPath: string;
   watched: WatchedNumber | undefined;
-  /** Session in which the search path was set. */
+  /** Id of the session in which the search path was set; null if it was not set. */
   setIn: number | null;
   isInTransaction: boolean;
-  /** Times from which the connection may be renewed, and a watch may begin, by the monotonic clock (ms). */
+  /** Earliest times at which the connection may be opened again and a watch may begin, by the monotonic clock (ms). */
   renewFrom: number;
   watchFrom: number;
   users: number;
 }
 
-/** The connections of this thread by the address of the database. */
+/** The open connections of this thread by the address of the database. */
 const connections = new Map<string, Shared>();
 
 /**
@@ -90,7 +102,10 @@ export function openControlConnection(database: string): ControlConnection {
   connections.set(database, shared);
   shared.users += 1;
   let isOpen = true;
-  /** Returns the connection for a statement. A late one, of a timer or a request, must not open it anew. */
+  /**
+   * Returns the connection for a statement. Throws EngineError `unavailable` after `close`, so that a late timer or
+   * request does not open the connection again.
+   */
   const current = () => {
     if (!isOpen) throw new EngineError('unavailable', 'the control database is closed');
     return shared;
@@ -150,7 +165,10 @@ function query(shared: Shared, statement: Parameters<StatementContext['query']>)
   });
 }
 
-/** Returns the watch of the connection, which begins anew on a new connection. */
+/**
+ * Returns the watch of the generation counter. A new connection gets a new watch.
+ * @throws EngineError `unavailable` if the last attempt to start a watch was less than `RENEW_MS` ago
+ */
 function watched(shared: Shared): WatchedNumber {
   renew(shared);
   if (shared.watched !== undefined) return shared.watched;
@@ -162,8 +180,8 @@ function watched(shared: Shared): WatchedNumber {
 }
 
 /**
- * Takes a new connection in place of one that was given up, at most every `RENEW_MS`: while the server is out of reach,
- * each attempt may hold this thread up.
+ * Replaces a connection that is closed, at most once in `RENEW_MS`: while the server cannot be reached, each attempt
+ * blocks this thread.
  */
 function renew(shared: Shared): void {
   const now = performance.now();
@@ -173,7 +191,10 @@ function renew(shared: Shared): void {
   Object.assign(shared, { watched: undefined, setIn: null, renewFrom: now + RENEW_MS });
 }
 
-/** Runs `work`, and once more if the session was lost: a database that was restarted has ended all sessions. */
+/**
+ * Runs `work`, and runs it once more if the session was lost, because a restarted database server has ended all
+ * sessions.
+ */
 function onceMore<T>(work: () => T): T {
   try {
     return work();
@@ -197,7 +218,7 @@ function inTransaction<T>(shared: Shared, begin: string, work: (first: readonly 
   }
 }
 
-/** Runs the statements that begin a transaction. Where a later one of them fails, the transaction is open already. */
+/** Runs the statements that begin a transaction. If one of them fails after `BEGIN`, the transaction is rolled back. */
 function beginWith(connection: BlockingConnection, begin: string) {
   try {
     return connection.query(begin);
@@ -229,7 +250,7 @@ function connect(database: string): Shared {
   }
 }
 
-/** Brings both schemas up to date. While another process does that, it waits. */
+/** Migrates both schemas to the newest version. It waits while another process migrates them. */
 function prepareSchemas(connection: BlockingConnection): Pick<Shared, 'catalog' | 'searchPath'> {
   migrateSchema(connection);
   const tenants = connection.query('SELECT current_schema()').rows[0]![0] as string;
@@ -241,7 +262,11 @@ function prepareSchemas(connection: BlockingConnection): Pick<Shared, 'catalog' 
   return { catalog: readCatalog(connection), searchPath: `"${control}", "${tenants}"` };
 }
 
-/** Makes a schema unless it is there: a role that was given the schema need not be allowed to make it. */
+/**
+ * Makes a schema if it does not exist. The check comes first, since a role that was given the schema may lack the right
+ * to make one.
+ * @throws EngineError `forbidden` if the role may not make the schema
+ */
 function makeSchema(connection: BlockingConnection, name: string): void {
   const isThere = () => connection.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name]).rows.length > 0;
   if (isThere()) return;

@@ -12,25 +12,25 @@ import type { KeyRecord, Role } from './control-database.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
-/** The open control database, a file or a schema of PostgreSQL, with its prepared statements. */
+/** The open control database with its prepared statements. It is a SQLite file or a schema of PostgreSQL. */
 export interface ControlFile {
-  /** The file on SQLite's connection; null in PostgreSQL. */
+  /** The open SQLite database; null in PostgreSQL. */
   readonly db: Database.Database | null;
   readonly statements: ControlStatements;
   /** Prepares a statement in SQLite's dialect. */
   prepare<Parameters extends unknown[] = unknown[], Row = unknown>(sql: string): Statement<Parameters, Row>;
   /**
-   * Runs `work` in one transaction, beside which no other one writes; it is rolled back if `work` throws. Throws what
-   * `work` throws, and errors of the database as EngineErrors.
+   * Runs `work` in one write transaction, which excludes all other writers. It is rolled back if `work` throws. Throws
+   * what `work` throws, and errors of the database as EngineErrors.
    */
   write<T>(work: () => T): T;
-  /** Runs `work` on one snapshot. */
+  /** Runs `work` on one snapshot of the database. */
   read<T>(work: () => T): T;
   /** Whether a transaction is open. */
   readonly isInTransaction: boolean;
   /**
-   * The number of changes as a thread of PostgreSQL's connection reads it, which costs no round trip; null for a file,
-   * where a look costs some microseconds.
+   * The generation counter as a background thread last read it from PostgreSQL, so that a look at it costs no round
+   * trip; null for a file, where a read costs some microseconds.
    */
   readonly watched: WatchedNumber | null;
   close(): void;

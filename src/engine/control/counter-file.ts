@@ -22,15 +22,15 @@ interface OpenFile<Name extends string> {
 }
 
 /**
- * Returns the place of the counts that a file of the data folder holds; with OM_DATABASE_URL it is in the database,
- * under the same name whatever OM_DB_PATH is.
+ * Returns where counts are kept: in the file at the given path, or with OM_DATABASE_URL in the database. The name in
+ * the database does not depend on OM_DB_PATH, so that all nodes use the same counts.
  */
 export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, file: string): CounterPlace {
   if (database === undefined) return file;
   return { database, name: file.slice(paths.control.length - 'control.sqlite'.length, -'.sqlite'.length) };
 }
 
-/** Opens counters, and makes them if they are absent. Throws what `CounterFile.write` throws. */
+/** Opens counters, and makes them if they do not exist. Throws what `CounterFile.write` throws. */
 export function openCounterFile<Name extends string>(
   place: CounterPlace,
   tables: CounterTables<Name>,
@@ -89,7 +89,7 @@ function openFile<Name extends string>(file: string, tables: CounterTables<Name>
   };
 }
 
-/** Whether an error shows a file that is no database, a damaged page, or tables with another schema. */
+/** Whether a SQLite error shows that the file is no database, has a damaged page, or has tables of another schema. */
 function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|ERROR|SCHEMA|CONSTRAINT|MISMATCH)/.test(sqliteCode(error) ?? '');
 }

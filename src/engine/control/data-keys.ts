@@ -1,4 +1,7 @@
-/** The keys of a data folder's files: the rows of `data_keys`, and the files that each row opens. */
+/**
+ * The data keys with which the files of a data folder are encrypted. They are stored, wrapped by the master key, in the
+ * table `data_keys`.
+ */
 
 import path from 'node:path';
 import type Database from 'better-sqlite3';
@@ -21,7 +24,7 @@ export type KeySettings = Pick<Config, 'paths' | 'masterKey' | 'OM_ENCRYPTION_CI
 export interface DataKey {
   readonly owner: string;
   readonly key: FileKey;
-  /** The next key, while a change of the owner's key is unfinished; else null. */
+  /** The key that is to replace `key`, while a change of the owner's key is unfinished; else null. */
   readonly next: FileKey | null;
 }
 
@@ -130,7 +133,7 @@ export function listDataKeys(db: Database.Database, masterKey: Uint8Array, owner
     }));
 }
 
-/** Makes sure that an owner has a data key. Does nothing for a data folder without a master key. */
+/** Makes a data key for an owner if it has none. Does nothing for a data folder without a master key. */
 export function ensureDataKey(db: Database.Database | null, settings: KeySettings, owner: string): void {
   const { masterKey, OM_ENCRYPTION_CIPHER: cipher } = settings;
   if (masterKey === null || db === null) return;
@@ -140,12 +143,12 @@ export function ensureDataKey(db: Database.Database | null, settings: KeySetting
   ).run(owner, cipher, fingerprintOf(masterKey), wrapKey(masterKey, owner, newDataKey(cipher)));
 }
 
-/** Deletes an owner's data key: the files that it encrypted can never be read again, nor can copies of them. */
+/** Deletes an owner's data key, so that nobody can read the files that it encrypted, or copies of them, ever again. */
 export function destroyDataKey(db: Database.Database | null, owner: string): void {
   db?.prepare('DELETE FROM data_keys WHERE owner = ?').run(owner);
 }
 
-/** Stores the key that an owner's files are about to get, so that an interrupted change of the key can be continued. */
+/** Stores the key that is to replace an owner's data key, so that an interrupted change of the key can be continued. */
 export function putNextKey(db: Database.Database, masterKey: Uint8Array, owner: string, next: FileKey): void {
   db.prepare('UPDATE data_keys SET next_wrapped = ?, next_cipher = ? WHERE owner = ?').run(
     wrapKey(masterKey, owner, next),
@@ -166,8 +169,8 @@ export function takeNextKey(db: Database.Database, owner: string): void {
 }
 
 /**
- * Wraps all data keys anew: those that the master key `from` wrapped are then wrapped by `to`. Throws what
- * `listDataKeys` throws.
+ * Wraps all data keys again, with the master key `to` instead of the master key `from`. Throws what `listDataKeys`
+ * throws.
  */
 export function rewrapKeys(db: Database.Database, from: Uint8Array, to: Uint8Array): void {
   const update = db.prepare('UPDATE data_keys SET wrapped = ?, next_wrapped = ?, master_id = ? WHERE owner = ?');

@@ -10,13 +10,16 @@ export interface DocumentWait {
   readonly limit: DocumentLimit;
   /** The reason in words, for the status of the jobs. */
   readonly message: string;
-  /** Time until the first of the documents may be tried again (ms), above 0. */
+  /** Time until the first waiting document may be tried again (ms), above 0. */
   readonly ms: number;
-  /** Time by which each further document waits longer than the one before it (ms), 0 or more. */
+  /**
+   * Additional delay (ms) of each further waiting document after the one before it, so that not all are tried at once;
+   * 0 or more.
+   */
   readonly apartMs: number;
 }
 
-/** The share of one tenant in the parsers and the fetches of all workers. With no limit set, nothing waits. */
+/** How much of the parsers and page fetches of all workers one tenant may use. With no limit set, nothing waits. */
 export interface DocumentShare {
   /**
    * Returns why and how long the tenant's documents have to wait because its parser time of the last minute is spent;
@@ -24,36 +27,39 @@ export interface DocumentShare {
    */
   waitForParser(): DocumentWait | undefined;
   /**
-   * Returns why and how long a claimed page has to wait because the tenant fetches too many at the same time; undefined
-   * if it may be fetched.
+   * Returns why and how long a page that a worker has claimed must wait, because the tenant fetches too many pages at
+   * the same time; undefined if it may be fetched.
    * @param underWay number of the tenant's pages that are claimed, this one included
    */
   waitForPlace(underWay: number): DocumentWait | undefined;
   /**
-   * Counts one fetch against the tenant's fetches of this minute and returns undefined. If they are spent, it counts
+   * Counts one fetch against the tenant's fetches of this minute and returns undefined. If no fetch is left, counts
    * nothing and returns how long the page has to wait.
    */
   takeFetch(): DocumentWait | undefined;
-  /** Counts the time for which a document kept a parser busy (ms), however its reading ended. */
+  /**
+   * Subtracts the time for which a document kept a parser busy (ms) from the tenant's parser time, even if parsing
+   * failed.
+   */
   spendParser(ms: number): void;
 }
 
 /**
- * Parser time that must be left before another document is read (ms), or the whole of a minute's time if that is less.
- * How long a document takes is known only afterwards.
+ * Parser time that must be left before another document is read (ms); the whole limit of a minute if that is less. Some
+ * time must be left because the real cost of a document is known only afterwards.
  */
 const LEAST_PARSER_MS = 1_000;
-/** Time after which a page is tried again that found `fetches_at_once` pages being fetched already (ms). */
+/** Delay (ms) before a page is tried again when `fetches_at_once` other pages were being fetched already. */
 const PLACE_MS = 1_000;
 /**
- * Number of waiting pages, for each page that may be fetched at the same time, that are tried again in each `PLACE_MS`.
- * It is above 1, since a fetch often takes less than `PLACE_MS`.
+ * Number of waiting pages that are tried again within each `PLACE_MS`, for each page that may be fetched at the same
+ * time. It is above 1, since a fetch often takes less than `PLACE_MS`.
  */
 const TRIED_FOR_PLACE = 4;
 
 /**
- * Makes a function that returns the share of a tenant by its id. All processes of a data folder draw on the same
- * shares.
+ * Makes a function that returns the share of a tenant by the tenant's id. All processes of a data folder use the same
+ * counts.
  */
 export function createDocumentShares(
   { limits }: Pick<ControlDatabase, 'limits'>,

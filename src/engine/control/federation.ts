@@ -28,7 +28,10 @@ export interface FederationRecord extends FederationServer {
   readonly createdAt: number;
 }
 
-/** The servers that the tenants of a data folder may query. Each belongs to one tenant, and no other can query it. */
+/**
+ * The servers that the tenants of a data folder may query. Each server belongs to one tenant, and no other tenant can
+ * query it.
+ */
 export interface FederationServers {
   /**
    * Registers a server. A key is stored only in an encrypted folder: otherwise whoever reads a copy of this file could

@@ -1,36 +1,39 @@
-/** Tells whether the control database has changed since it was read, without a read of it for each question. */
+/** Tells whether the control database has changed since it was last read, without a database read for each check. */
 
 import type { ControlFile } from './control-file.ts';
 
 /**
- * Longest time (ms) for which a change by another process goes unnoticed. An access to a file that comes later than
- * this after the last look reads the generation counter; in PostgreSQL a thread reads it at this interval, `WATCH_MS`.
+ * Longest time for which a change by another process goes unnoticed (ms). In a file, an access reads the generation
+ * counter if the last read is longer ago than this. In PostgreSQL a background thread reads it at this interval.
  */
 export const GENERATION_LOOK_MS = 250;
 
 export interface GenerationLook {
-  /** Runs `work` on one snapshot of the control database, and notes its generation. */
+  /** Runs `work` on one snapshot of the control database, and remembers the value of the generation counter there. */
   read<T>(work: () => T): T;
   /**
-   * Tells whether the generation has changed since `read`. The look at it may be up to `maxAgeMs` old; 0 looks now.
-   * @throws EngineError `unavailable` if PostgreSQL has not answered for `SILENT_MS`: what was read may be long over
+   * Whether the generation counter has changed since `read`.
+   * @param maxAgeMs how old the last check of the counter may be (ms); 0 checks it now
+   * @throws EngineError `unavailable` if PostgreSQL has not answered for `SILENT_MS`, since the cached data may be
+   *   outdated
    */
   hasChanged(maxAgeMs: number): boolean;
   /**
-   * Notes that a change of this process made the generation `next`, of which the caller knows all that changed.
-   * @returns false if there were other changes before it, so that all is to be read again
+   * Remembers `next` as the current generation after a change by this process, so that its own change causes no new
+   * read.
+   * @returns false if other processes made changes before it, so that the caller must read everything again
    */
   follow(next: number): boolean;
 }
 
-/** Makes a look at a control database, which the caller closes. */
+/** Makes the change detection for a control database, which the caller closes. */
 export function createGenerationLook(file: ControlFile): GenerationLook {
   const { statements, watched } = file;
   const readGeneration = () => statements.readGeneration.get()!.generation;
   let generation: number | undefined;
-  /** Time of the last look by the monotonic clock, as the wall clock may be set back (ms). */
+  /** Time of the last check by the monotonic clock (ms), since the wall clock may be set back. */
   let lookedAt = 0;
-  /** Time by which all that was read was there (ns); only a later look may tell of a change. */
+  /** Monotonic time at which the last `read` had ended (ns). Only a check after it can show a change. */
   let wasReadAt = 0n;
 
   return {

@@ -4,12 +4,12 @@ import type { Clock } from '../ports.ts';
 import { openCounterFile } from './counter-file.ts';
 import { networkOf } from './network-of.ts';
 
-/** Pause after the first wrong key beyond the free tries (ms). Each further one doubles it, up to a minute. */
+/** Pause after the first wrong key beyond `freeTries` (ms). Each further wrong key doubles it, up to a minute. */
 const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 /** Time without a wrong key after which the count of an address starts again at 0 (ms). */
 const FORGET_MS = 600_000;
-/** Time for which an address is remembered (ms), and with it that OM_API_KEY was sent from there. */
+/** Time for which an address is remembered (ms), together with the fact that OM_API_KEY was sent from it. */
 const TRUST_MS = 86_400_000;
 /** Greatest number of addresses that are remembered; the least recently seen is forgotten first. */
 const MAX_ADDRESSES = 10_000;
@@ -25,8 +25,8 @@ interface Guesser {
 
 /**
  * Slows down callers who guess OM_API_KEY, the only secret that a person may have chosen. Keys that Cairn makes have
- * 256 random bits, so that guessing is hopeless and a right one is never slowed. All processes of a data folder count
- * together. While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
+ * 256 random bits, so that guessing is hopeless, and a correct one is never delayed. All processes of a data folder
+ * count together. While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
  */
 export interface GuessLimit {
   /**
@@ -35,14 +35,14 @@ export interface GuessLimit {
    */
   pauseMs(address: string): number;
   /**
-   * Counts a wrong key. Returns true if it is the first beyond the free tries: once for each series, which ends after
-   * ten minutes without a wrong key.
+   * Counts a wrong key of an address. Returns true only for the first wrong key beyond `freeTries` in a series. A
+   * series ends after ten minutes without a wrong key.
    */
   noteWrong(address: string): boolean;
   /**
-   * Whether OM_API_KEY, which this address just sent, is accepted, and remembers the address if so. During a pause it
-   * is accepted only from an address that sent it before, so that a guesser cannot tell a right guess from a wrong one,
-   * and nobody who works is interrupted.
+   * Decides whether OM_API_KEY, which this address has just sent, is accepted, and remembers the address if so. During
+   * a pause it is accepted only from an address that has sent it before. So a guesser cannot tell a right guess from a
+   * wrong one, and regular users are not interrupted.
    */
   admitsRightKey(address: string): boolean;
   close(): void;
@@ -77,8 +77,8 @@ export function openGuessLimit(file: string, freeTries: number, clock: Clock): G
   const trusted = new LRUCache<string, true>({ max: MAX_ADDRESSES, ttl: FORGET_MS });
 
   /**
-   * Calls `change` with what is stored about the network of an address, or with zeros if nothing is. Stores the `next`
-   * of its answer, if any, and returns the `result`. Returns `otherwise` if the file cannot be read or written.
+   * Calls `change` with the stored data of an address's network, or with zeros if nothing is stored. Stores the `next`
+   * that `change` returns, if any, and returns its `result`. Returns `otherwise` if the file cannot be read or written.
    */
   function update<T>(
     address: string,

@@ -7,8 +7,8 @@ import { controlKeyOf, lookUp, type KeySettings } from './data-keys.ts';
 import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 
 /**
- * Returns the wrapped key of a tenant as a text to be kept beside a backup, of use only with the master key; null if
- * the data folder is not encrypted.
+ * Returns the wrapped data key of a tenant as a text to be kept beside a backup; the text is useless without the master
+ * key. Returns null if the data folder is not encrypted.
  * @throws EngineError what `lookUp` throws
  */
 export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
@@ -20,8 +20,8 @@ export function exportWrappedKey(settings: KeySettings, tenant: string): string 
 }
 
 /**
- * Reads what `exportWrappedKey` returned.
- * @throws EngineError `unprocessable` if it is damaged, or another master key wrapped it
+ * Unwraps the data key in a text that `exportWrappedKey` returned.
+ * @throws EngineError `unprocessable` if the text is damaged, or another master key wrapped it
  */
 export function importWrappedKey(masterKey: Uint8Array, text: string): FileKey {
   const parsed = WRAPPED.safeParse(parseJson(text));

@@ -1,9 +1,12 @@
 /**
- * The limits of keys and tenants. The settings give the value of each limit, a tenant's own value replaces it, and a
- * key's own value replaces that.
+ * The limits of keys and tenants. A setting of the service gives the default of each limit. A value that is stored for
+ * a tenant replaces the default, and a value that is stored for a key replaces that of its tenant.
  */
 
-/** The setting of each limit. The first four are rates a minute for each key; the others concern a whole tenant. */
+/**
+ * Name of the setting that gives the default of each limit. The first four are rates a minute for each key; the others
+ * apply to a whole tenant.
+ */
 export const LIMIT_SETTING = {
   queries: 'OM_RATE_QUERIES',
   adds: 'OM_RATE_ADDS',
@@ -28,7 +31,7 @@ export const MAX_LIMIT = 1_000_000_000;
 /** The value of each limit; 0 means that there is no limit. */
 export type Limits = Readonly<Record<LimitName, number>>;
 
-/** What a limit is stored for: a tenant, or one key in it. */
+/** The owner of stored limits: a tenant, or one key in it. */
 export interface LimitScope {
   readonly tenantId: string;
   /** Id of a key; `environment` for `OM_API_KEY`; left out for the tenant itself. */
@@ -40,12 +43,15 @@ export type LimitChanges = { readonly [Name in LimitName]?: number | null | unde
 
 /** Limits as they are stored and as they apply. A change by any process applies in all others within a second. */
 export interface LimitRecords {
-  /** Returns the limits that apply. It reads the file at most every 250 ms, so each request may call it. */
+  /**
+   * Returns the limits that apply to a tenant or key. It reads the file at most every 250 ms, so each request may call
+   * it.
+   */
   inForce(scope: LimitScope): Limits;
-  /** Returns the limits that were stored for exactly this tenant or key. */
+  /** Returns only the limits that are stored for exactly this tenant or key, without inherited ones. */
   own(scope: LimitScope): Partial<Limits>;
   /**
-   * Stores limits, or removes them, so that the next wider limit applies again.
+   * Stores limits, or removes them, so that the value of the tenant or of the settings applies again.
    * @param by id of the key of the caller, for the audit log; by default a command on this machine
    * @throws EngineError `not_found` for an unknown tenant or key; `invalid` for a limit that a key cannot have, or for
    *   a value that is no whole number in 0..1,000,000,000

@@ -11,8 +11,9 @@ export type MetricsVerdict =
   | 'forbidden';
 
 /**
- * Decides who may read metrics where a key is needed: the holder of `OM_METRICS_KEY`, and an admin of the default
- * tenant. Metrics count what all tenants do, so a key of another tenant or of a lesser role must not read them.
+ * Decides whether a caller may read metrics on a server that requires a key for them. The holder of `OM_METRICS_KEY`
+ * and an admin of the default tenant may. Metrics count what all tenants do, so a key of another tenant or of a lesser
+ * role must not read them.
  * @param secret the key as the request carries it
  */
 export function judgeMetricsReader(

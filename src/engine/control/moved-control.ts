@@ -1,4 +1,4 @@
-/** What a move copies of the control database: tenants with their keys, settings, limits and servers. */
+/** The part of the control database that `cairn move` copies: tenants with their keys, settings, limits and servers. */
 
 import { createDigest, type MovedRow, type TableDigest } from '../store/postgres/moved-rows.ts';
 import type { ControlFile } from './control-file.ts';
@@ -7,8 +7,8 @@ import { NO_MARK } from './moved-marks.ts';
 const OF_TENANTS = 'tenant_id IN (SELECT value FROM json_each(?))';
 
 /**
- * Tables of the control database with the condition on the rows that go with tenants, in the order in which they are
- * copied; null for a table that goes with all tenants together only.
+ * Tables of the control database in the order in which `cairn move` copies them. The value is the SQL condition that
+ * selects the rows of the moved tenants; null for a table that is copied only when all tenants are moved together.
  */
 export const CONTROL_TABLES: Readonly<Record<string, string | null>> = {
   tenants: 'id IN (SELECT value FROM json_each(?))',
@@ -22,25 +22,25 @@ export const CONTROL_TABLES: Readonly<Record<string, string | null>> = {
   store_info: null,
 };
 
-/** Tables of the control file that are not copied, each with the reason. */
+/** Tables of the control database that `cairn move` does not copy, each with the reason. */
 export const CONTROL_NOT_COPIED: Readonly<Record<string, string>> = {
   access_generation: 'a number of changes, which each place counts for itself',
   data_keys: 'the keys of encrypted files, which are not moved',
 };
 
-/** The tenants that are moved, by id. */
+/** The ids of the tenants that are moved. */
 export interface MovedSelection {
   readonly tenants: readonly string[];
-  /** Whether they are all, so that sessions and the audit log of the service go with them. */
+  /** Whether all tenants are moved, so that the sessions and the audit log of the service are moved too. */
   readonly isWhole: boolean;
 }
 
-/** Lists the tenants of a control database that are there: those that were moved away are left out. */
+/** Lists the ids of the tenants of a control database, without those that were moved away. */
 export function listPresentTenants(file: ControlFile): string[] {
   return file.statements.listTenants.all().map(({ id }) => id);
 }
 
-/** Lists the tenants that have a limit on their size in MB. */
+/** Lists the ids of the selected tenants that have a limit `max_mb`, which PostgreSQL does not support. */
 export function listSizeLimits(file: ControlFile, { tenants }: MovedSelection): string[] {
   const statement = file.prepare(
     `SELECT DISTINCT tenant_id FROM limits WHERE name = 'max_mb' AND value > 0 AND ${OF_TENANTS} ORDER BY tenant_id`,
@@ -48,10 +48,10 @@ export function listSizeLimits(file: ControlFile, { tenants }: MovedSelection): 
   return statement.pluck().all(JSON.stringify(tenants)) as string[];
 }
 
-/** The columns of the tables, by table. */
+/** Column names by the name of the table. */
 export type ControlColumns = ReadonlyMap<string, readonly string[]>;
 
-/** Reads the columns of a control database; both engines have the same. */
+/** Reads the columns of the tables that are copied. They are the same in SQLite and in PostgreSQL. */
 export function readControlColumns(file: ControlFile): ControlColumns {
   const read = file.prepare(
     file.db === null
@@ -62,8 +62,8 @@ export function readControlColumns(file: ControlFile): ControlColumns {
 }
 
 /**
- * Copies the rows of tenants from one control database to another. What the other has already stays: a key of several
- * tenants that are moved one after the other. Call inside a write of `to`.
+ * Copies the rows of tenants from one control database to another. A row that `to` already has stays as it is, such as
+ * a key that reaches several tenants, of which one was moved before. Call it inside a write of `to`.
  */
 export function copyControl(from: ControlFile, to: ControlFile, columns: ControlColumns, what: MovedSelection): void {
   for (const table of tablesOf(what)) {
@@ -77,7 +77,10 @@ export function copyControl(from: ControlFile, to: ControlFile, columns: Control
   to.statements.bumpGeneration.run();
 }
 
-/** The digests of the tables, by name. A key that has more tenants at one place than at the other counts as equal. */
+/**
+ * Returns a digest of the selected rows of each table, by the table's name. For a key that reaches several tenants,
+ * only its links to the moved tenants count.
+ */
 export function controlDigests(
   file: ControlFile,
   columns: ControlColumns,
@@ -104,7 +107,7 @@ function readRows(file: ControlFile, table: string, columns: ControlColumns, wha
   return statement.all(...(condition === null ? [] : [JSON.stringify(what.tenants)])) as MovedRow[];
 }
 
-/** The highest number of the audit log, which tells that records were cut off its end. */
+/** Copies the highest record number that the audit log has given. It shows later if records at the end were removed. */
 function copyAuditNumber(from: ControlFile, to: ControlFile): void {
   const number = from.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`).pluck().get() as
     number | undefined;

@@ -20,7 +20,7 @@ import { deleteSessionsOf, openSessions } from './open-sessions.ts';
 import type { ServiceAudit } from './service-audit.ts';
 import { requireWholeFolder, TENANT_ID, tenantFile } from './tenant-paths.ts';
 
-/** Form of a key's secret; the group is the key's id. */
+/** Form of a key's secret. The first group of the match is the key's id. */
 const KEY_SECRET = /^cairn_([0-9a-f]{16})_[\w-]{43}$/;
 /** Form of the id of a key in the control database. Ids of other holders, such as `environment`, do not match. */
 const KEY_ID = /^[0-9a-f]{16}$/;
@@ -33,8 +33,8 @@ const ENVIRONMENT: Holder = {
   expiresAt: null,
 };
 /**
- * Digest that no secret has. A secret with no stored key is compared with it, so that it is refused no faster than a
- * wrong secret of a stored key.
+ * Digest that matches no secret. A secret whose key id is unknown is compared with it, so that it is refused no faster
+ * than a wrong secret of a stored key.
  */
 const NO_DIGEST = Buffer.alloc(32);
 
@@ -100,8 +100,8 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
 }
 
 /**
- * Opens the file of the control database, or with OM_DATABASE_URL its schema there.
- * @throws EngineError `conflict` for a folder that has such a file although it is to be in PostgreSQL
+ * Opens the control database: its file, or with OM_DATABASE_URL its schema in PostgreSQL.
+ * @throws EngineError `conflict` for a data folder that has a control file although OM_DATABASE_URL is set
  */
 function openFile(config: Config): ControlFile {
   const { OM_DATABASE_URL: database, paths } = config;
@@ -119,7 +119,10 @@ function openFile(config: Config): ControlFile {
   return openPostgresControl(database);
 }
 
-/** Closes a control database whose tenants are elsewhere, and throws EngineError `conflict`, which says where. */
+/**
+ * Closes a control database whose tenants were all moved away, and throws EngineError `conflict`, which says where they
+ * are.
+ */
 function requireNotMoved(file: ControlFile): void {
   const mark = findMark(file, null);
   if (mark === undefined) return;
@@ -229,12 +232,15 @@ function requireTenant({ cache }: Context, tenantId: string): void {
   if (cache.findTenant(tenantId) === undefined) throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
 }
 
-/** Lists the possible files of a database, the main file first: without it the others are no database. */
+/**
+ * Lists the paths of a SQLite database's file and of the files beside it. The main file is first, since the other files
+ * are worthless without it.
+ */
 function databaseFiles(file: string): string[] {
   return [file, `${file}-wal`, `${file}-shm`];
 }
 
-/** Quotes an id for a message and cuts it after 64 characters, because ids come from clients. */
+/** Quotes an id for a message and cuts it after 64 characters (UTF-16 code units), because ids come from clients. */
 function describeId(id: string): string {
   return JSON.stringify(id.length > 64 ? `${id.slice(0, 64)}…` : id);
 }

@@ -4,11 +4,11 @@ import type { Statement } from '../store/statement.ts';
 import { openControlConnection } from './control-connection.ts';
 import { prepareStatements, type ControlFile } from './control-file.ts';
 
-/** Most statements that are kept prepared. */
+/** Greatest number of statements that are kept prepared. */
 const MAX_STATEMENTS = 200;
 /**
- * Begins a write. The update is the lock of all writes, as `BEGIN IMMEDIATE` is, and makes each of them a commit that
- * waits for the standby.
+ * SQL that begins a write. The UPDATE of the one row is the lock of all writers, like SQLite's `BEGIN IMMEDIATE`. It
+ * also makes each write a transaction with changes, whose commit waits for a synchronous standby.
  */
 const BEGIN_WRITE = `BEGIN; SET LOCAL lock_timeout = '5s';
   UPDATE access_generation SET writes = writes + 1 RETURNING pg_current_xact_id()::text`;

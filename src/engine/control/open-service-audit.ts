@@ -11,7 +11,7 @@ const BY_CLI = 'cli';
 /** Greatest number of old records that one append removes. */
 const PURGE_SLICE = 100;
 
-/** Opens the log in the control database. The caller closes the file. */
+/** Opens the audit log in the control database. The caller closes the file. */
 export function openServiceAudit(
   file: ControlFile,
   { OM_AUDIT, OM_AUDIT_DAYS }: Pick<Config, 'OM_AUDIT' | 'OM_AUDIT_DAYS'>,

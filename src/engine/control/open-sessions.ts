@@ -11,16 +11,16 @@ import { digestOf } from './key-records.ts';
 const SESSION_MS = 12 * 3_600_000;
 /** Greatest number of sessions of one key; a further one ends the oldest. */
 const MAX_SESSIONS_OF_KEY = 50;
-/** Most sessions in PostgreSQL whose rows a process knows without a look, and for how long (ms). */
+/** Greatest number of sessions that a process caches (in PostgreSQL only), and how long it caches each of them (ms). */
 const MAX_KNOWN = 1_000;
 const KNOWN_MS = 1_000;
 /**
- * Greatest number of sessions that a key opens within `WINDOW_MS` in one process: each costs a commit and an audit
- * record.
+ * Greatest number of sessions that one key may open within `WINDOW_MS` in one process, since each costs a commit and an
+ * audit record.
  */
 const MAX_OPENED = 30;
 const WINDOW_MS = 60_000;
-/** Greatest number of keys whose sessions are counted; the least recently used one is forgotten first. */
+/** Greatest number of keys for which opened sessions are counted; the least recently used key is forgotten first. */
 const MAX_COUNTED = 10_000;
 const DELETE_SESSION = 'DELETE FROM sessions WHERE digest = ?';
 /** Form of a session's secret. */
@@ -47,16 +47,16 @@ interface SessionsContext {
 export function openSessions({ file, clock, environmentDigest, isHolderValid }: SessionsContext): Sessions {
   const statements = prepareStatements(file);
   /**
-   * Derives the value that binds a session to OM_API_KEY, since that key has no row whose revocation would end the
-   * session: a server that starts with another key does not accept the session. The plain digest of the key is not
-   * stored, as a person may have chosen the key. Undefined if OM_API_KEY is not set.
+   * Returns a value that binds a session to the present OM_API_KEY; undefined if OM_API_KEY is not set. That key has no
+   * row whose revocation would end the session, so a server that starts with another key refuses the session by this
+   * value. The plain digest of the key is not stored, as a person may have chosen the key.
    */
   const bindingOf = (secret: string) =>
     environmentDigest && createHash('sha256').update(secret).update(environmentDigest).digest();
 
   const { find, forget } = createFinder(file, statements.find);
   const opened = new LRUCache<string, { readonly until: number; sessions: number }>({ max: MAX_COUNTED });
-  /** Counts a session of a key. Throws EngineError `rate_limited` beyond 30 within a minute. */
+  /** Counts an opened session of a key. Throws EngineError `rate_limited` beyond 30 within a minute. */
   const count = (keyId: string, now: number) => {
     let window = opened.get(keyId);
     if (window === undefined || now >= window.until || window.until - now > WINDOW_MS)
@@ -109,14 +109,17 @@ export function openSessions({ file, clock, environmentDigest, isHolderValid }: 
   };
 }
 
-/** Deletes the sessions of holders who may choose a tenant. Call it inside `ControlFile.write`. */
+/** Deletes the sessions of all callers that could use this tenant. Call it inside `ControlFile.write`. */
 export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): void {
   const remove = prepare<[Buffer]>(DELETE_SESSION);
   for (const { digest, holder } of prepare<[], SessionRow>('SELECT * FROM sessions').all())
     if ((JSON.parse(holder) as Holder).tenantIds.includes(tenantId)) remove.run(digest);
 }
 
-/** Finds rows of sessions. In PostgreSQL, where that is a round trip, a row may be `KNOWN_MS` old. */
+/**
+ * Makes functions that find a session's row by the digest of its secret, and forget a cached row. In PostgreSQL, where
+ * a read is a round trip, a found row may be `KNOWN_MS` old.
+ */
 function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], SessionRow>) {
   const known = new LRUCache<string, { readonly row: SessionRow | undefined }>({ max: MAX_KNOWN, ttl: KNOWN_MS });
   return {

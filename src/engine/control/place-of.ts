@@ -5,8 +5,8 @@ import type { TenantPlace } from '../store/postgres/tenant-database.ts';
 import { tenantOf } from './data-keys.ts';
 
 /**
- * Returns where in the database server the tenant of a file's path lives; null if OM_DATABASE_URL is not set, so that
- * the tenant lives in that file.
+ * Returns the database server and the name there of the tenant that belongs to a file's path; null if OM_DATABASE_URL
+ * is not set, so that the tenant lives in that file.
  */
 export function placeOf({ OM_DATABASE_URL: database, paths }: Config, path: string): TenantPlace | null {
   if (database === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * The circuit breaker of a provider: after 5 failures in a row no call starts for a while, and then a single one, the
- * probe. The same row of the file holds a pause that the provider asked for.
+ * The circuit breaker of a provider. After 5 failures in a row no call may start for a while; then a single call, the
+ * probe, tests the provider. The same row of the file holds a pause that the provider asked for.
  */
 
 import type { BudgetStatements } from './provider-budget-file.ts';
@@ -33,7 +33,8 @@ const MAX_OPEN_MS = 30_000;
 const PROBE_MS = 60_000;
 
 /**
- * The breaker's row. Times are Unix ms and should lie in the past; one that does not shows that the clock was set back.
+ * The breaker's only row. Times are Unix ms and should lie in the past; a time in the future shows that the clock was
+ * set back.
  */
 interface BreakerRow {
   /** Number of failures in a row. */
@@ -55,7 +56,7 @@ interface BreakerState {
    * if calls may start.
    */
   readonly pauseMs: number;
-  /** Time for which a running probe holds back all other calls (ms); 0 or less if none does. */
+  /** Time for which all other calls must wait for a running probe (ms); 0 or less if they need not wait. */
   readonly probeMs: number;
 }
 
@@ -75,15 +76,15 @@ export function readBreaker(statements: BudgetStatements, now: number): BreakerS
   };
 }
 
-/** Whether there were at least 5 failures in a row since a call was last answered or limited. */
+/** Whether at least 5 calls in a row have failed since the provider last answered or asked for a pause. */
 export function isBreakerOpen(statements: BudgetStatements): boolean {
   return readRow(statements).failures >= MAX_FAILURES;
 }
 
 /**
- * Updates the breaker after a call has ended. It is closed by any call that is answered, or that the provider tells to
- * wait. While it is open, only the probe's failure counts, since other calls began before it opened. A probe that was
- * refused or abandoned lets another call be the probe.
+ * Updates the breaker after a call has ended. An answer, or a request of the provider to wait, closes the breaker.
+ * While it is open, only the probe's failure counts, since other calls began before it opened. A probe that was refused
+ * or abandoned lets another call be the probe.
  */
 export function noteOutcome(
   statements: BudgetStatements,

@@ -1,6 +1,7 @@
 /**
- * Shares the capacity of a provider among every process and thread of a data folder: requests and tokens a minute, a
- * gap between calls, what its replies say is left, the pause it asked for, and a circuit breaker for when it is down.
+ * Shares the capacity of a provider among every process and thread of a data folder: the configured requests and tokens
+ * a minute, the least time between calls, the remaining limits that the provider's replies stated, a pause that it
+ * asked for, and a circuit breaker for when it is down.
  *
  * The state is in a small SQLite file beside the data, or with OM_DATABASE_URL in the database, rather than in Redis:
  * it works with and without Redis, and a Redis that is flushed does not forget the last minute. A file that is lost or
@@ -28,13 +29,17 @@ import { readLimits, type ToldLimits } from './provider-limit-headers.ts';
 /** The budget of one provider, which lets calls start within its limits. */
 export interface ProviderBudget {
   /**
-   * Resolves when a call of `tokens` tokens (by estimate) may start, and counts it. The caller must end the permit.
-   * @throws EngineError `rate_limited` with `retryAfterMs` during a pause or while the breaker is open, so that nobody
-   *   holds jobs meanwhile, and, for a caller that does not wait, if there is no room; `unavailable` when `signal`
-   *   aborts and after `close`; SQLite's errors as `storageError` translates them
+   * Waits until a call of `tokens` tokens (an estimate) may start, and counts it. The caller must call `end` of the
+   * permit.
+   * @throws EngineError `rate_limited` with `retryAfterMs` during a pause or while the breaker is open, so that callers
+   *   do not hold their jobs in the meantime; also for a caller that is not `patient`, if the limits leave no room;
+   *   `unavailable` when `signal` aborts and after `close`; SQLite's errors as `storageError` translates them
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
-  /** Returns the limit of tokens a minute in the latest reply to this process that stated one; undefined until then. */
+  /**
+   * Returns the limit of tokens a minute that the provider's replies to this process stated last; undefined if none
+   * did.
+   */
   toldTokensPerMinute(): number | undefined;
   /**
    * Whether at least 5 calls in a row failed since one was last answered or limited; false also if the file is locked
@@ -46,21 +51,24 @@ export interface ProviderBudget {
 
 interface AcquireOptions {
   /**
-   * Whether the caller waits for room in the minute, and for a probe of the breaker. A query does not wait, since it
-   * can be answered from words alone. Every caller waits for the gap between calls.
+   * Whether the caller waits for room in the limits of the minute, and for the result of the breaker's probe. A query
+   * does not wait, since it can be answered from words alone. Every caller waits for the gap between calls.
    */
   readonly patient: boolean;
   /**
-   * Whether there is another provider to call, so that the caller does not wait here for a probe of the breaker; false
-   * by default.
+   * Whether the caller can use another provider instead, so that it does not wait for the breaker's probe; false by
+   * default.
    */
   readonly hasOther?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Permission for one call. */
+/** Permission to make one call of the provider. */
 export interface ProviderPermit {
-  /** Reads the limits in the headers of a reply, which `end` stores. Of several replies the last one counts. */
+  /**
+   * Reads the limits in the headers of a reply; `end` stores them. If it is called for several replies, the last one
+   * counts.
+   */
   heard(headers: Headers): void;
   /**
    * Reports how the call ended. It must be called once for every permit. It throws nothing if the disk is full or the
@@ -70,13 +78,14 @@ export interface ProviderPermit {
 }
 
 /**
- * Why a call had to wait or was put off: `budget`, the limits a minute of the settings; `gap`, the least time between
- * two calls; `told`, what replies say is left; `pause`, a Retry-After of the provider; `breaker`, failures in a row.
+ * Why a call had to wait or was refused for now: `budget`, the configured limits a minute; `gap`, the least time
+ * between two calls; `told`, the remaining limits that the provider's replies stated; `pause`, a Retry-After of the
+ * provider; `breaker`, failures in a row.
  */
 export type WaitReason = 'budget' | 'gap' | 'told' | 'pause' | 'breaker';
 
 export interface BudgetOptions extends MinuteLimits {
-  /** Where the calls are counted; every process that is to share the budget gives the same place. */
+  /** Where the calls are counted. Every process that is to share the budget gives the same value. */
   readonly file: CounterPlace;
   /** The name of the provider in error messages; 'embedding provider' by default. */
   readonly role?: string | undefined;
@@ -84,13 +93,13 @@ export interface BudgetOptions extends MinuteLimits {
   readonly gapMs?: number | undefined;
   readonly clock: Clock;
   /**
-   * Called for each call that was held back, with the latest reason. `ms` is the time that it waited until it started
-   * or was aborted; 0 if it failed with `rate_limited`, even after a wait.
+   * Called for each call that had to wait or was refused for now, with the latest reason. `ms` is the time that it
+   * waited until it started or was aborted; 0 if it failed with `rate_limited`, even after a wait.
    */
   readonly onHeldBack?: ((reason: WaitReason, ms: number) => void) | undefined;
 }
 
-/** Longest sleep before a waiting call checks again (ms), since other calls may make room sooner. */
+/** Longest sleep of a waiting call before it checks again (ms), since other calls may leave room sooner. */
 const MAX_WAIT_MS = 250;
 
 interface Go {
@@ -102,7 +111,7 @@ interface Go {
 
 type Verdict =
   | Go
-  /** The call may start after `ms`, soon enough for a patient caller to wait. */
+  /** The call may start in `ms`, which is soon enough for a patient caller to wait. */
   | { readonly kind: 'wait'; readonly reason: WaitReason; readonly ms: number }
   /** The call fails with `rate_limited`; it may be tried again after `ms`. */
   | { readonly kind: 'put_off'; readonly reason: WaitReason; readonly ms: number };

@@ -7,9 +7,9 @@
 export interface ToldLimit {
   /** Requests or tokens left, a whole number, 0 or more. */
   readonly remaining: number;
-  /** The whole limit, of which `remaining` is left; undefined if the provider does not say. */
+  /** The whole limit, of which `remaining` is still unused; undefined if the provider does not say. */
   readonly limit: number | undefined;
-  /** Time until the limit begins anew (ms), from 0 to an hour. */
+  /** Time until the provider resets the limit (ms), from 0 to an hour. */
   readonly resetMs: number;
 }
 
@@ -51,7 +51,7 @@ export function readLimits(headers: Headers, now: number): ToldLimits {
   };
 }
 
-/** The values of three headers as they are written. */
+/** The texts of the three headers that describe one limit. */
 interface RawLimit {
   readonly limit: string | null;
   readonly remaining: string | null;

@@ -1,6 +1,6 @@
 /**
- * The time that a call must wait for the limits of a provider: requests and tokens a minute as configured, what its
- * replies say is left, and the gap between calls.
+ * Computes how long a call must wait for the limits of a provider: the configured requests and tokens a minute, the
+ * remaining limits that its replies stated, and the least time between calls.
  */
 
 import type { BudgetStatements } from './provider-budget-file.ts';
@@ -42,8 +42,8 @@ const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
 ];
 
 /**
- * Returns the time (ms) until every stated limit that has too little left for this call begins anew; 0 if none has.
- * Only queries may use the share that is reserved for them. Call it in a write transaction.
+ * Returns the time (ms) until the provider resets all those stated limits that have too little left for this call; 0 if
+ * all have enough. Only queries may use the share that is reserved for them. Call it in a write transaction.
  */
 export function untilTold(statements: BudgetStatements, { tokens, patient, now }: PlannedCall): number {
   statements.rebaseTold.run({ now });
@@ -53,16 +53,18 @@ export function untilTold(statements: BudgetStatements, { tokens, patient, now }
   return Math.max(0, ...short.map((row) => row.reset_at - now));
 }
 
-/** Subtracts the cost of a starting call, one request and its tokens, from what the provider last said is left. */
+/** Subtracts a starting call, one request and its tokens, from the remaining limits that the provider last stated. */
 export function spendTold(statements: BudgetStatements, tokens: number): void {
   for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
 }
 
 /**
- * Stores what a reply says is left, less the cost of the running calls, which the provider may not have counted yet.
- * Until the limit begins anew, a value replaces the stored one only if it is lower, because replies overtake each
- * other. A reset more than a minute away is believed only of a reply that refuses the call: any other reply contradicts
- * it, and some servers always say so.
+ * Stores the remaining limits that a reply stated, less the cost of the running calls, which the provider may not have
+ * counted yet. Until the provider resets a limit, a value replaces the stored one only if it is lower, because replies
+ * may arrive in another order. A reset time more than a minute away is believed only if the reply refuses the call: any
+ * other reply shows that calls are still accepted, and some servers always state such times.
+ * @param told the limits that the reply stated
+ * @param isLimited whether the reply refused the call because of a limit
  */
 export function noteTold(
   statements: BudgetStatements,
@@ -80,8 +82,8 @@ export function noteTold(
 }
 
 /**
- * Returns the time until `gapMs` have passed since the last call started (ms); 0 if they have. Call it in a write
- * transaction.
+ * Returns the time (ms) until `gapMs` have passed since the last call started; 0 if they have already passed. Call it
+ * in a write transaction.
  */
 export function untilGap(statements: BudgetStatements, gapMs: number, now: number): number {
   if (gapMs === 0) return 0;
@@ -90,9 +92,9 @@ export function untilGap(statements: BudgetStatements, gapMs: number, now: numbe
 }
 
 /**
- * Counts the call if the last minute has room for it. A call larger than the whole budget passes once nothing else is
- * counted. Without configured limits nothing is counted. Call it in a write transaction.
- * @returns time until enough calls have left the minute (ms); 0 if the call may start
+ * Counts the call if the configured limits of the last minute have room for it. A call larger than the whole limit may
+ * start once no other call is counted. Without configured limits nothing is counted. Call it in a write transaction.
+ * @returns time until enough calls are older than a minute (ms); 0 if the call may start
  */
 export function untilRoom(
   statements: BudgetStatements,
@@ -132,8 +134,8 @@ function limitFor(perMinute: number, patient: boolean): number {
 }
 
 /**
- * Returns the part of a limit that is reserved for queries: 2 %, at least 1; 0 of a limit of 0 or 1, to leave something
- * for documents.
+ * Returns the part of a limit that is reserved for queries: 2 %, at least 1. It is 0 for a limit below 2, so that other
+ * calls can start at all.
  */
 function reserveOf(perMinute: number): number {
   return perMinute < 2 ? 0 : Math.max(1, Math.floor(perMinute * QUERY_SHARE));

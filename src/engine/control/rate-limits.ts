@@ -4,20 +4,22 @@ import { openCounterFile } from './counter-file.ts';
 import type { CounterPlace } from './counters.ts';
 import { FILL_MS, takeFrom, type Verdict } from './token-bucket.ts';
 
-/** The limits of a key that have a bucket each: requests that query or add, items of batches, bytes of uploads. */
+/** Rate limits of a key, each with its own token bucket: queries, adds, items of batches, and bytes of uploads. */
 export type RateClass = 'queries' | 'adds' | 'batch_items' | 'upload_bytes';
 
-/** The limits of a tenant in the workers that have a bucket each: time of parsers (ms), and fetches of pages. */
+/** Rate limits of a tenant's work in the workers, each with its own token bucket: parser time (ms) and page fetches. */
 type WorkerRateClass = 'parse_ms' | 'fetches';
 
-/** Names a token bucket: the key or tenant that spends from it, and what is spent. */
+/** Name of a token bucket: the key or tenant that it belongs to, and what its tokens count. */
 interface Bucket {
   /** Id of the key or tenant. */
   readonly key: string;
   readonly kind: RateClass | WorkerRateClass;
 }
 
-/** The buckets of all keys and tenants, which all processes of a data folder, or all nodes of a database, share. */
+/**
+ * The token buckets of all keys and tenants. All processes of a data folder, or all nodes of a database, share them.
+ */
 export interface RateLimits {
   /**
    * Takes `cost` tokens from a bucket of `perMinute` tokens, and says whether the request is allowed; a refused one
@@ -28,12 +30,12 @@ export interface RateLimits {
     bucket: Bucket,
     request: { readonly cost: number; readonly perMinute: number; readonly mustFit: boolean },
   ): Verdict;
-  /** Returns the verdict that `take` would give with `mustFit`, and takes nothing. */
+  /** Returns the verdict that `take` with `mustFit` would return, without taking any tokens. */
   peek(bucket: Bucket, request: { readonly cost: number; readonly perMinute: number }): Verdict;
   close(): void;
 }
 
-/** Full buckets are forgotten once in this number of requests. */
+/** Number of requests after which full buckets are deleted from the file. */
 const SWEEP_EVERY = 10_000;
 
 const TABLES = {
@@ -52,7 +54,10 @@ const TABLES = {
 export function openRateLimits(place: CounterPlace, clock: Clock): RateLimits {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   let taken = 0;
-  /** Returns the verdict of a bucket on a request. The tokens are taken only if it is allowed and `keeps` is true. */
+  /**
+   * Returns the verdict of a bucket on a request. The tokens are subtracted only if the request is allowed and `keeps`
+   * is true.
+   */
   const ask = (
     { key, kind }: Bucket,
     request: { cost: number; perMinute: number; mustFit: boolean },

@@ -11,7 +11,7 @@ export interface ServiceAudit {
   append(action: string, detail: AuditDetail, keyId?: string): void;
   /** Lists the records that match a filter, newest first. */
   list(filter: AuditFilter): AuditRecord[];
-  /** Verifies the chain of hashes over all records, which shows whether a record was changed or removed. */
+  /** Verifies the chain of hashes over all audit records. It shows whether a record was changed or removed. */
   verify(): AuditVerdict;
   /** Iterates over all records, the oldest first. */
   all(): Iterable<AuditRecord>;

@@ -1,7 +1,4 @@
-/**
- * Counters in PostgreSQL, in which all nodes count together. They are those of a counter file, with the same
- * statements.
- */
+/** Counters in PostgreSQL that all nodes share. They have the same tables and statements as a counter file. */
 
 import { crc32 } from 'node:zlib';
 import { EngineError } from '../errors.ts';
@@ -10,11 +7,15 @@ import type { Statement } from '../store/statement.ts';
 import { openControlConnection, type ControlConnection } from './control-connection.ts';
 import type { CounterFile, Prepared, SharedCounts } from './counters.ts';
 
-/** Commits of counters wait for no disk, and for each other two seconds at most. */
+/**
+ * SQL that begins a transaction on counters. Its commit does not wait for the disk, and it waits at most two seconds
+ * for a lock.
+ */
 const BEGIN = `BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = '2s';`;
 
 /**
- * Opens counters, and makes them if they are absent.
+ * Opens counters in PostgreSQL, and makes them if they do not exist.
+ * @param texts the SQL of each statement by its name
  * @throws EngineError as `openControlConnection`
  */
 export function openSharedCounts<Name extends string>(
@@ -58,7 +59,10 @@ function ensureCounter({ query }: ControlConnection, name: string): number {
   return find()!;
 }
 
-/** The statement that waits for other work on the same counters, or only for work about the same. */
+/**
+ * Returns SQL that waits for other transactions on the same counters; with `about`, only for those with an equal
+ * `about`.
+ */
 function lockOf(counter: number, about: string | undefined): string {
   if (about === undefined)
     return `SELECT pg_current_xact_id()::text FROM counters WHERE tenant = ${counter} FOR UPDATE`;

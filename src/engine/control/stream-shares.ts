@@ -4,16 +4,18 @@ import type { Clock } from '../ports.ts';
 import { openCounterFile } from './counter-file.ts';
 import type { CounterPlace } from './counters.ts';
 
-/** Interval at which a process refreshes its counts of open streams in the file (ms). */
+/** Interval at which a process writes its counts of open streams to the file again (ms). */
 const TELL_EVERY_MS = 10_000;
-/** Time without a refresh after which the streams of a process count as closed (ms), because it was killed. */
+/**
+ * Time without such a write after which the streams of a process count as closed (ms), because it was probably killed.
+ */
 const SILENT_MS = 30_000;
 
-/** The event streams of tenants that are open, counted over all processes of a data folder, or nodes of a database. */
+/** Counts the open event streams of each tenant over all processes of a data folder, or all nodes of a database. */
 export interface StreamShares {
   /**
    * Counts one more open stream of a tenant.
-   * @param share greatest number of open streams of the tenant; 0 for no limit
+   * @param share greatest number of open streams that the tenant may have; 0 for no limit
    * @returns a function that counts the stream as closed; undefined if the tenant has `share` streams open already
    */
   take(tenantId: string, share: number): (() => void) | undefined;
@@ -42,7 +44,7 @@ const TABLES = {
 export function openStreamShares(place: CounterPlace, clock: Clock): StreamShares {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   const id = randomUUID();
-  /** Number of open streams of this process by tenant, those of tenants without a limit included. */
+  /** Number of open streams of this process by tenant, including tenants without a limit. */
   const own = new Map<string, number>();
   let telling: NodeJS.Timeout | undefined;
 
@@ -61,8 +63,8 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
   const leave = (tenant: string) => tell([[tenant, change(tenant, -1)]]);
 
   /**
-   * Counts a stream in the file and returns true, unless `share` streams are open. Throws what `CounterFile.write`
-   * throws.
+   * Counts a stream in the file and returns true; returns false if `share` streams are open already. Throws what
+   * `CounterFile.write` throws.
    */
   const enter = (tenant: string, share: number): boolean => {
     shared ??= openCounterFile(place, TABLES);

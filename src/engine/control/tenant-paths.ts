@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { assert, EngineError } from '../errors.ts';
 import { DEFAULT_TENANT } from './control-database.ts';
 
-/** Form of a tenant's id. Ids become file names, so no path is made from one that does not match. */
+/** Form of a tenant's id. Ids become file names, so an id that does not match never becomes part of a path. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** Returns the path of the file of a tenant. */
@@ -14,12 +14,14 @@ export function tenantFile(paths: Config['paths'], tenantId: string): string {
   return path.join(paths.tenants, `${tenantId}.sqlite`);
 }
 
-/** Returns the folder in which the files of a move into a data folder lie until it is complete. */
+/** Returns the folder in which `cairn move` collects the files of a move into a data folder until it is complete. */
 export function stagingFolder({ lock }: Config['paths']): string {
   return lock.replace(/\.lock$/, '.moving');
 }
 
-/** Throws EngineError `conflict` for a folder into which a move was broken off: only a part of the data is there. */
+/**
+ * Throws EngineError `conflict` if a move into this data folder was interrupted, so that a part of the data is missing.
+ */
 export function requireWholeFolder(paths: Config['paths']): void {
   const folder = stagingFolder(paths);
   if (!fs.existsSync(folder)) return;

@@ -3,18 +3,21 @@
  * will be full again. ITU-T I.371, appendix. The module is pure.
  */
 
-/** Time in which an empty bucket fills (ms): rates are per minute, and a whole minute's worth may come at once. */
+/**
+ * Time in which an empty bucket becomes full (ms): rates are per minute, and a bucket holds the tokens of a whole
+ * minute.
+ */
 export const FILL_MS = 60_000;
 /**
- * Longest time that a bucket may need until it is full (ms). It bounds what one huge request costs its key, and the
- * effect of a clock that was set back.
+ * Longest time that a bucket may need to become full (ms). It limits how long one huge request can block its key, and
+ * the effect of a clock that was set back.
  */
 const MAX_DEBT_MS = 3_600_000;
 
-/** Time by which a stated wait may fall short through rounding of doubles (ms). */
+/** Rounding errors of doubles that are ignored: a request with a shorter wait than this (ms) is allowed. */
 const ROUNDING_MS = 0.01;
 
-/** What a bucket says about a request. */
+/** Result of asking a token bucket for tokens. */
 export interface Verdict {
   readonly isAllowed: boolean;
   /** Time at which the bucket will be full (Unix ms), to be passed to the next call. */

@@ -25,7 +25,7 @@ export interface DispatcherOptions {
 export interface DispatchParts extends DispatcherOptions {
   readonly guard: LedgerGuard;
   readonly lanes: readonly Lane[];
-  /** Records that the tenant with this id may have rows to hand out, at any step. */
+  /** Records that the tenant with this id may have ledger rows (jobs) to hand out to the queues, at any step. */
   readonly hint: (tenant: string) => void;
   /** Aborts when the dispatcher closes. */
   readonly signal: AbortSignal;

@@ -7,9 +7,9 @@ import type { Recovery } from '../store/job-leases.ts';
 export interface StepQueues {
   /** Counts the jobs of a step's queue that no worker has picked up yet. */
   waiting(step: QueuedStep): Promise<WaitingJobs>;
-  /** Adds jobs to a step's queue. A job with a name that the queue still knows is ignored. */
+  /** Adds jobs to a step's queue. A job is ignored if the queue still holds one of its name. */
   add(step: QueuedStep, jobs: readonly QueuedJob[]): Promise<void>;
-  /** Returns true once after the queues lost their data. The caller then hands out all rows again. */
+  /** Returns true once after the queues lost their data. The caller then hands out all ledger rows (jobs) again. */
   haveForgotten(): Promise<boolean>;
   /**
    * Records that this dispatcher leads, which means that it fills the queues. Repeat the call at least every second.
@@ -17,7 +17,7 @@ export interface StepQueues {
   lead(): Promise<void>;
   /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
-  /** Whether a worker has kept the schedules within the last minute. */
+  /** Whether a worker has checked within the last minute that the job scheduler of periodic upkeep is in Redis. */
   areMaintained(): Promise<boolean>;
   /** Whether the connection to the queues is up. */
   isUp(): boolean;
@@ -32,7 +32,7 @@ export interface WaitingJobs {
 
 /** A job of a queue, which names rows of one tenant's ledger. */
 export interface QueuedJob {
-  /** Name of the handout (`Handout.name`), by which a queue recognises a job that it was given twice. */
+  /** Name of the job (`Handout.name`), by which the queue recognises a job that is added twice. */
   readonly name: string;
   /** Whether the rows belong to bulk adds; workers pick up interactive jobs before them. */
   readonly bulk: boolean;
@@ -54,19 +54,20 @@ export interface DispatchLedger {
   /** Lists the tenants with jobs that have not ended, however many files must be read. */
   listUnfinished(): Promise<readonly string[]>;
   /**
-   * Marks some due rows as handed out and returns them; undefined if there are none; `too_few` if they make no full
-   * handout and `partial` is false.
+   * Marks some due ledger rows (jobs) as handed out and returns them, for one job of a queue. Undefined if there are no
+   * such rows; `too_few` if they do not fill a job and `partial` is false.
    */
   take(tenant: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
-  /** Removes the marks of rows that a queue did not accept, so that they can be handed out again at once. */
+  /** Removes the marks of ledger rows that a queue did not accept, so that they can be handed out again at once. */
   giveBack(tenant: string, jobNos: readonly number[]): Promise<void>;
   /**
-   * Removes all marks of a tenant's rows.
+   * Removes the marks of all of a tenant's ledger rows that were handed out to queues, so that they are handed out
+   * again.
    * @returns how many rows had one
    */
   forget(tenant: string): Promise<number>;
   /**
-   * Takes back the jobs of workers whose leases ran out.
+   * Makes jobs due again if the lease of the worker that claimed them has run out.
    * @returns how many are queued again, and how many are dead now
    */
   recover(tenant: string): Promise<Recovery>;
@@ -75,8 +76,8 @@ export interface DispatchLedger {
 
 interface LedgerLook {
   /**
-   * The ledgers that were read. Those that had no work when they were last read and have not changed since are left
-   * out.
+   * What was seen in each ledger (table of jobs) that was read. Ledgers that had no work when they were last read and
+   * have not changed since are left out.
    */
   readonly sights: readonly (LedgerSight & { readonly tenant: string })[];
   readonly failures: readonly { readonly tenant: string; readonly error: unknown }[];

@@ -9,7 +9,7 @@ import { createLedgerWatch } from './watch-ledgers.ts';
 
 /** Time for which a hint waits for further hints (ms), so that one job of a queue carries many rows. */
 const LINGER_MS = 5;
-/** Time between two rounds while a queue is full, or while rows are collected for a full job (ms). */
+/** Time between two rounds of filling the queues while one is full, or while rows are collected for a full job (ms). */
 const FULL_PAUSE_MS = 20;
 /** Pause after a failure (ms). Each further failure in a row doubles it, up to 5 seconds. */
 const FAILURE_PAUSE_MS = 100;
@@ -17,9 +17,10 @@ const MAX_FAILURE_PAUSE_MS = 5_000;
 
 /**
  * Creates a dispatcher, which carries numbers of rows from the tenants' ledgers to the queues. It runs outside of every
- * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants take turns with one job
- * each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small. While
- * the queues are down, rows wait in the ledgers. It also takes back jobs of workers whose leases ran out, at any step.
+ * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants are served in turn with
+ * one job each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small.
+ * While the queues are down, rows wait in the ledgers. It also makes jobs due again whose worker let its lease run out,
+ * at any step.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const { ledger, queues, metrics, tenantOf } = options;
@@ -28,7 +29,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the last call of the queues succeeded. */
+  /** Whether the last call of the queues in Redis succeeded. */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchRedis(isUp);
@@ -86,7 +87,7 @@ async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
 }
 
-/** Drops the hints, since another dispatcher leads and hands out the rows that they name. */
+/** Drops the hints of new jobs, since another dispatcher fills the queues and hands out these jobs. */
 function standBy({ lanes }: DispatchParts, hints: Hints): Left {
   hints.takeAll();
   for (const { tenants } of lanes) tenants.clear();

@@ -8,8 +8,8 @@ import type { QueuedJob } from './dispatch-ports.ts';
 import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
- * Number of waiting jobs from which on no worker is idle. A tenant that was served just now then waits for further
- * rows, to fill a job.
+ * Number of jobs waiting in a queue from which on no worker should be idle. A tenant that was served within the last
+ * 100 ms then waits for further rows, to fill a job.
  */
 const GATHER_FROM_JOBS = 2;
 /**
@@ -18,14 +18,15 @@ const GATHER_FROM_JOBS = 2;
  */
 const GATHER_MS = 100;
 /**
- * Greatest number of jobs that one call adds to a queue, and so of bulk jobs before interactive ones come next again.
+ * Greatest number of jobs that one call adds to a queue. So at most 8 bulk jobs are added before interactive ones are
+ * served again.
  */
 const MAX_ADD = 8;
 
 /**
- * Hands out one job of each tenant in turn while the lane's queue has room, at most 8 jobs in one call. Rows are taken
- * from a ledger only if they can be handed out.
- * @returns what is left to do
+ * Hands out one job of each tenant in turn while the queue has room for the lane, at most 8 jobs in one call. Rows are
+ * taken from a ledger only if they can be handed out.
+ * @returns what is left to do in this lane
  * @throws the queue's error, after the rows were given back
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {

@@ -1,13 +1,16 @@
 import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import type { WaitingJobs } from './dispatch-ports.ts';
 
-/** A lane: the rows of one kind, interactive or bulk, that are due at one step, and the tenants that have such rows. */
+/**
+ * A lane: the ledger rows (jobs) of one kind, interactive or bulk, that are due at one step, and the tenants that have
+ * them.
+ */
 export interface Lane {
   readonly step: QueuedStep;
   readonly bulk: boolean;
   /**
-   * Ids of the tenants that may have rows: a hint named them, or work was seen in their ledger, and no attempt to take
-   * rows has found none since.
+   * Ids of the tenants that may have ledger rows (jobs) to hand out: a hint named them, or work was seen in their
+   * ledger, and no attempt to take rows has found none since.
    */
   readonly tenants: Set<string>;
   /**
@@ -29,19 +32,19 @@ export interface Lane {
 export type Left = 'nothing' | 'waiting' | 'more';
 
 /**
- * Number of waiting jobs in a queue, interactive ones included, at which no more bulk jobs are added: with 64 ids each,
- * some seconds of work for a few workers.
+ * Number of jobs waiting in a queue, interactive ones included, at which no more bulk jobs are added. With 64 rows in
+ * each job, they are some seconds of work for a few workers.
  */
 export const BULK_WINDOW_JOBS = 32;
 /**
- * Number of waiting interactive jobs in a queue at which no more of them are added, however many bulk jobs wait. It is
- * small, so that no add waits long for those of another tenant.
+ * Number of interactive jobs waiting in a queue at which no more interactive jobs are added, however many bulk jobs
+ * wait. It is small, so that no add waits long for the adds of another tenant.
  */
 export const INTERACTIVE_WINDOW_JOBS = 8;
 
 /**
- * Number of documents in a queue that no worker has picked up, at which no more of them are added. A worker may need
- * half a minute for each, and documents of a tenant that comes later wait for them.
+ * Number of documents waiting in a queue at which no more documents are added. A worker may need half a minute for
+ * each, and documents of a tenant that comes later wait for them.
  */
 export const DOCUMENT_WINDOW_JOBS = 4;
 

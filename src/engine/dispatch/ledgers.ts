@@ -33,7 +33,9 @@ interface LedgerWriter {
   recover(path: string): Promise<Recovery>;
 }
 
-/** Makes the ledger of a dispatcher in a process that serves the API, which marks rows through the writer. */
+/**
+ * Makes the access to the ledgers for a dispatcher in a process that serves the API. It marks rows through the writer.
+ */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
     take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
@@ -43,7 +45,7 @@ export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { reado
   });
 }
 
-/** Makes the ledger of a dispatcher in a worker process, which marks rows on connections of its own. */
+/** Makes the access to the ledgers for a dispatcher in a worker process. It marks rows on connections of its own. */
 export function ledgerOverStores({
   pool,
   leaseMs,
@@ -64,8 +66,8 @@ export function ledgerOverStores({
 }
 
 /**
- * Creates the ledger of a dispatcher. It reads before it takes or forgets rows, since finding no rows then needs no
- * write lock. A tenant that was erased has no rows.
+ * Creates the access to the tenants' ledgers for a dispatcher. It reads before it takes or forgets rows, since finding
+ * no rows then needs no write lock. A tenant that was erased has no rows.
  */
 function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);

@@ -4,8 +4,9 @@ import { lookIntoTenant, openTenantStamps } from '../store/postgres/tenant-datab
 import type { LookoutOptions } from './lookout.ts';
 
 /**
- * Returns how a lookout sees tenants that live in PostgreSQL: one statement reads which of them have changed since its
- * last look. Without OM_DATABASE_URL it is empty, and the lookout sees files.
+ * Returns the options with which a lookout finds work of tenants that live in PostgreSQL: one statement reads which of
+ * them have changed since its last look. Without OM_DATABASE_URL they are empty, and the lookout reads the tenants'
+ * files.
  */
 export function lookIntoPlaces(config: Config): Pick<LookoutOptions, 'open' | 'stamps'> {
   const { OM_DATABASE_URL: database } = config;

@@ -41,22 +41,25 @@ export interface LookoutOptions {
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;
-  /** Opens a tenant for a look; by default its file. */
+  /** Opens a tenant's database to look for work; the default opens its file. */
   readonly open?: (path: string) => Store | undefined;
-  /** Reads the stamps of all tenants at once, as `stampOf` does for a file; by default those of the files. */
+  /**
+   * Reads the stamps of all tenants, which change with their data, at once; by default the stamps of their files
+   * (`stampOf`).
+   */
   readonly stamps?: StampReader;
 }
 
-/** Tells whether tenants have changed since the last look. */
+/** Reads stamps of tenants: values by which a later look tells whether a tenant's data has changed. */
 interface StampReader {
-  /** Reads what the stamps of a look are. @returns the stamp of a tenant by its path */
+  /** Reads the stamps that one look compares. @returns a function that returns the stamp of a tenant by its path */
   read(): (path: string) => ReturnType<typeof stampOf>;
   close(): void;
 }
 
 const STAMPS_OF_FILES: StampReader = { read: () => stampOf, close() {} };
 
-/** State of a file when it was last read. */
+/** State of a file when it was last read to look for unfinished jobs. */
 interface FileSight {
   readonly stamp: string;
   /** False if the file may change once more and keep the same stamp, since file times have a limited resolution. */
@@ -79,7 +82,7 @@ export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...opt
     seen.delete(path);
     stores.delete(path);
   };
-  /** The file at which the last call ran out of openings: the next call begins there. */
+  /** The file at which the last call had opened as many files as it may; the next call begins there. */
   let turn: string | undefined;
   const sightOf = (path: string): LedgerSight => {
     const store = storeOf(path);
@@ -141,7 +144,7 @@ export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...opt
   };
 }
 
-/** Keeps the connections for looks that were used last. */
+/** Keeps the connections that were used last open, for later looks. */
 function createStores({ openMost, open = openForLook }: Pick<LookoutOptions, 'openMost' | 'open'>) {
   const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
   const storeOf = (path: string): Store | undefined => {

@@ -2,8 +2,8 @@ import { countRecovery } from '../metrics.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
 
 /**
- * Checks regularly for work that no hint named: retries that fell due, marks and leases that lapsed, and queues that
- * lost their data.
+ * Checks regularly for work that no hint named: retries that fell due, marks (of rows handed out) and leases that
+ * lapsed, and queues that lost their data.
  */
 export interface LedgerWatch {
   /**

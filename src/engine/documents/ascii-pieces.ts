@@ -1,12 +1,10 @@
 /**
- * Returns where the piece that begins at `start` ends, if it is ASCII. The pattern of cl100k_base cuts a text into
- * pieces before it merges bytes:
- *
+ * Finds the end of the piece that begins at `start`, without a regular expression, if the piece is ASCII. Before the
+ * tokenizer cl100k_base merges bytes, it cuts a text into pieces by this pattern:
  *     '(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
  *     | ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s
- *
  * The first alternative that matches decides; contractions match in either case. No alternative looks at earlier text.
- * @param start where a piece begins, before the text's end
+ * @param start offset at which a piece begins, before the text's end
  * @returns the piece's end, exclusive; undefined if one of its characters, or the one after it, is not ASCII
  */
 export function endOfAsciiPiece(text: string, start: number): number | undefined {
@@ -32,7 +30,10 @@ const KINDS = Uint8Array.from({ length: LAST_ASCII + 1 }, (_, code) => {
   return /\s/.test(character) ? BLANK : OTHER;
 });
 
-/** Returns the kind of the character at an offset: `NOT_ASCII` for one beyond ASCII and after the end of the text. */
+/**
+ * Returns the class of the character at an offset, such as a letter or a digit; `NOT_ASCII` for a character that is not
+ * ASCII and after the end of the text.
+ */
 function kindAt(text: string, offset: number): number {
   return KINDS[text.charCodeAt(offset)] ?? NOT_ASCII;
 }
@@ -68,7 +69,7 @@ function endOfRun(text: string, start: number, kind: number): number {
   return end;
 }
 
-/** Greatest number of digits of one piece, since the pattern cuts longer numbers into threes. */
+/** Greatest number of digits of one piece, since the tokenizer's pattern cuts longer numbers into threes. */
 const MAX_DIGITS = 3;
 
 function endOfDigits(text: string, start: number): number {
@@ -79,8 +80,9 @@ function endOfDigits(text: string, start: number): number {
 
 /**
  * Returns the end (exclusive) of a piece that begins with a blank or a line break. If the whole run of white space ends
- * with the text, or before a character that is not ASCII, it is the piece. Else the piece ends after the run's last
- * line break; without one, before the run's last blank, which goes with the next word, or after a single blank.
+ * with the text, or before a character that is not ASCII, the run is the piece. Otherwise the piece ends after the
+ * run's last line break. A run without a line break ends before its last blank, which belongs to the next word; a
+ * single blank is a piece of its own.
  */
 function endOfBlanks(text: string, start: number): number {
   let end = start;

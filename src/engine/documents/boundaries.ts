@@ -6,32 +6,33 @@ import { createSpanList, type Span } from './span-list.ts';
 import { forEachLine } from './text-lines.ts';
 
 /**
- * The places at which a text may be cut: its lines, its headings, and its code blocks and table rows that should stay
- * whole. Offsets are in UTF-16 code units.
+ * Where a text may be cut into chunks: its lines, its headings, and its code blocks and table rows that should not be
+ * cut. Offsets are in UTF-16 code units.
  */
 export interface Boundaries {
   /**
-   * Returns how well the text may be cut at an offset: a strength of `line-marks.ts`, from `TIED` (1) to `SECTION + 5`
-   * (11). It is 0 inside a line and at the end of the text.
+   * Returns how well the text may be cut at an offset (the strength of the line that starts there, of `line-marks.ts`):
+   * from `TIED` (1), not at all, to `SECTION + 5` (11), before a heading of level 1. It is 0 inside a line and at the
+   * end of the text.
    */
   strength(offset: number): number;
-  /** Returns the level of the heading that starts at the offset, 1..6; 0 if none does. */
+  /** Returns the level of the heading that starts at the offset, 1..6; 0 if no heading starts there. */
   headingLevel(offset: number): number;
   /** Returns the start of the first heading at or after an offset; Infinity if there is none. */
   nextHeading(offset: number): number;
   /**
-   * Returns the fenced code block or table row that an offset lies inside; undefined if there is none. An offset at the
-   * start or end of one is not inside it.
+   * Returns the fenced code block or table row that contains an offset; undefined if there is none, or if the offset is
+   * at its start or end.
    */
   wholeAround(offset: number): Span | undefined;
 }
 
 /**
  * Finds where the lines of a text start, and what starts there: a section, block, list item, table row or line of code.
- * It scans lines, since the tree of a Markdown parser is fifty times the size of its text, and some parsers take
- * quadratic time on hostile input. It knows ATX and setext headings, fences, pipe tables, lists, quotes, indented code
- * and front matter. It takes one pass and one byte of memory for each character. Only Markdown has headings and parts
- * that should stay whole.
+ * Lines are scanned without a Markdown parser, since the tree of a parser is fifty times the size of its text, and some
+ * parsers take quadratic time on hostile input. The scan knows ATX and setext headings, fences, pipe tables, lists,
+ * quotes, indented code and front matter. It takes one pass and one byte of memory for each character. Only Markdown
+ * has headings and parts that should not be cut.
  */
 export function boundariesOf(text: string, kind: TextKind): Boundaries {
   const marks = new Uint8Array(text.length + 1);

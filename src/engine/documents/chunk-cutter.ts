@@ -6,34 +6,39 @@ import type { TokenCounter } from './count-tokens.ts';
 import { firstVisible, isSplitAt } from './cut-points.ts';
 import { estimateTokens, type TokenEstimate } from './token-estimate.ts';
 
-/** The bounds of the chunks of a text. */
+/** The limits of the chunks of a text. */
 export interface CutLimits {
-  /** Greatest number of tokens in a chunk, repeated text included; at least 64. */
+  /** Greatest number of tokens in a chunk, including the text that it repeats of the chunk before; at least 64. */
   readonly sizeTokens: number;
-  /** Greatest number of tokens that a chunk repeats of the chunk before; 0 for none, at most half of `sizeTokens`. */
+  /**
+   * Greatest number of tokens at the start of a chunk that repeat the end of the chunk before; 0 for none, at most half
+   * of `sizeTokens`.
+   */
   readonly overlapTokens: number;
   readonly countTokens: TokenCounter;
 }
 
-/** A chunk: its offsets in UTF-16 code units, end exclusive, and its exact number of tokens, repeated text included. */
+/**
+ * A chunk: its offsets in UTF-16 code units, `end` exclusive, and its exact number of tokens, including repeated text.
+ */
 interface Cut {
   readonly start: number;
   readonly end: number;
   readonly tokens: number;
 }
 
-/** Cuts one text into chunks, one after the other. */
+/** Cuts one text into chunks, from its start to its end. */
 export interface Cutter {
   /**
-   * Cuts the next chunk, which repeats the text from `start` to `own` and continues after `own`. It starts at `own`
-   * instead if the repeated text leaves no room for the code or table row there.
+   * Cuts the next chunk, which repeats the text from `start` to `own` and continues with new text. It starts at `own`
+   * instead, without repeated text, if the code block or table row that follows would not fit otherwise.
    * @param start offset at which the repeated text begins; `own` for none
-   * @param own end of the last chunk, which must be before the end of the text
+   * @param own end of the last chunk, at which the new text begins; before the end of the text
    */
   next(start: number, own: number): Cut;
   /**
-   * Returns the offset at which the chunk after the one from `start` to `end` begins: after `start`, and `end` if it
-   * must repeat nothing.
+   * Returns the offset at which the next chunk begins, if the last one reached from `start` to `end`: after `start`;
+   * `end` if the next chunk must repeat nothing.
    */
   overlapStart(start: number, end: number): number;
 }
@@ -47,11 +52,13 @@ interface Cutting {
   readonly countTokens: SpanCounter;
   readonly estimate: TokenEstimate;
   readonly endIn: ChunkEndFinder;
-  /** Exact tokens divided by estimated tokens, as measured on the last chunk; 1 before the first. */
+  /**
+   * Correction of the token estimate: exact tokens divided by estimated tokens of the last chunk; 1 before the first.
+   */
   ratio: number;
 }
 
-/** Prepares a text for cutting from its start to its end. */
+/** Makes a cutter for a text, which must be cut from its start to its end. */
 export function createCutter(text: string, boundaries: Boundaries, limits: CutLimits): Cutter {
   const { sizeTokens, overlapTokens } = limits;
   const countTokens = spanCounterOf(text, limits.countTokens);
@@ -86,8 +93,8 @@ export function createCutter(text: string, boundaries: Boundaries, limits: CutLi
 }
 
 /**
- * Cuts the whole rest of the text from `start`. Returns undefined if it does not fit into one chunk. The tokens are
- * counted only if the estimate leaves that possible.
+ * Makes one chunk of all text from `start` on. Returns undefined if it does not fit into one chunk. The tokens are
+ * counted only if it may fit by the estimate.
  */
 function restFrom(cutting: Cutting, start: number): Cut | undefined {
   const { text, estimate, sizeTokens } = cutting;
@@ -96,10 +103,10 @@ function restFrom(cutting: Cutting, start: number): Cut | undefined {
 }
 
 /**
- * Cuts the longest chunk that begins at `start` and ends after `own`. It finds an end by the estimate, counts the
+ * Cuts the longest chunk that begins at `start` and ends after `own`. It finds an end by the token estimate, counts the
  * tokens exactly, and corrects the estimate: it tries a shorter chunk if the first is too long, and a longer one if it
- * is far too short. Returns undefined if no such chunk fits, for example because the text from `start` to `own` leaves
- * too little room.
+ * is far too short. Returns undefined if no such chunk fits, for example because the repeated text from `start` to
+ * `own` takes too many tokens.
  */
 function longestFrom(cutting: Cutting, start: number, own: number): Cut | undefined {
   const { text, sizeTokens, maxLength, countTokens, estimate } = cutting;
@@ -139,19 +146,22 @@ function oneCharacter({ text, countTokens }: Cutting, start: number): Cut {
 }
 
 /**
- * Greatest number of UTF-16 code units of a chunk, or of an overlap, for each token that it may have. Rules of dots and
- * runs of blanks cost almost no tokens, so without this bound one chunk of them would be megabytes long.
+ * Greatest number of UTF-16 code units for each token that a chunk, or an overlap, may have. Lines of dots and runs of
+ * blanks take almost no tokens, so without this limit one chunk of them could be megabytes long.
  */
 const MAX_CHARACTERS_PER_TOKEN = 16;
-/** Share of a chunk's size that the estimate fills. It is below 1, so that a chunk is rarely too long. */
+/**
+ * Share of a chunk's size (in tokens) that the first attempt fills by the estimate. It is below 1, so that a chunk is
+ * rarely too long.
+ */
 const AIM = 0.98;
-/** Share of a chunk's size below which its estimate counts as far too short, so that the chunk is cut again. */
+/** Share of a chunk's size (in tokens) below which a chunk counts as far too short, so that a longer one is tried. */
 const SHORT = 0.85;
-/** Number of attempts after which a chunk that fits is not made longer. */
+/** Number of attempts after which a chunk that fits is no longer improved. */
 const MAX_LOOKS = 4;
 /**
- * Greatest factor by which estimates are corrected, up or down. Only texts of a few characters would need a greater
- * one, and they tell nothing about the rest.
+ * Greatest factor by which token estimates are corrected, up or down. Only texts of a few characters would need a
+ * greater factor, and they say nothing about the text that follows.
  */
 const MAX_RATIO = 64;
 

@@ -11,13 +11,13 @@ import { BLOCK, GROUP, LINE, SECTION, TIED } from './line-marks.ts';
 import type { TokenEstimate } from './token-estimate.ts';
 
 /**
- * Finds the best place for a chunk to end. The chunk's size is only estimated: the caller must count its tokens.
- * @param start where the chunk starts, repeated text included
- * @param own   where the chunk's own text starts: `start`, or after it
- * @param limit offset after `own`, before the text's end, at which the chunk is estimated to be full
- * @param fits  tells whether a code block or table row from `start` to `end` would fit a chunk of its own
- * @returns     an offset after `own`. It is at most `limit`, unless a row or code that begins at `own` ends later, or
- *    `limit` splits the first character. It is undefined if such a row or code has no room after the repeated text.
+ * Finds the best offset for a chunk to end. The chunk's size is only estimated: the caller must count its tokens.
+ * @param start where the chunk starts, including repeated text
+ * @param own where the chunk's new text starts: `start`, or after it
+ * @param limit offset after `own`, before the text's end, at which the chunk is full by the estimate
+ * @param fits tells whether a code block or table row from `start` to `end` would fit into a chunk of its own
+ * @returns an offset after `own`. It is at most `limit`, unless a row or code that begins at `own` ends later, or
+ *   `limit` splits the first character. It is undefined if such a row or code does not fit after the repeated text
  */
 export type ChunkEndFinder = (
   start: number,
@@ -27,17 +27,18 @@ export type ChunkEndFinder = (
 ) => number | undefined;
 
 /**
- * Least share of the room for a chunk's own text, in estimated tokens, that must be full before the chunk ends at a
- * section. The same share holds for any line if no sentence and no word starts late enough.
+ * A chunk may end before a section only if its new text fills at least this share of the tokens that it may have. The
+ * same share applies to any line if no sentence and no word starts late enough.
  */
 const SECTION_FILL = 1 / 3;
-/** Least share of the room for a chunk's own text that must be full before the chunk ends between sentences. */
+/** A chunk may end between sentences only if its new text fills at least this share of the tokens that it may have. */
 const SENTENCE_FILL = 3 / 4;
-/** Least share of the room for a chunk's own text that must be full before the chunk ends between words. */
+/** A chunk may end between words only if its new text fills at least this share of the tokens that it may have. */
 const WORD_FILL = 7 / 8;
 /**
- * Least share of the room for a chunk's own text that must be full before the chunk ends at a line, by the line's
- * strength. A tied line never ends a chunk; a wrapped one does so only where a sentence or a word starts.
+ * Least share of its possible tokens that a chunk's new text must fill before the chunk may end at a line, by the
+ * line's strength (line-marks.ts). A line that is tied to the one before never ends a chunk; a wrapped line does so
+ * only where a sentence or a word starts.
  */
 const MIN_FILLS: ReadonlyMap<number, number> = new Map([
   [LINE, 2 / 3],
@@ -65,16 +66,17 @@ export function createChunkEndFinder(text: string, boundaries: Boundaries, estim
   };
 
   /**
-   * Returns the offset at which a chunk ends if code or a row that must stay whole starts at `limit`: there, or at an
-   * earlier line if a heading above is tied to it. The chunk may then be nearly empty, but a heading at its end would
-   * be worse.
+   * Returns the offset at which a chunk ends if code or a table row that must not be cut starts at `limit`: there, or
+   * at an earlier line if a heading above belongs to the code or row. The chunk may then be nearly empty, but a heading
+   * at its end would be worse.
    */
   function endBeforeWhole(own: number, limit: number): number {
     return bestLine(own, limit, fillOf(own, limit)) ?? bestLine(own, limit, () => own) ?? limit;
   }
 
   /**
-   * Returns a function that gives the offset up to which a share (0..1) of the tokens from `own` to `limit` reaches.
+   * Returns a function that converts a share (0..1) to an offset: the text from `own` to that offset has this share of
+   * the tokens from `own` to `limit`.
    */
   function fillOf(own: number, limit: number): (share: number) => number {
     const tokens = estimate.between(own, limit);
@@ -82,8 +84,8 @@ export function createChunkEndFinder(text: string, boundaries: Boundaries, estim
   }
 
   /**
-   * Returns the start of the strongest line after `own` and up to `limit` at which the chunk is full enough
-   * (`MIN_FILLS`); of equally strong lines the last. Returns undefined if there is none.
+   * Returns the start of the line with the highest strength after `own` and up to `limit` at which the chunk is full
+   * enough (`MIN_FILLS`); of equally strong lines the last. Returns undefined if there is none.
    */
   function bestLine(own: number, limit: number, offsetAt: (share: number) => number): number | undefined {
     const least = Array.from(MIN_FILLS, ([strength, fill]) => [strength, Math.max(own + 1, offsetAt(fill))] as const);

@@ -4,11 +4,11 @@ import { LINE, TIED } from './line-marks.ts';
 import type { TokenEstimate } from './token-estimate.ts';
 
 /**
- * Finds the best place for an overlap to begin. An overlap is the end of a chunk that the next chunk repeats.
+ * Finds the best offset for an overlap to begin. An overlap is the end of a chunk that the next chunk repeats.
  * @param start offset at which the first of the two chunks starts
  * @param reach earliest offset, after `start`, at which the overlap may begin, by an estimate of its tokens
  * @param end offset at which the first of the two chunks ends
- * @returns an offset from `reach` to `end`; `end` if there is no good place, so that nothing is repeated
+ * @returns an offset from `reach` to `end`; `end` if there is no good offset, so that nothing is repeated
  */
 export type OverlapFinder = (start: number, reach: number, end: number) => number;
 
@@ -27,8 +27,8 @@ export function createOverlapFinder(text: string, boundaries: Boundaries, estima
   };
 
   /**
-   * Returns the start of the strongest line from `from` to `to`, both included, and before `end`; of equally strong
-   * lines the first. Returns undefined if none is at least as strong as `LINE`.
+   * Returns the start of the line with the highest strength (line-marks.ts) from `from` to `to`, both included, and
+   * before `end`; of equally strong lines the first. Returns undefined if no line is at least as strong as `LINE`.
    */
   function firstLine(start: number, from: number, to: number, end: number): number | undefined {
     let best: number | undefined;

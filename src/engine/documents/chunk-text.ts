@@ -8,29 +8,31 @@ import { headingText } from './outline.ts';
 import type { TextKind } from './parsed-document.ts';
 
 export interface ChunkOptions {
-  /** Greatest number of tokens in a chunk, repeated text included; at least 64. */
+  /** Greatest number of tokens in a chunk, including the text that it repeats of the chunk before; at least 64. */
   readonly sizeTokens: number;
-  /** Greatest number of tokens that a chunk repeats of the chunk before; 0 for none, at most half of `sizeTokens`. */
+  /**
+   * Greatest number of tokens at the start of a chunk that repeat the end of the chunk before; 0 for none, at most half
+   * of `sizeTokens`.
+   */
   readonly overlapTokens: number;
-  /** Kind of the text, which decides how its boundaries are found. */
+  /** Kind of the text, which determines the rules by which its boundaries are found. */
   readonly kind: TextKind;
-  /** Starts of the text's pages, in order; empty for a text without pages, whose chunks have no page numbers. */
+  /** Starts of the text's pages, in order. For a text without pages it is empty, and chunks have no page numbers. */
   readonly pages: readonly PageStart[];
   readonly countTokens: TokenCounter;
 }
 
 /**
- * Cuts a text into chunks of at most `sizeTokens`, each of which repeats up to `overlapTokens` of the one before. They
- * cover the text: the first starts at 0, each next one at or before the end of the last and after its start, the last
- * ends with the text.
+ * Cuts a text into chunks of at most `sizeTokens`. Each chunk repeats up to `overlapTokens` of the chunk before it. The
+ * chunks cover the text: the first starts at 0; each next one starts after the start of the one before, and at or
+ * before its end; the last ends with the text.
  *
- * A chunk may end before a section once a third of it is full; before a block (paragraph, list, table, code), an outer
- * item or a definition once half is full; before another item, row or line of code once two thirds are full; then
- * between sentences, words and anywhere. The worse the place, the fuller the chunk. The limit for sections is a third,
- * because a chunk that had to be half full tears every section that is a bit longer than half. Of several sections the
- * outermost begins the next chunk, since a chunk that spans two chapters represents neither. Fenced code and table rows
- * that fit a chunk are never cut. A heading stays with what follows it, unless that is code or a row that would not fit
- * together with the heading.
+ * A chunk may end before a section once it is a third full; before a block (paragraph, list, table, code), an outer
+ * item or a definition once it is half full; before another item, row or line of code once it is two thirds full; then
+ * between sentences, words and anywhere. For sections it is a third, because a limit of half would cut every section
+ * that is a bit longer than half a chunk. Of several sections the outermost begins the next chunk, since a chunk that
+ * spans two chapters represents neither. Fenced code and table rows that fit a chunk are never cut. A heading stays
+ * with what follows it, unless that is code or a row that would not fit together with the heading.
  *
  * A chunk that starts with a heading repeats nothing: the heading and its path say where the chunk belongs, and the end
  * of another section would only dilute it. Repeated text begins at a block, line, sentence or word, never before the
@@ -63,8 +65,8 @@ export function chunkText(text: string, options: ChunkOptions): Chunk[] {
 
 interface HeadingTrail {
   /**
-   * Returns the texts of the headings whose sections contain an offset, outermost first; a heading that starts at the
-   * offset is included. Headings without words are left out. The offset must not be lower than at the last call.
+   * Returns the texts of the headings whose sections contain an offset, outermost first, including a heading that
+   * starts at the offset. Headings without words are left out. The offset must not be lower than in the call before.
    */
   above(offset: number): readonly string[];
 }

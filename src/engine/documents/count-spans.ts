@@ -1,12 +1,14 @@
 import type { TokenCounter } from './count-tokens.ts';
 
-/** Counts the exact tokens of one text from `start` to `end`, exclusive. Offsets are in UTF-16 code units. */
+/**
+ * Counts the exact tokens of a part of one text, from `start` to `end`, exclusive. Offsets are in UTF-16 code units.
+ */
 export type SpanCounter = (start: number, end: number) => number;
 
 /**
- * Creates a token counter for many overlapping parts of one text, as they occur while it is cut. The text is counted
- * once in stretches, and their running sums are kept. For each part, only its pieces of the first and the last stretch
- * are counted again. That saves an eighth of the time of cutting.
+ * Creates a token counter for many overlapping parts of one text, as needed for cutting it into chunks. The text is
+ * counted once in stretches, whose cumulative sums are kept. For each part, only its beginning and its end, which are
+ * not whole stretches, are counted again. That saves an eighth of the time of cutting.
  *
  * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run whole and
  * does not depend on what follows or precedes it. A part shorter than two stretches, or one that contains no whole
@@ -14,12 +16,12 @@ export type SpanCounter = (start: number, end: number) => number;
  */
 export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCounter {
   /**
-   * Offset 0 and the ends of the stretches counted so far, rising. `sums` holds the number of tokens before each of
-   * them.
+   * Offset 0 and the ends of the stretches counted so far, rising. `sums` has the number of tokens before each of these
+   * offsets.
    */
   const ends = [0];
   const sums = [0];
-  /** Offset from which the end of the next stretch is searched for. */
+  /** First offset that is tried as the end of the next stretch. */
   let next = MIN_STRETCH;
 
   const countTo = (offset: number) => {
@@ -43,8 +45,8 @@ export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCoun
 }
 
 /**
- * Least length of a stretch, in UTF-16 code units. Shorter stretches take more calls; longer ones leave more to be
- * counted again.
+ * Least length of a stretch, in UTF-16 code units. With shorter stretches, the tokenizer is called more often; with
+ * longer ones, more text is counted again for each part.
  */
 const MIN_STRETCH = 256;
 

@@ -12,12 +12,12 @@ export type TokenCounter = (text: string) => number;
  * only a process that reads documents loads it. Names of special tokens are counted as plain text.
  *
  * The counter is exact for texts whose runs of letters, of signs and of blanks are shorter than 256 characters. Merging
- * costs the square of a run's length, so longer runs are counted in pieces; that was within 0.3 % of the exact count on
- * base64, one repeated letter and Han without punctuation.
+ * takes time quadratic in a run's length, so longer runs are counted in parts; that was within 0.3 % of the exact count
+ * on base64, one repeated letter and Han without punctuation.
  *
- * Most words of a text occur several times, so the counts of ASCII words are kept. On English that is twice as fast as
- * the tokenizer, whose pattern takes most of its time. The tokenizer counts new words, and other characters up to the
- * end of the next word.
+ * Most words of a text occur several times, so the counts of ASCII words are cached. On English that is twice as fast
+ * as the tokenizer alone, whose pattern takes most of its time. The tokenizer counts new words, and other characters up
+ * to the end of the next word.
  */
 export async function loadTokenCounter(): Promise<TokenCounter> {
   const { countTokens, clearMergeCache } = await import('gpt-tokenizer/encoding/cl100k_base');
@@ -55,22 +55,25 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
 }
 
 /**
- * Number of counted characters after which the tokenizer's cache is emptied. The cache keeps words as slices, each of
- * which keeps the whole text from which it was cut in memory.
+ * Number of counted characters after which the tokenizer's own cache is emptied. This cache keeps words as slices of
+ * texts, and each slice keeps its whole text in memory.
  */
 const CACHED_CHARACTERS = 8_000_000;
-/** Greatest length of an ASCII piece whose count is cached, in characters. */
+/** Greatest length of an ASCII piece (such as a word) whose token count is cached, in characters. */
 const KEPT_LONGEST = 32;
-/** Greatest length of a run that is passed to the tokenizer whole, in characters; longer ones take too much time. */
+/**
+ * Greatest length of a run of characters that is passed to the tokenizer undivided, in characters, since the tokenizer
+ * takes quadratic time.
+ */
 const LONGEST_RUN = 256;
 /**
- * Matches runs of letters, digits, blanks or other characters, in pieces of at most 256 code points. Pieces of digits
- * have 255, since the tokenizer splits digits into threes.
+ * Matches runs of letters, digits, blanks or other characters, in parts of at most 256 code points. Parts of digits
+ * have at most 255, a multiple of three, since the tokenizer splits digits into threes.
  */
 const RUN = /\p{L}{1,256}|\p{N}{1,255}|\s{1,256}|[^\p{L}\p{N}\s]{1,256}/gu;
 
 /**
- * Cuts a text into parts, in order, which the tokenizer counts fast: after each 256 characters of a long run. A text
+ * Cuts a text into parts that the tokenizer counts fast, in order: a long run is cut after each 256 characters. A text
  * without long runs is a single part.
  */
 function partsOf(text: string): readonly string[] {
@@ -88,8 +91,8 @@ function partsOf(text: string): readonly string[] {
 }
 
 /**
- * Tells whether more than 256 (`LONGEST_RUN`) characters in a row are all blank or all not blank. Every longer run of
- * letters, digits or signs is part of such a row.
+ * Tells whether a text may have a run that is too long for the tokenizer: whether more than 256 (`LONGEST_RUN`)
+ * characters in a row are all blank or all not blank.
  */
 function hasLongRun(text: string): boolean {
   let start = 0;
@@ -104,8 +107,8 @@ function hasLongRun(text: string): boolean {
 }
 
 /**
- * Tells whether `\s` matches a UTF-16 code unit. With another definition of a blank, some runs that are long for the
- * tokenizer would be overlooked.
+ * Tells whether `\s` matches a UTF-16 code unit. The definition must be that of the tokenizer's pattern, or some long
+ * runs would be overlooked.
  */
 function isSpace(code: number): boolean {
   if (code < 128) return code === 32 || (code >= 9 && code <= 13);
@@ -114,8 +117,8 @@ function isSpace(code: number): boolean {
 
 /**
  * Returns the end (exclusive) of the first run of letters at or after `start`; the end of the text if there is none.
- * The tokenizer's pattern takes such a run whole and does not depend on what follows, so a text counts as the sum of
- * its parts that end at such a place.
+ * The tokenizer's pattern takes such a run whole and does not depend on what follows. So the token count of a text is
+ * the sum of the counts of its parts, if they are cut at such offsets.
  */
 function endOfLetters(text: string, start: number): number {
   LETTERS_END.lastIndex = start;

@@ -1,6 +1,6 @@
 /**
- * Finds offsets (in UTF-16 code units) at which a text may be cut: at sentences, words and graphemes, outside of code
- * and rows that must stay whole.
+ * Finds offsets (in UTF-16 code units) at which a text may be cut into chunks: at sentences, words and graphemes,
+ * outside of code and table rows that must not be cut.
  */
 
 import { sentences } from '../text/sentences.ts';
@@ -10,23 +10,23 @@ import type { Span } from './span-list.ts';
 import { isBlank } from './text-lines.ts';
 
 /**
- * Tells whether a chunk from `from` to `to` may be cut at an offset inside it: the cut must not separate tied lines,
- * nor split a code block or table row that lies wholly in the chunk.
+ * Tells whether a chunk from `from` to `to` may be cut at an offset inside it: the cut must not separate a line from
+ * the one before if they are tied, nor split a code block or table row that is completely in the chunk.
  */
 export function mayCutAt(boundaries: Boundaries, offset: number, from: number, to: number): boolean {
   return boundaries.strength(offset) !== TIED && wholeWithin(boundaries, offset, from, to) === undefined;
 }
 
 /**
- * Returns the code block or table row that an offset cuts in two, if it lies wholly between `from` and `to`. Returns
- * undefined if there is none; one that reaches further is cut anyway.
+ * Returns the code block or table row that a cut at an offset would split, if it is completely between `from` and `to`;
+ * else undefined, since one that reaches further is split anyway.
  */
 export function wholeWithin(boundaries: Boundaries, offset: number, from: number, to: number): Span | undefined {
   const whole = boundaries.wholeAround(offset);
   return whole !== undefined && whole.start >= from && whole.end <= to ? whole : undefined;
 }
 
-/** Returns the offsets at which sentences start, rising: after `from`, up to and including `to`. */
+/** Returns the offsets at which sentences start, in rising order, that are after `from` and at most `to`. */
 export function sentenceStarts(text: string, from: number, to: number): number[] {
   // One more character shows whether the last sentence starts in lower case and so is no new sentence.
   return sentences(text.slice(from, to + 2))
@@ -34,27 +34,28 @@ export function sentenceStarts(text: string, from: number, to: number): number[]
     .filter((offset) => offset > from && offset <= to && !isSplitAt(text, offset));
 }
 
-/** Tells whether a word starts at an offset: the character there is no blank, the one before it is. */
+/** Tells whether a word starts at an offset: the character there is not blank, and the one before it is. */
 export function isWordStart(text: string, offset: number): boolean {
   return isBlank(text.charCodeAt(offset - 1)) && !isBlank(text.charCodeAt(offset));
 }
 
 /**
- * Number of UTF-16 code units before a cut's limit that are split into words or graphemes; a single grapheme may have
- * megabytes.
+ * Number of UTF-16 code units before the limit of a cut that are split into words or graphemes. It is bounded, since a
+ * single grapheme may have megabytes.
  */
 const SEGMENTED_BEFORE = 512;
 /**
- * Number of UTF-16 code units after a cut's limit that are split into words or graphemes together with those before it.
+ * Number of UTF-16 code units after the limit of a cut that are split into words or graphemes together with those
+ * before it.
  */
 export const SEGMENTED_AFTER = 64;
 const wordSegmenter = new Intl.Segmenter('und', { granularity: 'word' });
 const graphemeSegmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * Returns the last offset after `after`, and at most `limit`, between two words (those of scripts without blanks, too),
- * else between two graphemes. Returns undefined if there is none. Only the 512 code units before `limit` are searched,
- * or fewer if `start` is nearer.
+ * Returns the last offset after `after`, and at most `limit`, that is between two words (also in scripts without
+ * blanks), else between two graphemes. Returns undefined if there is none. Only the 512 code units before `limit` are
+ * searched, or fewer if `start` is nearer.
  * @param start an offset between two graphemes
  */
 export function lastSegmentBreak(text: string, start: number, after: number, limit: number): number | undefined {
@@ -73,8 +74,8 @@ export function lastSegmentBreak(text: string, start: number, after: number, lim
 }
 
 /**
- * Returns the last offset after `after`, and at most `limit`, between two characters; `limit + 1` if `limit` splits the
- * first character after `after`. A surrogate pair counts as one character, and so does \r\n.
+ * Returns the last offset after `after`, and at most `limit`, at which no character is split. If `limit` splits the
+ * first character after `after`, it returns `limit + 1`. A surrogate pair counts as one character, and so does \r\n.
  */
 export function lastCharacterBreak(text: string, after: number, limit: number): number {
   if (!isSplitAt(text, limit)) return limit;

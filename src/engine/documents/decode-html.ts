@@ -2,12 +2,12 @@ import { decodeText, type DecodedText } from './decode-text.ts';
 import { DocumentError } from './document-error.ts';
 
 /**
- * Decodes a page as `decodeText` does, with the encoding that `charset` declares, else with the one that the page's own
- * markup declares in its first 4 KiB. A page that declares none and whose bytes do not show it is read as windows-1252,
- * as in browsers.
+ * Decodes a web page like `decodeText`, with the encoding in `charset`, else with the one that the page's own markup
+ * declares in its first 4 KiB. A page that declares no encoding and whose bytes do not show one is decoded as
+ * windows-1252, as in browsers.
  * @param charset the encoding that the caller or a server declared, under any of its names; null for none
- * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or is wrong and the bytes do not show
- *    the right one
+ * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the declared encoding is wrong
+ *   and the bytes do not show the right one
  */
 export async function decodeHtml(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const declared = charset ?? charsetInMarkup(bytes);
@@ -21,8 +21,8 @@ export async function decodeHtml(bytes: Uint8Array, charset: string | null): Pro
 }
 
 /**
- * Number of bytes at a page's start that are searched for a declaration. Browsers search the first 1,024; some pages
- * declare it a little later.
+ * Number of bytes at a page's start that are searched for a declaration of its encoding. Browsers search the first
+ * 1,024; some pages declare it a little later.
  */
 const DECLARED_WITHIN_BYTES = 4_096;
 

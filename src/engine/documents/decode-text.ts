@@ -14,8 +14,8 @@ export interface DecodedText {
 }
 
 /**
- * Greatest share of a text that may be undecodable: characters that became U+FFFD, or broken UTF-8 sequences for each
- * byte. Above it, the encoding is taken for wrong.
+ * Greatest share of a text that may be lost in decoding: of the characters, those that became U+FFFD, or broken UTF-8
+ * sequences for each byte. Above it, the encoding counts as wrong.
  */
 const MAX_LOST = 0.05;
 /**
@@ -24,19 +24,22 @@ const MAX_LOST = 0.05;
  */
 const MIN_SEQUENCES = 4;
 /**
- * Least number of well-formed multi-byte sequences for each broken one in a damaged text that is accepted as UTF-8.
- * Those that arise by chance are among many broken ones.
+ * Least ratio of well-formed multi-byte sequences to broken ones in a damaged text that is accepted as UTF-8. In a text
+ * of another encoding, well-formed sequences arise by chance among many broken ones.
  */
 const MIN_VALID_RATIO = 4;
-/** Number of well-formed multi-byte sequences from which a text counts as damaged UTF-8: 20 do not arise by chance. */
+/**
+ * Number of well-formed multi-byte sequences from which a text counts as damaged UTF-8, since 20 of them do not arise
+ * by chance.
+ */
 const CONVINCING_SEQUENCES = 20;
 
 /**
  * Decodes the text of a file in any encoding. The first rule of this list that applies decides: a byte order mark; zero
  * bytes as in UTF-16 or UTF-32; ASCII; valid UTF-8 that is declared as UTF-8, as windows-1252 or not at all; the
- * declared encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; the encoding in which it reads like
- * a language; damaged UTF-8. A text whose encoding is not clear is refused, since a wrong guess would be stored for
- * good.
+ * declared encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; the encoding in which the text reads
+ * like a language (`guessEncoding`); damaged UTF-8. A text whose encoding is not clear is refused, since a wrong guess
+ * would be stored permanently.
  * @param charset the declared encoding under any of its names; null for none
  * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be determined
  */
@@ -74,8 +77,9 @@ async function decodeUndeclared(bytes: Uint8Array, declared: string | null): Pro
 }
 
 /**
- * Decodes the Japanese of old e-mail (ISO-2022-JP): ASCII with escape sequences that switch to other letters. These
- * sequences have no meaning in other texts. Returns undefined if the text has no kana or does not decode without loss.
+ * Decodes the Japanese encoding of old e-mail (ISO-2022-JP): ASCII with escape sequences that switch to other character
+ * sets. These sequences have no meaning in other texts. Returns undefined if the text has no kana or does not decode
+ * without loss.
  */
 function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
   const text = new TextDecoder('iso-2022-jp').decode(bytes);
@@ -84,8 +88,8 @@ function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
 }
 
 /**
- * Counts the characters beyond ASCII that decode as UTF-8 (`valid`), and the broken sequences that become U+FFFD
- * (`invalid`).
+ * Counts the characters beyond ASCII that can be decoded as UTF-8 (`valid`), and the broken sequences that become
+ * U+FFFD (`invalid`).
  */
 function countSequences(bytes: Uint8Array): { readonly valid: number; readonly invalid: number } {
   let beyondAscii = 0;
@@ -104,8 +108,8 @@ function lostShare(text: string): number {
 // ── Decoders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Returns the name under which TextDecoder, else iconv-lite, knows an encoding. The web's table of names comes first;
- * it reads latin1 as windows-1252, as senders mean it.
+ * Returns the name under which TextDecoder, else iconv-lite, knows an encoding. The web's table of names has
+ * precedence; by it latin1 is decoded as windows-1252, as senders mean it.
  * @throws DocumentError `unsupported_encoding` for an unknown name
  */
 async function normaliseLabel(charset: string): Promise<string> {

@@ -1,41 +1,41 @@
-/** Greatest number of samples, evenly distributed over a text, that are examined. */
+/** Greatest number of samples of a text whose language is guessed; they are evenly distributed over the text. */
 const MAX_SAMPLES = 16;
-/** Number of characters in a sample. */
+/** Length of each sample whose language is guessed, in UTF-16 code units. */
 const SAMPLE_CHARACTERS = 300;
 /**
- * Least number of letters of a sample that votes. Twenty suffice in a script that only one language has (`ownScript`);
- * other languages need more letters for their trigrams to differ.
+ * Least number of letters of a sample whose guess counts. Twenty suffice in a script that only one language has
+ * (`ownScript`); languages with a common script need more letters for their trigrams to differ.
  */
 const MIN_LETTERS = { ownScript: 20, shared: 120 } as const;
 /**
- * Share of letters among a sample's characters other than blanks, below which the sample is a table, a log or code and
- * does not vote.
+ * Least share of letters among a sample's characters other than blanks. A sample with fewer is a table, a log or code,
+ * and its guess does not count.
  */
 const MIN_LETTER_SHARE = 0.5;
 /**
- * Greatest score of the second-best language, as a share of the best, with which a sample votes. Nearer scores, as of
- * Lorem ipsum or identifiers, are a guess.
+ * Greatest score of the second-best language, as a share of the best score, for a sample whose guess counts. If the
+ * scores are closer, as for Lorem ipsum or identifiers, the guess is not reliable.
  */
 const MAX_RUNNER_UP = 0.94;
 /**
- * Least share of all samples that must vote for one language. It is low, since samples of code, tables and names do not
- * vote.
+ * Least share of all samples whose guess must be the returned language. It is low, since samples of code, tables and
+ * names make no guess that counts.
  */
 const MIN_VOTES = 0.25;
-/** Least share of the votes that must agree. */
+/** Least share of the guesses that count which must be the returned language. */
 const MIN_AGREEMENT = 0.75;
 
-/** Loads the trigrams of the languages that can be detected. */
+/** Loads the letter trigrams of the languages that can be detected. */
 export function loadLanguages(): Promise<typeof import('franc-min')> {
   return import('franc-min');
 }
 
 /**
  * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Up to 16 samples of 300 characters
- * vote, because franc's scores come closer to each other as a text grows: 20,000 characters of English gave French 0.98
- * of its score, 300 characters 0.88.
+ * are classified, and their majority decides, because franc's scores of different languages come closer to each other
+ * as a text grows: 20,000 characters of English gave French 0.98 of English's score, 300 characters 0.88.
  * @returns a BCP 47 tag such as `de`, with three letters if the language has no code of two; null if too few samples
- *    agree
+ *   agree
  */
 export async function detectLanguage(text: string): Promise<string | null> {
   const { francAll } = await loadLanguages();

@@ -1,6 +1,6 @@
 /**
  * Reasons why a document was not accepted. A caller can act on each.
- * - `encrypted_document`: it opens only with a password, or is protected against copying.
+ * - `encrypted_document`: the document opens only with a password, or is protected against copying.
  * - `corrupt_document`: its bytes are damaged or break the rules of its format.
  * - `document_too_complex`: it nests too deep, has too many parts, or takes too much time or memory to read.
  * - `document_too_large`: its bytes, pages, text or chunks exceed a limit.
@@ -10,7 +10,7 @@
  * - `fetch_refused`: its URL, or a redirect of it, is not allowed.
  * - `fetch_failed`: its server or the network did not deliver it.
  * - `upload_missing`: the file that was uploaded is gone from the disk.
- * - `refused_content`: it holds secrets or personal data, which the tenant's privacy settings refuse.
+ * - `refused_content`: it contains secrets or personal data, which the tenant's privacy settings refuse.
  */
 export const DOCUMENT_ERROR_CODES = [
   'encrypted_document',
@@ -31,8 +31,8 @@ export type DocumentErrorCode = (typeof DOCUMENT_ERROR_CODES)[number];
 export const NO_TEXT_FOUND = 'no_text_found';
 
 /**
- * The error of a document that could not be fetched or read. Another attempt would fail again, except for the codes
- * `parser_crashed` and `fetch_failed`. `message` says what was wrong and what to do; it never holds content, a file
+ * The error for a document that could not be fetched or read. Another attempt would fail again, except for the codes
+ * `parser_crashed` and `fetch_failed`. `message` says what was wrong and what to do; it never contains content, a file
  * name or a URL.
  */
 export class DocumentError extends Error {

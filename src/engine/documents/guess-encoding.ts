@@ -1,29 +1,36 @@
-/** Number of bytes, the first ones of a text, that are examined. */
+/** Number of bytes at the start of a text that are examined. */
 const JUDGED_BYTES = 65_536;
-/** Least number of letters beyond ASCII. Fewer prove nothing about a script. */
+/** Least number of letters beyond ASCII for a guess; fewer letters prove nothing. */
 const FEWEST_LETTERS = 24;
 /**
- * Greatest share of misplaced characters among the characters beyond ASCII: those that the decoded language would not
- * have there.
+ * Greatest share of misplaced characters among the characters beyond ASCII: characters that the language of the decoded
+ * text would not have at that position.
  */
 const MAX_MISPLACED = 0.05;
 /** Least confidence of the best guess among Latin encodings, on chardet's scale of 0 to 100. */
 const MIN_CONFIDENCE = 20;
-/** Least lead of the best guess among Latin encodings over the next, in points on chardet's scale. */
+/**
+ * Least difference between the confidence of the best guess among Latin encodings and that of the next, in points on
+ * chardet's scale.
+ */
 const MIN_LEAD = 4;
-/** Number of accented letters below which the lead must be `MIN_LEAD_OF_FEW`. */
+/** Number of accented letters below which the difference must be `MIN_LEAD_OF_FEW` instead of `MIN_LEAD`. */
 const FEW_ACCENTED = 8;
-/** Least lead of the best guess for a text with few accented letters, in points on chardet's scale. */
+/**
+ * Least difference between the confidence of the best guess and that of the next, for a text with few accented letters,
+ * in points on chardet's scale.
+ */
 const MIN_LEAD_OF_FEW = 15;
 
 /**
- * Guesses the encoding of a text that is not Unicode and declares none: the encoding in which it reads like a language.
- * Bytes fit many encodings, so frequencies decide. In every script a handful of letters make up about half of any text,
- * and a wrong encoding puts others in their place. Latin scripts share too many letters for that: among them chardet
- * counts trigrams, and its guess is refused if symbols or capitals stand inside words.
+ * Guesses the encoding of a text that is not Unicode and declares no encoding: the one in which it reads like a
+ * language. Bytes are valid in many encodings, so letter frequencies decide. In every script a handful of letters make
+ * up about half of any text, and with a wrong encoding other letters take their place. Latin scripts have too many
+ * letters in common for that: for them chardet compares trigrams, and its guess is refused if symbols or capitals stand
+ * inside words.
  * @param bytes the text; only its first 64 KiB are examined
  * @returns a name that TextDecoder knows; undefined if no encoding is convincing, since a wrong guess would be worse
- *    than none
+ *   than none
  */
 export async function guessEncoding(bytes: Uint8Array): Promise<string | undefined> {
   const sample = bytes.subarray(0, JUDGED_BYTES);
@@ -37,13 +44,13 @@ interface ScriptProfile {
   readonly letters: RegExp;
   /** Matches the script's most common letters, in lower case. */
   readonly common: RegExp;
-  /** Least share of the most common letters among all letters: about half of their share in real texts. */
+  /** Least share of the script's most common letters among all letters: about half of their share in real texts. */
   readonly leastCommon: number;
   /** Whether words of the script are never joined to words in Latin letters. */
   readonly hasWords: boolean;
-  /** Letters that every text of the script has, with their least share among its letters. */
+  /** Letters that every text of the script has, with their least share (0..1) among its letters. */
   readonly always?: readonly [letters: RegExp, share: number];
-  /** Matches a letter at a place where no text of the script has it. */
+  /** Matches a letter at a position where no text of the script has it. */
   readonly never?: RegExp;
 }
 
@@ -137,8 +144,8 @@ function guessByScript(sample: Uint8Array): string | undefined {
 
 /**
  * Returns how well a decoded text fits a script: the share of the script's most common letters, divided by the
- * profile's `leastCommon` so that scripts can be compared, less the share of slips. A value of 1 or more is a fit; it
- * is 0 if the text cannot be in this script.
+ * profile's `leastCommon` so that scripts can be compared, minus the share of misplaced characters. A value of 1 or
+ * more is a good fit; it is 0 if the text cannot be in this script.
  */
 function fitOf(text: string, profile: ScriptProfile): number {
   const beyondAscii = count(text, LETTERS_AND_SYMBOLS);
@@ -155,7 +162,8 @@ function fitOf(text: string, profile: ScriptProfile): number {
 }
 
 /**
- * Matches characters beyond ASCII, except punctuation and signs that texts in all scripts have, and marks on letters.
+ * Matches characters beyond ASCII, but not punctuation and signs that texts in all scripts have, and no combining
+ * marks.
  */
 const LETTERS_AND_SYMBOLS =
   /[^\0-\x7f\u00a0\u00a9\u00ab\u00ad-\u00ae\u00b0\u00b7\u00bb\u2010-\u2027\u2030-\u203a\u20ac\u2116\u2122\u25a0-\u25ff\u3000-\u3003\u3005-\u301f\u30fb\uff01-\uff5e\p{M}]/gu;
@@ -165,11 +173,14 @@ const SCRIPTS_MIXED = /[A-Za-z](?:[^\0-\x7f\P{L}]|\p{M})|(?:[^\0-\x7f\P{L}]|\p{M
 /** Matches a sign next to a word, with or without a blank between them. A sign after a digit does not match. */
 const SIGN_AT_LETTER = /(?<=\p{L} ?)(?![№©®™°])[^\0-\x7f\P{S}]|(?<!\d ?)(?![№©®™°])[^\0-\x7f\P{S}](?= ?\p{L})/gu;
 /**
- * Greatest share of slips among the letters beyond ASCII: signs at words, capitals inside words, or letters at places
- * where the script never has them.
+ * Greatest share of misplaced characters among the letters beyond ASCII: signs next to words, capitals inside words, or
+ * letters at positions where the script never has them.
  */
 const MAX_SLIPS = 0.01;
-/** Greatest share of capitals among the letters beyond ASCII. In some encodings other scripts read as all capitals. */
+/**
+ * Greatest share of capitals among the letters beyond ASCII. A wrong encoding can turn the letters of another script
+ * into capitals only.
+ */
 const MAX_CAPITALS = 0.4;
 
 // ── Latin scripts ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,11 +205,14 @@ const LATIN = /^(?:ISO-8859-[129]|windows-125[0247])$/;
 const ACCENTED = /[^\0-\x7f\P{sc=Latin}]/gu;
 /**
  * Greatest share of accented letters among all letters. Vietnamese, which has the most, stays below it; Greek or
- * Cyrillic in a Latin encoding has nothing else.
+ * Cyrillic text that is decoded in a Latin encoding has only accented letters.
  */
 const MAX_ACCENTED = 0.45;
 
-/** Greatest share of š and ž among the accented letters of a text with è. */
+/**
+ * Greatest share of š and ž among the accented letters of a text that has è. A greater share means that the encoding is
+ * wrong.
+ */
 const MAX_CARONS = 0.2;
 
 function readsLikeLatin(text: string): boolean {
@@ -213,16 +227,15 @@ function readsLikeLatin(text: string): boolean {
 }
 
 /**
- * Matches a symbol inside a word, except those that belong there: an apostrophe, a hyphen, a middle dot or an ordinal
- * sign.
+ * Matches a symbol inside a word that does not belong there; apostrophes, hyphens, middle dots and ordinal signs do.
  */
 const SYMBOL_INSIDE = /(?<=\p{L})[^\0-\x7f\p{L}\p{M}\u00a0\u00ad\u00b7\u2010-\u2015\u2019\u2018\u2026](?=\p{L})/gu;
-/** Matches a capital after a small letter if one of them has an accent; camelCase has none. */
+/** Matches a capital after a small letter if one of the two letters has an accent. In camelCase names neither has. */
 const CAPITAL_INSIDE_ACCENTED = /(?<=\p{Ll})[^\0-\x7f\P{Lu}]|(?<=[^\0-\x7f\P{Ll}])[A-Z]/gu;
 
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Decodes a sample. A character that is cut in two by the sample's end is left out. */
+/** Decodes the beginning of a text. A character that is cut in two at its end is left out. */
 function decodeSample(encoding: string, sample: Uint8Array): string {
   return new TextDecoder(encoding).decode(sample, { stream: true });
 }

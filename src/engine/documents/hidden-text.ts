@@ -2,9 +2,9 @@ import type { DocumentWarning } from '../types.ts';
 import { hidesBox, isClipped, styleOfAttribute, unreadableIn } from './html-styles.ts';
 
 /**
- * Warns of text that people do not see, since that is a way to plant words for machines: letters that no font shows,
- * marks that override the direction of writing, characters of no width in runs of four or more or within Latin words.
- * The text itself is not changed.
+ * Warns of characters that people do not see, since with these one can hide words for machines in a text: letters that
+ * no font shows, marks that override the direction of writing, and zero-width characters in runs of four or more or
+ * within Latin words. The text itself is not changed.
  * @returns one warning `hidden_text_found` with the number of places; an empty list if there are none
  */
 export function warnOfInvisible(text: string): DocumentWarning[] {
@@ -12,8 +12,8 @@ export function warnOfInvisible(text: string): DocumentWarning[] {
 }
 
 /**
- * Warns of text in Markdown that people do not see: what `warnOfInvisible` finds, and HTML comments and elements that
- * hide their text, outside of code.
+ * Warns of text in Markdown that people do not see: the characters that `warnOfInvisible` finds, and, outside of code,
+ * HTML comments and elements that hide their text.
  * @returns one warning `hidden_text_found` for each of these two kinds that occurs
  */
 export function warnOfHiddenMarkdown(markdown: string): DocumentWarning[] {
@@ -32,8 +32,8 @@ function warningOf(places: number, by: string): DocumentWarning[] {
 }
 
 /**
- * Matches tag characters (except those of flags), overrides of writing direction, runs of four or more characters of no
- * width, and single ones within Latin words. In other scripts, and in emoji, single ones have a purpose.
+ * Matches tag characters (except those of flags), overrides of writing direction, runs of four or more zero-width
+ * characters, and single ones within Latin words. In other scripts, and in emoji, single ones have a purpose.
  */
 const INVISIBLE =
   /(?<![\u{1f3f4}\u{e0020}-\u{e007f}])[\u{e0000}-\u{e007f}]+|[\u202d\u202e]|[\u200b-\u200d\u2060-\u2064\ufeff]{4,}|(?<=\p{sc=Latin})[\u200b-\u200d\u2060-\u2064\ufeff]+(?=\p{sc=Latin})/gu;

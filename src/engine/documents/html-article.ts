@@ -3,13 +3,13 @@ import type { Omission } from '../types.ts';
 import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNode } from './html-tree.ts';
 
 /**
- * Finds the part of a page that is its own text, without navigation, footers and banners. Readability finds articles.
- * If it finds none, or one of less than a third of the page's main part (as in documentation, tables and indexes), the
- * main part is returned: the `main` element if it holds at least a third of the letters, else the body. Readability is
- * not used for pages that nest too deep.
- * @param document must hold nothing that is hidden (`dropUnseen`); navigation, footers and banners are removed from it
+ * Finds the main content of a page, without navigation, footers and banners. Readability (the library) finds articles.
+ * If it finds none, or one with less than a third of the letters of the page's main part (as in documentation, tables
+ * and indexes), the main part is returned: the `main` element if it has at least a third of the letters, else the body.
+ * Readability is not used for pages that nest too deep.
+ * @param document must have no hidden content (`dropUnseen`); navigation, footers and banners are removed from it
  * @returns `article`: an element of the document, or one outside of it; `omissions`: one entry with the number of
- *    characters left out, or none
+ *   characters left out, or an empty list
  */
 export function findArticle(document: HtmlDocument): { readonly article: HtmlElement; readonly omissions: Omission[] } {
   const all = lettersIn(document.body);
@@ -25,15 +25,12 @@ function articleOf(document: HtmlDocument): HtmlElement {
   return lettersIn(article) * MIN_KEPT >= lettersIn(rest) ? article : rest;
 }
 
-/**
- * Inverse of the least share of a page's letters that an article, or the `main` element, must hold to represent the
- * page.
- */
+/** An article, or the `main` element, must have at least 1 / `MIN_KEPT` of a page's letters to represent the page. */
 const MIN_KEPT = 3;
 
 /**
- * Greatest sum of the depths of all nodes of a page for which Readability is used. Its time grows with that sum: it
- * reads the whole text below each element, several times. A page of 35 kB that nests 200 deep takes it 2.6 s; news
+ * Greatest sum of the depths of all nodes of a page for which Readability is used. Its time grows with that sum, since
+ * it reads the whole text below each element several times. A page of 35 kB that nests 200 deep takes it 2.6 s; news
  * pages have sums of 10,000 to 30,000.
  */
 const MAX_DEPTHS = 200_000;
@@ -62,8 +59,8 @@ function readArticle(document: HtmlDocument): HtmlElement | null {
 }
 
 /**
- * Removes navigation, footers, dialogs and consent banners from a page. Returns its `main` element if that holds at
- * least a third of the letters that are left, else its body.
+ * Removes navigation, footers, dialogs and consent banners from a page. Returns its `main` element if that has at least
+ * a third of the remaining letters, else its body.
  */
 function contentOf(document: HtmlDocument): HtmlElement {
   for (const chrome of document.querySelectorAll(CHROME)) chrome.remove();
@@ -82,7 +79,9 @@ function isConsentBanner(element: HtmlElement): boolean {
 }
 
 const CONSENT = /\b(?:cookie|consent|gdpr)[\w-]*(?:banner|bar|notice|popup|modal|overlay|message|dialog)/i;
-/** Number of letters from which an element is not taken for a consent banner, since it may hold the page. */
+/**
+ * Number of letters from which an element is never taken for a consent banner, since it may contain the page's text.
+ */
 const MAX_CONSENT_LETTERS = 3_000;
 
 function lettersIn(element: HtmlElement): number {

@@ -2,10 +2,10 @@ import type { HtmlDocument } from './html-tree.ts';
 import { PARSE_LIMITS, type DocumentMetadata } from './parsed-document.ts';
 
 /**
- * Reads a page's own metadata. For each field, the first source that has it decides: meta elements, then JSON-LD, then
+ * Reads a page's own metadata. For each field, the first source that has it is used: meta elements, then JSON-LD, then
  * `time` elements for times, and the `title` element or first `h1` for the title. The language is the root's `lang`
  * attribute, else that of a meta element. A field that the page does not state is '', an empty list or null. The page's
- * scripts, which hold JSON-LD, must still be in the tree.
+ * scripts, which contain the JSON-LD, must still be in the tree.
  */
 export function readHtmlMetadata(document: HtmlDocument): DocumentMetadata {
   const meta = readMeta(document);
@@ -59,7 +59,9 @@ function readMeta(document: HtmlDocument): Map<string, string[]> {
   return values;
 }
 
-/** Greatest number of values of one meta name, and of authors, that are read; further ones are dropped. */
+/**
+ * Greatest number of values of one meta name that are read, and greatest number of authors; further ones are dropped.
+ */
 const MAX_NAMES = 32;
 /** Greatest length of a JSON-LD script that is parsed, in UTF-16 code units; a longer one is ignored. */
 const MAX_LINKED_DATA_CHARACTERS = 100_000;
@@ -107,7 +109,7 @@ function textOf(document: HtmlDocument, selector: string): string {
   return document.querySelector(selector)?.textContent ?? '';
 }
 
-/** Makes a title or a name a single trimmed line, cut to 1,024 UTF-16 code units. */
+/** Converts a title or a name to a single trimmed line, cut to 1,024 UTF-16 code units. */
 export function line(text: string): string {
   return text
     .slice(0, PARSE_LIMITS.titleCharacters * 2)
@@ -133,8 +135,8 @@ export function languageOf(tag: string): string | null {
 
 /**
  * Parses a date or time, and returns it in Unix ms: in the format of ISO 8601 (`2024-5` and `2024/5/1`, too), of HTTP,
- * or any other that `Date.parse` reads. Returns null if it cannot be read, has no year of four digits or is longer than
- * 64 characters. A time without a zone is read as UTC where the format allows it.
+ * or any other that `Date.parse` reads. Returns null if it cannot be parsed, has no year of four digits or is longer
+ * than 64 characters. A time without a zone is read as UTC if the format allows it.
  */
 export function parseTime(text: string): number | null {
   const trimmed = text.trim();

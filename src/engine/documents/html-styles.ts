@@ -1,25 +1,25 @@
 /**
- * Determines from a page's styles whether a text is visible: from style attributes, and from the rules of the page's
- * own style sheets that name a single class, id or tag. Other rules, and rules for some screens only, can make visible
- * what these rules hide, but hide nothing themselves: it is not known here to which elements they apply, and a text
- * that is left out by mistake is worse than a text that is kept.
+ * Determines from a page's CSS whether a text is visible: from style attributes, and from the rules of the page's own
+ * style sheets that name a single class, id or tag. Other rules, and rules for certain screens only, can make visible
+ * what these rules hide, but never hide anything: to which elements they apply is not computed here, and a text that is
+ * left out by mistake is worse than a text that is kept.
  */
 
 import type { HtmlDocument, HtmlElement } from './html-tree.ts';
 
-/** The declarations of one element that decide whether it is visible: the strongest one for each property. */
+/** For each CSS property that can hide an element, the declaration with the highest priority that applies to it. */
 export type Style = ReadonlyMap<Property, Declaration>;
 
 interface Declaration {
-  /** Value in lower case, without blanks; '' for a value that is not known and so hides nothing. */
+  /** Value of the declaration in lower case, without blanks; '' for a value that is not known and so hides nothing. */
   readonly value: string;
-  /** Priority: the declaration with the higher weight wins; of equal ones the later. */
+  /** Priority (specificity): the declaration with the higher weight wins; of equal ones the later. */
   readonly weight: number;
 }
 
-/** Greatest number of characters that are read of all style sheets of a page together. */
+/** Greatest number of characters that are read from all style sheets of a page together. */
 const MAX_CSS = 500_000;
-/** Greatest length of a selector that is read, in characters; a rule with a longer one is ignored. */
+/** Greatest length of a selector that is evaluated, in characters; a rule with a longer one is ignored. */
 const MAX_SELECTOR = 300;
 /** Greatest length of a value that can hide something, in characters; a longer one counts as ''. */
 const MAX_VALUE = 100;
@@ -30,7 +30,10 @@ const WEIGHTS = { tag: 1, class: 100, id: 10_000, inline: 1_000_000, important: 
 
 const FAR = /^-(?:(?:9\d\d|\d{4,})(?:\.\d+)?(?:px|pt)|\d{2,}(?:\.\d+)?r?em|\d{3,}(?:\.\d+)?(?:vw|vh)|\d{4,}%)$/;
 const ZERO = /^0(?:\.0+)?(?:px|pt|r?em|%)?$/;
-/** Matches, for each property, the values that hide an element or its text, alone or together with other properties. */
+/**
+ * For each CSS property, a pattern of the values that hide an element or its text, alone or together with other
+ * properties.
+ */
 const HIDING = {
   display: /^none$/,
   visibility: /^(?:hidden|collapse)$/,
@@ -49,7 +52,7 @@ const HIDING = {
   'clip-path': /^(?:inset\((?:50|100)%\)|circle\(0|polygon\((?:0(?:px|%)?,?)+\))/,
   transform: /scale(?:[xy]|3d)?\(0[,)]|translate(?:[xy]|3d)?\((?:0(?:px)?,)?-\d{4,}px/,
 } as const;
-/** Properties that hide nothing on their own. */
+/** Properties that hide nothing on their own, but may together with others. */
 const SUPPORTING = ['position', 'overflow', 'padding', 'color', 'background', 'text-paint', 'motion'] as const;
 type Property = keyof typeof HIDING | (typeof SUPPORTING)[number];
 const PROPERTIES: ReadonlySet<string> = new Set([...Object.keys(HIDING), ...SUPPORTING]);
@@ -85,7 +88,7 @@ function put(style: Map<Property, Declaration>, property: Property, declaration:
   if (declaration.weight >= (style.get(property)?.weight ?? 0)) style.set(property, declaration);
 }
 
-/** Elements for which the rules of sheets do not count: many pages are hidden by a sheet until a script shows them. */
+/** Elements whose rules in style sheets are ignored: many pages are hidden by a sheet until a script shows them. */
 const WHOLE: ReadonlySet<string> = new Set(['html', 'body']);
 
 function keysOf(element: HtmlElement): string[] {
@@ -100,7 +103,7 @@ function keysOf(element: HtmlElement): string[] {
 
 // ── What a style hides ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Tells whether an element's own style hides it with all its descendants, whatever their styles say. */
+/** Tells whether an element's own style hides it together with all its descendants, whatever their styles say. */
 export function hidesBox(style: Style): boolean {
   if (style.size === 0) return false;
   if (hides(style, 'display') || hidesStill(style, 'opacity')) return true;
@@ -114,21 +117,21 @@ export function hidesBox(style: Style): boolean {
   return isCut && (['height', 'width', 'max-height', 'max-width'] as const).some((size) => hidesStill(style, size));
 }
 
-/** Tells whether `clip` or `clip-path` clips an element to nothing, as pages do with text for screen readers. */
+/** Tells whether `clip` or `clip-path` reduces an element to nothing, as pages do with text for screen readers. */
 export function isClipped(style: Style): boolean {
   const isFree = /^(?:absolute|fixed)$/.test(style.get('position')?.value ?? '');
   return (isFree && hides(style, 'clip')) || hidesStill(style, 'clip-path');
 }
 
 /**
- * The ways in which an element hides its text, as bits; 0 if the text is readable. Inner elements inherit each way
- * unless their own style overrides it.
+ * The ways in which an element makes its text unreadable, as a bit mask; 0 if the text is readable. Inner elements
+ * inherit each bit unless their own style overrides it.
  */
 export type Unreadable = number;
 
 /**
- * Returns the ways in which an element hides its text: those of the element around it, changed by its own style.
- * @param around ways in which the element around it hides its text; 0 for none
+ * Returns the ways in which an element makes its text unreadable: those of its parent, changed by its own style.
+ * @param around the mask of the parent element; 0 for none
  */
 export function unreadableIn(style: Style, around: Unreadable): Unreadable {
   if (style.size === 0) return around;
@@ -149,12 +152,9 @@ const INHERITED = [
   ['font-size', 2],
   ['text-indent', 4],
 ] as const;
-/** Bit for text that has the colour of its background. */
+/** Bit for text that has the same colour as its background. */
 const PAINT = 8;
-/**
- * Matches font sizes relative to the surrounding element. They inherit a size of zero, since a multiple of zero is
- * zero.
- */
+/** Matches font sizes relative to the parent element. If the parent's size is zero, they are zero, too. */
 const RELATIVE = /^[\d.]+(?:em|%)$/;
 
 function isPaintedOver(style: Style): boolean {
@@ -186,8 +186,8 @@ function hides(style: Style, property: keyof typeof HIDING): boolean {
 }
 
 /**
- * Tells whether a property hides permanently: by a style attribute, or by a sheet that does not animate the element. An
- * element that a sheet animates becomes visible by itself, such as a menu that unfolds.
+ * Tells whether a property hides an element permanently: by a style attribute, or by a sheet that does not animate the
+ * element. An element that a sheet animates, such as a menu that unfolds, becomes visible by itself.
  */
 function hidesStill(style: Style, property: keyof typeof HIDING): boolean {
   const isOwn = (style.get(property)?.weight ?? 0) % WEIGHTS.important >= WEIGHTS.inline;
@@ -211,13 +211,16 @@ function readRules(document: HtmlDocument): Rules {
   return rules;
 }
 
-/** A block between braces: of a rule, or of an at-rule around rules. */
+/** A block between braces in a style sheet: that of a rule, or of an at-rule (such as `@media`) around rules. */
 interface Block {
-  /** Selectors of the rule that are read; empty outside of rules. */
+  /** Selectors of the rule that are evaluated; empty outside of rules. */
   readonly selectors: readonly Selector[];
-  /** Whether the block applies to some screens or elements only, so that it can make visible but not hide. */
+  /**
+   * Whether the block applies only to certain screens or elements, so that it can make elements visible but not hide
+   * them.
+   */
   readonly isConditional: boolean;
-  /** Whether the block styles no elements, such as that of `@keyframes`. */
+  /** Whether the block has no styles of elements, such as that of `@keyframes`. */
   readonly isSkipped: boolean;
 }
 
@@ -266,12 +269,13 @@ function addDeclarations(rules: Rules, { selectors, isConditional, isSkipped }: 
 
 interface Selector {
   /**
-   * Tag, class or id of the elements that the selector may match, in the form of `keysOf`: `p`, `.note` or `p.note`.
+   * Tag, class or id that an element must have to match the selector, in the form of `keysOf`: `p`, `.note` or
+   * `p.note`.
    */
   readonly key: string;
   /** Specificity of the selector, as a sum of `WEIGHTS`. */
   readonly weight: number;
-  /** Whether the selector has no condition but its key, so that it matches all elements with this key. */
+  /** Whether the selector has no further condition, so that it matches all elements with this key. */
   readonly isPlain: boolean;
 }
 
@@ -302,9 +306,9 @@ function namesIn(selector: string): [mark: string, name: string][] {
 // ── Declarations ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Reads the declarations of one block that can hide something or make it visible; the last one of a property counts.
- * But a hiding value is kept if another one of at most its weight follows: a browser ignores values that it does not
- * know.
+ * Reads the declarations of one block that can hide something or make it visible. The last declaration of a property
+ * counts, except that a value that hides is kept if another value follows with at most its weight: a browser ignores
+ * values that it does not know, so the later value may have no effect.
  */
 function declarationsOf(text: string): Map<Property, Declaration> {
   const declarations = new Map<Property, Declaration>();
@@ -353,7 +357,7 @@ function withoutComments(css: string): string {
   return first + rest.map(afterComment).join('');
 }
 
-/** Removes quoted strings of up to 200 characters, since braces in them neither open nor close a block. */
+/** Removes quoted strings of up to 200 characters, since braces inside them do not open or close a block. */
 function withoutStrings(css: string): string {
   return css.replace(/"(?:[^"\\\n]|\\[^]){0,200}"|'(?:[^'\\\n]|\\[^]){0,200}'/g, '');
 }

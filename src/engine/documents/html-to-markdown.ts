@@ -11,8 +11,8 @@ import {
 import { dropUnseen } from './html-visible.ts';
 
 /**
- * Converts HTML, a page or a part of one, to Markdown: headings, lists, tables and code keep their structure, links
- * their words, images their alternative text. Scripts, styles, hidden text and form controls are left out.
+ * Converts HTML, a page or a part of one, to Markdown: headings, lists, tables and code keep their structure; links
+ * become their text, images their alternative text. Scripts, styles, hidden text and form controls are left out.
  * @returns well-formed Unicode without blanks at its start and end; '' if there is no text
  * @throws DocumentError `document_too_large` or `document_too_complex` beyond the limits of `parseHtml`
  */
@@ -23,8 +23,8 @@ export function htmlToMarkdown(html: string): string {
 }
 
 /**
- * Converts a tree to Markdown as `htmlToMarkdown` does; '' if there is no text. Hidden content is not left out, so it
- * must have been removed before (`dropUnseen`). The tree is changed and must not be used afterwards.
+ * Converts a tree to Markdown like `htmlToMarkdown`; '' if there is no text. Hidden content is not left out, so it must
+ * have been removed before (`dropUnseen`). The tree is changed and must not be used afterwards.
  */
 export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): string {
   const blocks = takeCode(document, root);
@@ -38,9 +38,9 @@ export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): strin
 // ── The tree made ready ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Replaces each block of code with a mark; `tidy` puts the blocks back. Code must stay exact, and turndown's time grows
- * with the square of the length of its blanks.
- * @returns the blocks as fenced Markdown, by the number in their mark; '' for a block without code
+ * Replaces each block of code with a placeholder; `tidy` puts the blocks back. Code must stay exact, and turndown (the
+ * converter) takes time quadratic in the length of blanks.
+ * @returns the blocks as fenced Markdown, by the number in their placeholder; '' for a block without code
  */
 function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
   const blocks: string[] = [];
@@ -55,7 +55,7 @@ function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
   return blocks;
 }
 
-/** Name of the attribute that holds the number of a block of code, on its mark. */
+/** Name of the attribute that has the number of a block of code, on its placeholder. */
 const CODE = 'data-code';
 const CODE_MARK = '\x1c';
 
@@ -72,8 +72,8 @@ function fence(pre: HtmlElement): string {
 }
 
 /**
- * Greatest number of levels of lists and quotes that are kept, since each indents its lines: at 250 levels, each line
- * would grow by a thousand characters.
+ * Greatest number of nested lists and quotes that are kept, since each level indents its lines: at 250 levels, each
+ * line would grow by a thousand characters.
  */
 const MAX_NESTED = 8;
 
@@ -94,8 +94,8 @@ function flattenNesting(root: HtmlElement): void {
 const INDENTING: ReadonlySet<string> = new Set(['ul', 'ol', 'blockquote']);
 
 /**
- * Name of the attribute that marks the cells of a table that arranges a page instead of holding data. Such cells become
- * blocks.
+ * Name of the attribute that marks the cells of a layout table, which arranges a page instead of showing data. Such
+ * cells become blocks of text.
  */
 const LAYOUT = 'data-layout';
 
@@ -122,8 +122,8 @@ function markLayoutTables(root: HtmlElement): void {
 }
 
 /**
- * Tells whether a table arranges a page instead of holding data: its role says so, no row has two cells, or a cell has
- * more than 2,000 characters.
+ * Tells whether a table is a layout table, which arranges a page instead of showing data: its role says so, no row has
+ * two cells, or a cell has more than 2,000 characters.
  */
 function arranges(table: HtmlElement, cells: readonly HtmlElement[]): boolean {
   if (/^(?:presentation|none)$/.test(table.getAttribute('role') ?? '')) return true;
@@ -131,7 +131,7 @@ function arranges(table: HtmlElement, cells: readonly HtmlElement[]): boolean {
   return rows.size === cells.length || cells.some((cell) => (cell.textContent ?? '').length > MAX_CELL_CHARACTERS);
 }
 
-/** Greatest length of the text of a cell of data, in UTF-16 code units. */
+/** Greatest length of the text of a cell in a data table, in UTF-16 code units. */
 const MAX_CELL_CHARACTERS = 2_000;
 const CELLS: ReadonlySet<string> = new Set(['td', 'th', 'caption']);
 const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
@@ -147,17 +147,17 @@ const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
   'h6',
 ]);
 
-/** Greatest number of columns or rows that a cell may span; a larger one is taken for a mistake and read as 1. */
+/** Greatest number of columns or rows that a cell may span; a larger number is taken for a mistake and read as 1. */
 const MAX_SPAN = 64;
 /**
- * Greatest number of empty cells that are added to a document. Without it, a thousand cells that span 64 by 64 would
- * make four million.
+ * Greatest number of empty cells that are added to a document. Without this limit, a thousand cells that span 64 by 64
+ * would make four million.
  */
 const MAX_FILLERS = 10_000;
 
 /**
- * Adds empty cells beside and below the cells that span several columns or rows, so that columns stay aligned. Tables
- * that arrange a page are not changed, and neither are tables after the 10,000th added cell.
+ * Adds empty cells to the right of and below cells that span several columns or rows, so that columns stay aligned.
+ * Layout tables are not changed, and neither are tables after the 10,000th added cell.
  */
 function fillSpans(document: HtmlDocument, root: HtmlElement): void {
   let left = MAX_FILLERS;
@@ -177,9 +177,9 @@ function fillSpans(document: HtmlDocument, root: HtmlElement): void {
 }
 
 /**
- * Adds the empty cells of one row.
- * @param covered number of rows, this one included, that a cell from above still covers, by column
- * @returns the number of rows below this one that a cell of this row or above still covers, by column
+ * Adds the empty cells of one row for cells that span several columns or rows.
+ * @param covered for each column, the number of rows (this one included) that a cell from above still spans
+ * @returns for each column, the number of rows below this one that a cell of this row or above still spans
  */
 function fillRow(row: HtmlElement, covered: readonly number[], createFiller: () => HtmlElement): number[] {
   const below: number[] = [];
@@ -214,17 +214,17 @@ function spanOf(cell: HtmlElement, name: 'colspan' | 'rowspan'): number {
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Mark at the end of a cell; there are others for rows and captions. They are control characters, which the text no
- * longer has, and are replaced when the table is put together.
+ * Control character at the end of a table cell; there are others for rows and captions. The text itself no longer has
+ * control characters. They are replaced when the table is assembled.
  */
 const CELL_END = '\x1f';
 const ROW_END = '\x1e';
 const CAPTION_END = '\x1d';
 
 /**
- * Creates the converter. Emphasis and addresses of links are left out, since they stand between the words that a search
- * looks for. Tables have rules of their own: turndown's plugins read the whole table for each row (280 kB: over a
- * minute) and leave some tables as HTML.
+ * Creates the converter from HTML to Markdown. It drops emphasis and the addresses of links, since they would stand
+ * between the words that a search looks for. It has its own rules for tables: turndown's plugins read the whole table
+ * for each row (280 kB: over a minute) and leave some tables as HTML.
  */
 function createConverter(): TurndownService {
   const converter = new TurndownService({
@@ -263,15 +263,15 @@ function createConverter(): TurndownService {
 
 /**
  * Escapes the first character of a text node if it would begin a heading (`# `) or a fence (three backticks or tildes),
- * and removes control characters. Other marks of Markdown stay as they are.
+ * and removes control characters. Other Markdown marks are kept.
  */
 function escapeText(text: string): string {
   return withoutControls(text).replace(/^(#{1,6}\s|```|~~~)/, '\\$1');
 }
 
 /**
- * Creates the rule of list items, which keeps a counter for each list: turndown looks up an item's number among its
- * siblings, which takes the square of their number.
+ * Creates the rule for list items, which keeps a counter for each list. Turndown itself would search an item's number
+ * among its siblings, which takes quadratic time.
  */
 function createListItemRule(): (content: string, item: HtmlElement) => string {
   const counts = new WeakMap<HtmlElement, number>();
@@ -323,8 +323,8 @@ function tidy(markdown: string, blocks: readonly string[]): string {
 }
 
 /**
- * Replaces the mark of a block of code with the block. The mark has a line of its own except for the indentation of a
- * list or a quote; in a heading, words may surround it.
+ * Replaces the placeholder of a block of code with the block. The placeholder is alone on its line except for the
+ * indentation of a list or a quote; in a heading, words may surround it.
  */
 function putCodeBack(line: string, blocks: readonly string[]): string {
   const [before = '', index = '', ...rest] = line.split(CODE_MARK);

@@ -3,8 +3,8 @@ import { DocumentError } from './document-error.ts';
 import { PARSE_LIMITS } from './parsed-document.ts';
 
 /**
- * The part of a DOM node that is used here. The program is compiled without the browser's types, which would let
- * `window` pass anywhere.
+ * The members of a DOM node that are used here. The program is compiled without the browser's types; with them, code
+ * that uses `window` would compile, too.
  */
 export interface HtmlNode {
   readonly nodeType: number;
@@ -43,8 +43,8 @@ export interface HtmlDocument extends HtmlElement {
  * in browsers, but not in `pre`, scripts, styles and `textarea`. The limits are checked before any step that takes more
  * than linear time.
  * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5 Mi) UTF-16 code units;
- *    `document_too_complex` over `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`,
- *    `PARSE_LIMITS.htmlElementAttributes` or `PARSE_LIMITS.depth`
+ *   `document_too_complex` over `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`,
+ *   `PARSE_LIMITS.htmlElementAttributes` or `PARSE_LIMITS.depth`
  */
 export function parseHtml(html: string): HtmlDocument {
   if (html.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
@@ -57,8 +57,8 @@ export function parseHtml(html: string): HtmlDocument {
 }
 
 /**
- * Parses a page and adds the tags that it may leave out, as browsers do: `html`, `head` and `body`. Without them,
- * linkedom would take the first element as the root.
+ * Parses a page after adding the tags that HTML allows to omit: `html`, `head` and `body`. Without them, linkedom (the
+ * parser) would take the first element as the root.
  */
 function parsePage(html: string): HtmlDocument {
   const isPage = /<(?:html|head|body)[\s>]/i.test(html);
@@ -72,8 +72,8 @@ function parseTree(html: string): HtmlDocument {
 }
 
 /**
- * Moves nodes that are beside the body into it. That takes the square of a tree's depth, so it comes after the depth
- * check.
+ * Moves nodes that are outside of the body into it. That takes time quadratic in a tree's depth, so it is done after
+ * the depth check.
  */
 function gatherBody(document: HtmlDocument): void {
   const { body } = document;
@@ -119,9 +119,9 @@ export function isElement(node: HtmlNode): node is HtmlElement {
 }
 
 /**
- * Scans the tags as the parser will, and refuses pages that would take the parser long (20 s for 75,000 nested lists).
- * A scan knows only partly which tags end others, so it refuses only a depth far above the limit; the exact check is on
- * the tree.
+ * Scans the tags in the order of the parser, and refuses pages that would take the parser long (20 s for 75,000 nested
+ * lists). A scan knows only partly which tags end others, so it refuses only a depth far above the limit; the exact
+ * check is made on the tree.
  * @throws DocumentError `document_too_complex`
  */
 function refuseMarkup(html: string): void {
@@ -154,7 +154,7 @@ function refuseMarkup(html: string): void {
 }
 
 const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
-/** Counts the attributes after the name of a tag, which ends at `start`. It stops once there are too many. */
+/** Counts the attributes of a tag whose name ends at `start`. It stops as soon as there are too many. */
 function countAttributes(html: string, start: number): number {
   let attributes = 0;
   ATTRIBUTE.lastIndex = start;
@@ -163,9 +163,12 @@ function countAttributes(html: string, start: number): number {
 }
 
 const ATTRIBUTE = /[\s/]+[^\s=>/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]*))?/y;
-/** Number of open tags above which a page is certainly too deep, however its tags end each other. */
+/** Number of open tags above which a page is certainly too deep, even if some of these tags end others. */
 const SURELY_TOO_DEEP = 8 * PARSE_LIMITS.depth;
-/** Elements that have no content, contain no elements, or end where the next one begins. */
+/**
+ * Names of elements that have no content, contain no elements, or end where the next such element begins, so that they
+ * do not add to the depth.
+ */
 const NEVER_NESTED: ReadonlySet<string> = new Set(
   (
     'area base br col embed hr img input link meta param source track wbr script style textarea title option ' +
@@ -174,7 +177,7 @@ const NEVER_NESTED: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Closes the innermost open element of a name, and all elements that are still open within it. */
+/** Closes the innermost open element with a name, and all open elements inside it. */
 function closeUpTo(name: string, open: string[], openByName: Map<string, number>): void {
   for (let last = open.pop(); last !== undefined; last = open.pop()) {
     openByName.set(last, (openByName.get(last) ?? 0) - 1);
@@ -202,7 +205,7 @@ function refuseDeep(document: HtmlDocument): void {
 
 /**
  * Replaces each run of white space in the texts below a root with one space, except inside `pre`, `script`, `style` and
- * `textarea`. Without this, the time of Readability and turndown grows with the square of a run's length.
+ * `textarea`. Without this, Readability and turndown take time quadratic in a run's length.
  */
 function foldBlanks(root: HtmlElement): void {
   const verbatim = new Set<HtmlNode>();
@@ -226,8 +229,8 @@ function tooComplex(): DocumentError {
 }
 
 /**
- * Replaces each run of white space with one space. The pattern has a bound, as it would run out of stack in a run of
- * megabytes.
+ * Replaces each run of white space with one space. The pattern matches runs of limited length, since it would exceed
+ * the stack in a run of megabytes.
  */
 function foldedBlanks(text: string): string {
   return text.replace(/\s{1,4096}/g, ' ').replace(/ {2,}/g, ' ');

@@ -4,7 +4,7 @@ import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from '
 
 /**
  * Removes content from a page's tree that no reader of the page sees: the title, scripts, styles, comments, drawings,
- * embedded objects, form controls, and text that attributes or styles hide. Hidden text is a way to plant words for
+ * embedded objects, form controls, and text that attributes or styles hide. Hidden text can be meant to influence
  * machines, so it is reported.
  * @returns one warning `hidden_text_dropped` and one omission if hidden text was removed; else empty lists
  */
@@ -76,8 +76,8 @@ function isHidden(element: HtmlElement): boolean {
 }
 
 /**
- * Tells whether a clipped element is a formula. Its text for screen readers is kept, as it is the only text of a drawn
- * formula.
+ * Tells whether a clipped (invisible) element is a formula. Its text for screen readers is kept, as it is the only text
+ * of a formula that is shown as a drawing.
  */
 function isFormula(element: HtmlElement): boolean {
   return element.querySelector('math') !== null;

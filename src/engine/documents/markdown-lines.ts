@@ -1,14 +1,14 @@
 /**
- * Recognises the kinds of Markdown lines. Each check takes time linear in the line's length, since a line may have
- * megabytes.
+ * Recognises the kinds of Markdown lines. Each check takes time linear in the line's length, since a line may be
+ * megabytes long.
  */
 
 import { isBlank, skip, type Line } from './text-lines.ts';
 
 /**
  * Returns the offset after the front matter: settings between lines of `---` (or `...` at their end) at the very start
- * of the text. Returns 0 if there is none, if it is longer than 10,000 UTF-16 code units, or if the text starts with a
- * mere rule.
+ * of the text. Returns 0 if there is none, if it is longer than 10,000 UTF-16 code units, or if the text only starts
+ * with a horizontal rule.
  */
 export function frontMatterEnd(text: string): number {
   const start = text.slice(0, MAX_FRONT_MATTER_LENGTH);
@@ -21,8 +21,8 @@ export function frontMatterEnd(text: string): number {
 const MAX_FRONT_MATTER_LENGTH = 10_000;
 
 /**
- * Returns the three or more backticks or tildes with which a line opens a fence; undefined if it does not open one. A
- * line of backticks with a further backtick is a code span and does not. Indentation is ignored.
+ * Returns the fence (three or more backticks or tildes) with which a line opens a code block; undefined if it does not
+ * open one. A line of backticks with a further backtick is a code span, not a fence. Indentation is ignored.
  */
 export function fenceMark(text: string, line: Line): string | undefined {
   const first = line.head.charAt(0);
@@ -34,8 +34,8 @@ export function fenceMark(text: string, line: Line): string | undefined {
 }
 
 /**
- * Tells whether a line closes the fence that `mark` opened: it has at least as many of these marks, and only blanks
- * after them.
+ * Tells whether a line closes the code block that the fence `mark` opened: it has at least as many of these characters,
+ * and only blanks after them.
  */
 export function closesFence(text: string, line: Line, mark: string): boolean {
   if (line.isBlank || !text.startsWith(mark, firstOf(line, text))) return false;
@@ -52,8 +52,8 @@ export function isUnderline(text: string, line: Line): boolean {
 }
 
 /**
- * Tells whether a line is the rule below a table's head: only hyphens, colons, pipes and blanks, with at least one
- * hyphen and one pipe.
+ * Tells whether a line is the delimiter row below a table's header: only hyphens, colons, pipes and blanks, with at
+ * least one hyphen and one pipe.
  */
 export function isTableRule(text: string, line: Line): boolean {
   if (!/^[|:-]/.test(line.head) || !hasPipe(text, line)) return false;
@@ -66,7 +66,7 @@ export function isTableRule(text: string, line: Line): boolean {
   return end === line.end && skip(text, line.start, line.end, (code) => code !== MINUS) < line.end;
 }
 
-/** Tells whether a line is a rule across the page: three or more of `-`, `*` or `_`, and otherwise only blanks. */
+/** Tells whether a line is a horizontal rule: three or more of `-`, `*` or `_`, and otherwise only blanks. */
 export function isThematicBreak(text: string, line: Line): boolean {
   const first = line.head.charCodeAt(0);
   if (first !== MINUS && first !== STAR && first !== UNDERSCORE) return false;

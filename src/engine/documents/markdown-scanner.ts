@@ -24,7 +24,7 @@ interface Scan {
   /** Kind of the block that the last non-blank line belongs to. */
   block: BlockKind;
   isAfterBlank: boolean;
-  /** Whether the next line must not be separated from the text before it. */
+  /** Whether the next line must not be separated from the line before it. */
   isTied: boolean;
   /** First line of the last paragraph; undefined before the first one. */
   paragraph: Line | undefined;
@@ -41,7 +41,7 @@ interface Fence {
 }
 
 /**
- * Marks the start of each line of a Markdown text with its strength, and lists the spans that should not be cut.
+ * Writes the mark of each line of a Markdown text, and lists the spans that should not be cut.
  * @param marks receives a mark of `line-marks.ts` at the start offset of each line; all its bytes must be 0 before
  * @param wholes an empty list, which receives fenced code and table rows, in order
  */
@@ -85,7 +85,7 @@ function closeFence(scan: Scan, fence: Fence, end: number): void {
   scan.block = 'fence';
 }
 
-/** Marks a non-blank line outside of fences, and returns the kind of its block. */
+/** Writes the mark of a non-blank line outside of code fences, and returns the kind of its block. */
 function scanFilled(scan: Scan, line: Line): BlockKind {
   const { text, block } = scan;
   const { start, indent, head } = line;
@@ -105,7 +105,7 @@ function scanFilled(scan: Scan, line: Line): BlockKind {
   return scanText(scan, line);
 }
 
-/** Marks a line of a list, a quote, indented code or a paragraph, and returns the kind of its block. */
+/** Writes the mark of a line of a list, a quote, indented code or a paragraph, and returns the kind of its block. */
 function scanText(scan: Scan, line: Line): BlockKind {
   const { block, isAfterBlank } = scan;
   const { indent, head } = line;
@@ -135,8 +135,8 @@ function markHeading(scan: Scan, line: Line, level: number): BlockKind {
 }
 
 /**
- * Makes a heading of the paragraph above an underline; if the paragraph is longer than 300 code units, the underline
- * becomes a rule.
+ * Handles an underline: makes a (setext) heading of the paragraph above it. If the paragraph is longer than 300 code
+ * units, the underline counts as a horizontal rule.
  */
 function markSetext(scan: Scan, line: Line): BlockKind {
   const { marks, paragraph } = scan;
@@ -155,8 +155,8 @@ function markSetext(scan: Scan, line: Line): BlockKind {
 const MAX_SETEXT_LENGTH = 300;
 
 /**
- * Marks the rule below a table's head, which shows that the line before it is the head. Head, rule and the first row
- * below are tied together.
+ * Handles the delimiter row below a table's header, by which the line before is recognised as the header. Header,
+ * delimiter row and the first row below are tied together, so that no cut separates them.
  */
 function markTable(scan: Scan, line: Line): BlockKind {
   const { previous } = scan;

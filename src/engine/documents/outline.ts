@@ -42,7 +42,7 @@ export function outlineOf(text: string, kind: TextKind): Heading[] {
 
 /**
  * Returns the number of headings of each level that the outline takes, counted from the start of the document: outer
- * levels first, until it is full. The levels 1..6 are indexes of `counts` and of the result.
+ * levels first, until the outline is full. The levels 1..6 are indexes of `counts` and of the result.
  */
 function roomPerLevel(counts: readonly number[]): number[] {
   let left = MAX_OUTLINE_LENGTH;
@@ -66,8 +66,8 @@ export function headingText(text: string, offset: number): string {
 }
 
 /**
- * Number of characters of a heading's source that are read, which bounds the regular expressions. It has room for more
- * than twice the longest setext heading with its underline.
+ * Number of characters of a heading's source that are read, which limits the time of the regular expressions. It is
+ * more than twice the length of the longest setext heading with its underline.
  */
 const LONGEST_SOURCE = 1_000;
 

@@ -12,7 +12,7 @@ interface ParseOptions {
    * and is never trusted for the format.
    */
   readonly extension: string;
-  /** Callback after each page of a file that has pages, with the number of pages done and of all pages. */
+  /** Called after each page of a file that has pages, with the number of pages done and of all pages. */
   readonly onPage?: (done: number, pages: number) => void;
 }
 
@@ -22,13 +22,13 @@ interface ParseOptions {
  */
 export type FormatParser = (bytes: Uint8Array, options: ParseOptions) => Promise<ParsedDocument>;
 
-/** Limits of all parsers. A file that exceeds one is refused, except that titles and names are cut. */
+/** Limits for all parsers. A file that exceeds one of them is refused; only titles and names are cut instead. */
 export const PARSE_LIMITS = {
   /** Greatest number of pages of a PDF, slides of a presentation, sheets of a workbook or chapters of a book. */
   pages: 2_000,
   /** Greatest number of text items on one page of a PDF. */
   pieces: 50_000,
-  /** Greatest number of bytes of an HTML file; where HTML is a string, of UTF-16 code units. */
+  /** Greatest number of bytes of an HTML file; for HTML in a string, greatest number of UTF-16 code units. */
   htmlBytes: 5 * 1024 * 1024,
   /** Greatest number of elements in one HTML page. */
   htmlElements: 150_000,
@@ -45,8 +45,8 @@ export const PARSE_LIMITS = {
   /** Greatest number of entries in the directory of a zip archive. */
   zipEntries: 2_000,
   /**
-   * Greatest ratio of inflated to packed bytes, of each file in a zip archive and of all together. It holds only above
-   * `ratioFreeBytes` inflated bytes, since small harmless files compress a hundredfold and more.
+   * Greatest ratio of inflated to packed bytes, of each file in a zip archive and of all together. It applies only
+   * above `ratioFreeBytes` inflated bytes, since small harmless files may compress by a factor of a hundred and more.
    */
   zipRatio: 100,
   ratioFreeBytes: 20 * 1024 * 1024,
@@ -59,8 +59,8 @@ export const PARSE_LIMITS = {
 } as const;
 
 /**
- * Kinds of text, in which the chunker finds boundaries by different rules: in Markdown by headings and blocks, in plain
- * text by blank lines alone, in code (and JSON) by indentation and blank lines.
+ * Kinds of text, for which the chunker finds boundaries by different rules: in Markdown by headings and blocks, in
+ * plain text by blank lines alone, in code (and JSON) by indentation and blank lines.
  */
 export type TextKind = 'markdown' | 'plain' | 'code';
 

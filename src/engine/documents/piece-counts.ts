@@ -1,10 +1,10 @@
-/** A cache of the token counts of short ASCII pieces of text. */
+/** A cache of the token counts of short ASCII pieces of text (mostly words). */
 export interface PieceCounts {
   /** Returns the cached count of the characters from `start` to `end` (exclusive); undefined if there is none. */
   find(text: string, start: number, end: number): number | undefined;
   /**
-   * Caches the count of the piece from `start` to `end` (exclusive). The count must be at most 255, and the piece at
-   * most 255 characters of ASCII. The count may be dropped later, or not be kept at all.
+   * Caches the token count of the piece from `start` to `end` (exclusive). The count must be at most 255, and the piece
+   * at most 255 characters of ASCII. The count may be dropped later, or not be cached at all.
    */
   keep(text: string, start: number, end: number, count: number): void;
 }
@@ -16,7 +16,8 @@ export interface PieceCounts {
  */
 export function createPieceCounts(): PieceCounts {
   /**
-   * Number of the entry in each slot, from 1; 0 marks a free slot. An entry takes the first free slot from its hash on.
+   * Hash table with open addressing: the number of the entry in each slot, from 1; 0 marks a free slot. An entry takes
+   * the first free slot from its hash on.
    */
   const slots = new Uint16Array(SLOTS);
   const starts = new Uint32Array(MAX_ENTRIES + 1);
@@ -27,8 +28,8 @@ export function createPieceCounts(): PieceCounts {
   let used = 0;
 
   /**
-   * Returns the slot that holds the piece, else the free slot for it; undefined if other pieces have taken all slots
-   * that it may have.
+   * Returns the slot of the piece from `start` to `end`, else the free slot for it; undefined if other pieces have
+   * taken all slots that it may use.
    */
   const slotOf = (text: string, start: number, end: number) => {
     const first = hashOf(text, start, end);
@@ -70,11 +71,13 @@ export function createPieceCounts(): PieceCounts {
 const MAX_ENTRIES = 32_768;
 /** Number of slots of the table, a power of two; at most a quarter of them is in use. */
 const SLOTS = 4 * MAX_ENTRIES;
-/** Greatest number of characters of all pieces in the cache together. When they are used up, all pieces are dropped. */
+/**
+ * Greatest number of characters of all pieces in the cache together. When it would be exceeded, all pieces are dropped.
+ */
 const MAX_CHARACTERS = 12 * MAX_ENTRIES;
 /**
- * Greatest number of slots that are tried for a piece, from the one that its hash names. A hostile text may consist of
- * words with equal hashes: a piece without a free slot is not cached and is counted each time.
+ * Greatest number of slots that are tried for a piece, from its hash on. A hostile text may consist of words with equal
+ * hashes: a piece without a free slot is not cached and is counted each time.
  */
 const MAX_PROBES = 16;
 

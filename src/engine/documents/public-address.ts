@@ -1,12 +1,12 @@
 import net from 'node:net';
 
 /**
- * Tells whether an address belongs to the public internet, by IANA's special-purpose registries (RFC 6890). An IPv6
- * address is public only if it is global unicast (2000::/3) and not in a block reserved there. That excludes every form
- * that would carry an IPv4 address past its own list: mapped, compatible, NAT64, 6to4 and Teredo. A public host has an
- * IPv4 address of its own, so nothing is lost.
+ * Tells whether an IP address belongs to the public internet, by IANA's special-purpose registries (RFC 6890). An IPv6
+ * address is public only if it is global unicast (2000::/3) and not in a reserved block. That excludes every IPv6 form
+ * that embeds an IPv4 address and could so avoid the check of IPv4 addresses: mapped, compatible, NAT64, 6to4 and
+ * Teredo. A public host has an IPv4 address of its own, so nothing is lost.
  * @param address IPv4 or IPv6 address as a resolver returns it; text that is not an address, such as a host name, or
- *    that names a zone (`%eth0`) is not public
+ *   that names a zone (`%eth0`) is not public
  */
 export function isPublicAddress(address: string): boolean {
   switch (address.includes('%') ? 0 : net.isIP(address)) {

@@ -1,7 +1,7 @@
 /**
- * Encrypts files while they arrive. A sealed file begins with a random salt and consists of frames that are sealed by
- * AES-256-GCM. The nonce of a frame holds its number and whether it is the last one, so that missing, moved or cut
- * frames are noticed.
+ * Encrypts files while they arrive. An encrypted (sealed) file begins with a random salt and consists of frames that
+ * are encrypted by AES-256-GCM. The nonce of a frame has the frame's number and whether it is the last one, so that
+ * missing, moved or cut frames are detected.
  */
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
@@ -10,16 +10,16 @@ import type { Encoder } from '../types.ts';
 const MAGIC = Buffer.from('cairn sealed 1\0\0');
 const SALT_BYTES = 32;
 const TAG_BYTES = 16;
-/** Number of unencrypted bytes in every frame but the last. */
+/** Number of unencrypted bytes in every frame of an encrypted file but the last. */
 const FRAME_BYTES = 64 * 1024;
 
 /** The encoder that leaves bytes unchanged. */
 export const plainEncoder: Encoder = { update: (bytes) => bytes, end: () => new Uint8Array(0) };
 
 /**
- * Creates an encoder that seals a file.
+ * Creates an encoder that encrypts (seals) a file.
  * @param key 32 bytes, from which each file's own key is derived
- * @param name name of the file; the file can be opened only under this name
+ * @param name name of the file; the file can be decrypted only under this name
  */
 export function createSealer(key: Uint8Array, name: string): Encoder {
   const salt = randomBytes(SALT_BYTES);
@@ -49,14 +49,15 @@ export function createSealer(key: Uint8Array, name: string): Encoder {
   };
 }
 
-/** Tells whether bytes begin as a sealed file does. */
+/** Tells whether bytes begin like a file that `createSealer` has encrypted. */
 export function isSealed(bytes: Uint8Array): boolean {
   return Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) === 0;
 }
 
 /**
- * Opens a sealed file.
- * @returns its unencrypted bytes; undefined for another key or name, if the file was changed, and if it is not sealed
+ * Decrypts a file that `createSealer` has encrypted.
+ * @returns its unencrypted bytes; undefined for another key or name, if the file was changed, and if it is not such a
+ *   file
  */
 export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffer | undefined {
   if (!isSealed(sealed)) return undefined;

@@ -6,7 +6,7 @@ import { detectUnicode } from './unicode-encoding.ts';
 /** Number of bytes at a file's start that `sniffFormat` examines. */
 export const SNIFFED_BYTES = 4_096;
 
-/** What is known of a file before it is read. */
+/** What is known about a file before it is read, to determine its format. */
 export interface SniffedFile {
   /**
    * First bytes of the file, up to 4,096 (`SNIFFED_BYTES`); further ones are ignored. Empty for a file without bytes.
@@ -23,16 +23,16 @@ export interface SniffedFile {
 
 /**
  * Determines the format of a file: its first bytes decide, and its media type and extension must not contradict them.
- * Text formats do not contradict each other: a media type more specific than text/plain decides, else the extension,
- * else text/plain if it is declared, else the first lines. So `.html` declared as text/plain is HTML, since senders
- * declare text/plain for any text.
+ * Text formats do not contradict each other. Among them, the first of these decides: a media type more specific than
+ * text/plain; the extension; text/plain, if it is declared; the first lines. So `.html` declared as text/plain is HTML,
+ * since senders declare text/plain for any text.
  *
  * A file without bytes has its declared format, else that of its extension, else `text`. Binary data of no known format
  * is accepted if its media type or extension is that of PDF, Office or EPUB, and so is a file of older Office versions
  * with those of a newer one: the parser then reports what is wrong. Other binary data is refused.
  * @returns null for a zip archive without a declared format, whose format only its directory shows (`sniffZip`)
  * @throws DocumentError `unsupported_document` for a contradiction and for a format that is not supported; the message
- *    names both sides and the supported formats
+ *   names both formats and the supported ones
  */
 export function sniffFormat(file: SniffedFile): DocumentFormat | null {
   const said = readNames(file);
@@ -82,7 +82,7 @@ export async function sniffZip(
 }
 
 /**
- * The formats that a file's media type (`declared`) and extension (`named`) stand for; null where one is missing or
+ * The formats that belong to a file's media type (`declared`) and to its extension (`named`); null if one is missing or
  * unknown.
  */
 interface Names {
@@ -103,7 +103,7 @@ function readNames({ mediaType, extension }: SniffedFile): Names {
 }
 
 /**
- * Media types that are ignored, since senders use them for files that they do not know. Windows sends vnd.ms-excel for
+ * Media types that are ignored, since senders also use them for files of other formats. Windows sends vnd.ms-excel for
  * .csv, and others send mp2t for TypeScript's .ts.
  */
 const MEANINGLESS = new Set([
@@ -150,7 +150,7 @@ function refusal(reason: string): DocumentError {
 
 /**
  * What a file's first bytes show. `ole` is the container of older Office versions and of encrypted Office documents,
- * `unknown` is binary data of no known format, and an object names a known format that is not supported.
+ * `unknown` is binary data of no known format, and an object has the name of a known format that is not supported.
  */
 type Content = 'pdf' | 'zip' | 'ole' | 'text' | 'unknown' | { readonly name: string };
 
@@ -166,8 +166,8 @@ function recogniseContent(start: Uint8Array, said: Names): Content {
 }
 
 /**
- * Tells whether a file is a PDF: it begins with the header, or has the header in the first 1,024 bytes and also an
- * object, which a text that only mentions the header does not have. A file that is declared as PDF needs only an
+ * Tells whether a file is a PDF: it begins with the PDF header, or has the header in the first 1,024 bytes and also a
+ * PDF object, since a text that only mentions the header has no object. A file that is declared as PDF needs only an
  * object.
  */
 function isPdf(latin: string, { declared, named }: Names): boolean {
@@ -180,8 +180,8 @@ function isPdf(latin: string, { declared, named }: Names): boolean {
 const OBJECT = /(?:^|\s)\d{1,10} \d{1,5} obj\b/;
 
 /**
- * Patterns of the first bytes of formats that are not supported. Where these bytes are letters, further bytes must
- * match.
+ * Patterns of the first bytes of formats that are not supported. If these bytes are letters, which a text may also
+ * begin with, further bytes must match.
  */
 const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['RTF', /^\{\\rtf/],
@@ -206,7 +206,10 @@ const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['a font', /^(?:\0\x01\0\0|OTTO\0|wOF[F2]|ttcf\0)/],
 ];
 
-/** Greatest share of control characters among a text's bytes; compressed data has a tenth. */
+/**
+ * Greatest share of control characters among a text's bytes; in compressed data, a tenth of the bytes are control
+ * characters.
+ */
 const MAX_CONTROLS = 0.01;
 
 function isText(bytes: Uint8Array, latin: string): boolean {
@@ -216,8 +219,8 @@ function isText(bytes: Uint8Array, latin: string): boolean {
 }
 
 /**
- * Recognises an EPUB by its uncompressed file `mimetype`, which comes first for this purpose. Returns null for any
- * other archive, whose format its directory shows.
+ * Recognises an EPUB by its uncompressed file `mimetype`, which must be the archive's first file. Returns null for any
+ * other archive; its format must be determined from the archive's directory.
  */
 function zipFormatOfStart(start: Uint8Array): DocumentFormat | null {
   const latin = Buffer.from(start.buffer, start.byteOffset, Math.min(start.length, 128)).toString('latin1');
@@ -257,11 +260,11 @@ function formatOfLines(text: string): DocumentFormat {
 const HTML_START =
   /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--(?:(?!-->)[^]){0,2000}-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i;
 const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/;
-/** Matches an object that ends with its line, followed by another object on the next line. */
+/** Matches the start of NDJSON: an object that ends with its line, followed by another object on the next line. */
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
 /**
- * Tells whether a text starts with header fields of an e-mail: at least two usual ones before an empty line, or at
+ * Tells whether a text starts with header fields of an e-mail: at least two usual fields before an empty line, or at
  * least four before any other line that is not a field.
  */
 function isEmail(text: string): boolean {

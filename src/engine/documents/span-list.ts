@@ -5,14 +5,15 @@ export interface Span {
 }
 
 /**
- * A list of spans of one text in rising order. It takes eight bytes for each, since a table of 20 MB can have ten
+ * A list of spans of one text in rising order. It takes eight bytes for each span, since a table of 20 MB can have ten
  * million rows.
  */
 export interface SpanList {
   /** Appends a span, which must start at or after the end of the last one. */
   add(start: number, end: number): void;
   /**
-   * Returns the span that an offset cuts in two; undefined if the offset is in no span, or at the start or end of one.
+   * Returns the span that contains an offset; undefined if there is none, or if the offset is at the span's start or
+   * end.
    */
   around(offset: number): Span | undefined;
 }

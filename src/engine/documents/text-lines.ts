@@ -9,15 +9,14 @@ export interface Line {
   /** Width of the white space at the line's start, in columns; a tab counts four, any other blank one. */
   readonly indent: number;
   /**
-   * The first 80 UTF-16 code units, or fewer, after the indentation. They show the kind of line, while the whole line
-   * may have megabytes.
+   * The first 80 UTF-16 code units, or fewer, after the indentation. They suffice to recognise the kind of line, while
+   * the whole line may be megabytes long.
    */
   readonly head: string;
 }
 
 /**
- * Greatest length of `Line.head`, in UTF-16 code units. It has room for a list marker, a bracket or the start of a
- * comment.
+ * Greatest length of `Line.head`, in UTF-16 code units: enough for a list marker, a bracket or the start of a comment.
  */
 const MAX_HEAD_LENGTH = 80;
 
@@ -47,7 +46,10 @@ export function isBlank(code: number): boolean {
   return code === 32 || (code >= TAB && code <= 13) || code === 0xa0 || code === 0x3000;
 }
 
-/** Returns the first offset in `from` ≤ offset < `to` whose UTF-16 code unit does not match; `to` if all match. */
+/**
+ * Returns the first offset in `from` ≤ offset < `to` whose UTF-16 code unit does not match the predicate; `to` if all
+ * match.
+ */
 export function skip(text: string, from: number, to: number, matches: (code: number) => boolean): number {
   let index = from;
   while (index < to && matches(text.charCodeAt(index))) index++;

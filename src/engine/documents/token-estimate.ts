@@ -1,23 +1,23 @@
 import { forEachRun } from '../text/tokens.ts';
 
 /**
- * Estimated numbers of tokens for any part of one text; an exact count costs a hundred times as much. They need not be
- * whole. Offsets are in UTF-16 code units.
+ * Estimated numbers of tokens for any part of one text, since an exact count takes a hundred times as long. They need
+ * not be whole numbers. Offsets are in UTF-16 code units.
  */
 export interface TokenEstimate {
   /** Returns the estimated number of tokens between two offsets. */
   between(start: number, end: number): number;
   /**
-   * Returns the last offset at which the text from `start` has about `tokens` tokens, but not more; at least `start`.
+   * Returns the last offset such that the text from `start` to it has at most about `tokens` tokens; at least `start`.
    */
   after(start: number, tokens: number): number;
-  /** Returns the first offset from which the text to `end` has about `tokens` tokens, but not more; at most `end`. */
+  /** Returns the first offset such that the text from it to `end` has at most about `tokens` tokens; at most `end`. */
   before(end: number, tokens: number): number;
 }
 
 /**
- * Prepares estimates for a text, which is read once. Each estimate is then read from sums of 8 bytes for each 32
- * characters, or found in them by binary search.
+ * Reads a text once and prepares estimates for its parts. Each estimate then comes from cumulative sums, which take 8
+ * bytes for each 32 characters, or from a binary search in them.
  */
 export function estimateTokens(text: string): TokenEstimate {
   const sums = sumsOf(text);
@@ -27,7 +27,7 @@ export function estimateTokens(text: string): TokenEstimate {
     const step = Math.floor(offset / STEP);
     return sumAt(step) + ((sumAt(step + 1) - sumAt(step)) * (offset - step * STEP)) / STEP;
   };
-  /** Returns the last offset before which the text costs at most `cost` estimated tokens. */
+  /** Returns the last offset such that the text before it has at most `cost` estimated tokens. */
   const offsetOf = (cost: number) => {
     let low = 0;
     let high = last;
@@ -46,10 +46,10 @@ export function estimateTokens(text: string): TokenEstimate {
   };
 }
 
-/** Number of characters between two sums; the estimate is linear between them. */
+/** Number of characters between two cumulative sums; the estimate is linear between them. */
 const STEP = 32;
 /**
- * Least number of tokens that a character counts, so that nothing counts as free: the estimate of a single blank is 0.
+ * Least number of tokens that each character counts. The estimate of a single blank is 0, but no character may be free.
  */
 const MIN_TOKENS_PER_CHARACTER = 1 / 1_024;
 

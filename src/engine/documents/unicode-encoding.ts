@@ -1,25 +1,25 @@
-/** The Unicode encoding that a text's bytes show. */
+/** The Unicode encoding that was detected from a text's bytes. */
 export interface UnicodeEncoding {
   readonly name: 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
-  /** Length of the byte order mark, which is not part of the text (bytes); 0 if there is none. */
+  /** Length of the byte order mark (bytes), which is not part of the text; 0 if there is none. */
   readonly markBytes: number;
 }
 
-/** Number of bytes, the first ones of a text, that are examined; more do not improve the result. */
+/** Number of bytes at the start of a text that are examined; more do not improve the result. */
 const JUDGED_BYTES = 65_536;
-/** Least number of zero bytes, and of ordinary characters, in UTF-16; a single one may be an error. */
+/** Least number of zero bytes in UTF-16, and least number of ordinary characters; a single one may be an error. */
 const FEWEST_ZEROS = 2;
 /**
- * Least share of ordinary characters in a text: blanks, line ends, digits and full stops, which have a larger share in
- * any script.
+ * Least share of ordinary characters (blanks, line ends, digits and full stops) in a text. In any script they have a
+ * larger share.
  */
 const MIN_ORDINARY = 0.01;
 /** Greatest share of control characters and other characters that no text has. */
 const MAX_ODD = 0.01;
 
 /**
- * Detects a text's encoding by its byte order mark or, for UTF-16 and UTF-32 without one, by the places of zero bytes
- * in its first 64 KiB. Returns undefined if neither shows it, as for UTF-8 without a mark.
+ * Detects a text's encoding by its byte order mark or, for UTF-16 and UTF-32 without one, by the positions of zero
+ * bytes in its first 64 KiB. Returns undefined if neither shows the encoding, as for UTF-8 without a mark.
  */
 export function detectUnicode(bytes: Uint8Array): UnicodeEncoding | undefined {
   return markedEncoding(bytes) ?? encodingByZeros(bytes.subarray(0, JUDGED_BYTES));
@@ -47,9 +47,9 @@ function encodingByZeros(bytes: Uint8Array): UnicodeEncoding | undefined {
 }
 
 /**
- * Tells whether bytes are a text of single-byte characters among which there are `zeros` zero bytes. In UTF-16, pairs
- * of its letters would read as Chinese. In true UTF-16 each Latin letter brings a zero byte, and other scripts have
- * half of their bytes outside of ASCII.
+ * Tells whether bytes are a text of single-byte characters that also has `zeros` zero bytes by mistake. If it were
+ * decoded as UTF-16, pairs of its letters would become Chinese characters. In real UTF-16 each Latin letter has a zero
+ * byte, and in other scripts half of the bytes are outside of ASCII.
  */
 function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
   if (zeros > MAX_STREWN * bytes.length) return false;
@@ -59,14 +59,16 @@ function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
 }
 
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
-/** Greatest share of zeros among all bytes of a single-byte text. */
+/** Greatest share of zero bytes in a text of single-byte characters. */
 const MAX_STREWN = 0.25;
-/** Least share of ASCII among the non-zero bytes of a single-byte text; Chinese has about half. */
+/**
+ * Least share of ASCII among the non-zero bytes of a text of single-byte characters; Chinese in UTF-16 has about half.
+ */
 const MIN_ASCII = 0.75;
 
 /**
  * Finds the byte order of UTF-16 in which a text has the blanks, line ends, digits and full stops that every text has.
- * Returns undefined if it reads like a text in neither order, or in both alike.
+ * Returns undefined if that is so in neither order, or in both equally.
  */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
   const whole = bytes.subarray(0, bytes.length & ~1);

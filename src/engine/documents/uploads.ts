@@ -1,8 +1,8 @@
 /**
- * The files of documents that wait to be read, in a folder beside the tenant's database. With OM_DATABASE_URL a file
- * stands there only while it arrives, and then waits in rows (`store/upload-parts.ts`). `tenantPath` is the path of
- * the database file; `name` is a file's name in the folder, which `createUploadFile` chose. The name that the caller
- * gave is never part of a path.
+ * The files of documents that wait to be read (uploads), in a folder beside the tenant's database file. With
+ * OM_DATABASE_URL a file is there only while it arrives, and then waits in rows of the database
+ * (`store/upload-parts.ts`). `tenantPath` is the path of the database file; `name` is a file's name in the folder,
+ * which `createUploadFile` chose. The name that the caller gave is never part of a path.
  */
 
 import fs from 'node:fs';
@@ -19,8 +19,8 @@ import { createSealer, isSealed, plainEncoder, unseal } from './sealed-bytes.ts'
 
 const NAME = /^[0-9a-f-]{36}\.upload$/;
 /**
- * Time (ms) since its last change after which a file that no document names counts as abandoned by a killed process: 20
- * minutes, as no upload takes longer than 15.
+ * Age (ms since its last change) from which a file that no document refers to counts as abandoned by a killed process:
+ * 20 minutes, as no upload takes longer than 15.
  */
 const ABANDONED_MS = 1_200_000;
 
@@ -33,19 +33,19 @@ export function uploadsFolder(tenantPath: string): string {
 }
 
 /**
- * Number of bytes on the disk that documents must leave free, or an eighth of the disk if that is less: without room
- * for its log, SQLite cannot even delete.
+ * Number of bytes on the disk that must stay free when documents are stored, or an eighth of the disk if that is less:
+ * without space for its log, SQLite cannot even delete.
  */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 /**
- * Room on the disk that reading a file takes, as a multiple of its size: for its chunks, their words, and their vectors
- * (of 768 dimensions).
+ * Disk space that reading a file takes, as a multiple of the file's size: for its chunks, their words, and their
+ * vectors (of 768 dimensions).
  */
 const READING_SIZES = 5;
 
 /**
- * Checks that the disk of a tenant's database has room to store and to read a file of `bytes` bytes: six times as many.
- * Nothing is checked on a file system that does not report its size.
+ * Checks that the disk of a tenant's database has space to store and to read a file of `bytes` bytes: six times its
+ * size. Nothing is checked on a file system that does not report its size.
  * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
  */
 export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
@@ -53,7 +53,7 @@ export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
 }
 
 /**
- * Checks that the disk of a tenant's database has room to read a stored file of `bytes` bytes: five times as many.
+ * Checks that the disk of a tenant's database has space to read a stored file of `bytes` bytes: five times its size.
  * Nothing is checked on a file system that does not report its size.
  * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
  */
@@ -71,7 +71,7 @@ function requireRoom(tenantPath: string, bytes: number): void {
 }
 
 /**
- * Creates an empty file, which only this process's user may read, in a tenant's folder of waiting files. Returns its
+ * Creates an empty file in a tenant's folder of waiting files. Only the user of this process may read it. Returns its
  * new name in the folder and its path.
  */
 export function createUploadFile(tenantPath: string): { name: string; path: string } {
@@ -95,8 +95,8 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * Reads the waiting file of a name: from the tenant's folder, or from its rows in PostgreSQL.
- * @throws DocumentError `upload_missing` if it cannot be read, or was changed after it was sealed
+ * Reads the waiting file with a name: from the tenant's folder, or from its rows in PostgreSQL.
+ * @throws DocumentError `upload_missing` if it cannot be read, or was changed after it was encrypted
  */
 export async function readUpload(store: Store, name: string): Promise<Buffer> {
   return hasUploadParts(store) ? readParts(store, name) : readFile(store.path, name);
@@ -110,7 +110,10 @@ function readParts(store: Store, name: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Reads a waiting file of the tenant's folder in the parts that become rows, in order; an empty file has one, too. */
+/**
+ * Reads a waiting file of the tenant's folder in the parts that are stored as rows in PostgreSQL, in order. An empty
+ * file gives one empty part.
+ */
 export function* readInParts(tenantPath: string, name: string): Generator<UploadPart> {
   const file = fs.openSync(path.join(uploadsFolder(tenantPath), name), 'r');
   try {
@@ -126,8 +129,8 @@ export function* readInParts(tenantPath: string, name: string): Generator<Upload
 }
 
 /**
- * Writes a part of a waiting file into the tenant's folder, which is made if needed, in the order in which
- * `readInParts` gives parts.
+ * Writes one part of a waiting file into the tenant's folder, which is created if needed. Parts must be written in the
+ * order in which `readInParts` returns them.
  * @throws EngineError `unprocessable` for a name that `createUploadFile` cannot have made
  */
 export function writeInParts(tenantPath: string, { name, part, data }: UploadPart): void {
@@ -159,9 +162,11 @@ async function readFile(tenantPath: string, name: string): Promise<Buffer> {
 const READ_BYTES = 256 * 1024;
 
 /**
- * Reads a part of a waiting file in pieces of at most 256 KiB. A sealed file is held in memory whole meanwhile.
- * @param part offsets in the file as it was sent; `end` is excluded
- * @throws DocumentError `upload_missing` for a sealed file that cannot be read or opened; a system error for any other
+ * Reads a part of a waiting file in buffers of at most 256 KiB. An encrypted file is meanwhile kept in memory as a
+ * whole.
+ * @param part offsets in the file as it was sent (bytes); `end` is exclusive
+ * @throws DocumentError `upload_missing` for an encrypted file that cannot be read or decrypted; a system error for any
+ *   other
  */
 export async function* readUploadPart(
   tenantPath: string,
@@ -178,16 +183,17 @@ export async function* readUploadPart(
   for (let at = 0; at < bytes.length; at += READ_BYTES) yield bytes.subarray(at, at + READ_BYTES);
 }
 
-/** Creates the encoder for the bytes of a waiting file. It seals them if the tenant's data is encrypted. */
+/** Creates the encoder for the bytes of a waiting file. It encrypts them if the tenant's data is encrypted. */
 export function createUploadEncoder(tenantPath: string, name: string): Encoder {
   const key = keyOfFile(tenantPath);
   return key === null ? plainEncoder : createSealer(key.bytes, name);
 }
 
 /**
- * Seals a tenant's waiting files with another key, or stores them unencrypted if `to` is null. Files that already are
- * in that form are not changed, so an interrupted call can be repeated. Damaged files are skipped.
- * @param from key with which the files are sealed; null if they are unencrypted
+ * Encrypts a tenant's waiting files with another key, or stores them unencrypted if `to` is null. Files that already
+ * are in that form are not changed, so an interrupted call can be repeated. Damaged files are skipped.
+ * @param from key with which the files are encrypted; null if they are unencrypted
+ * @param to key with which the files will be encrypted; null for unencrypted files
  * @returns the number of files changed
  */
 export function resealUploads(tenantPath: string, from: FileKey | null, to: FileKey | null): number {
@@ -212,7 +218,7 @@ export function resealUploads(tenantPath: string, from: FileKey | null, to: File
   return changed;
 }
 
-/** Counts a tenant's waiting files: the sealed and the unencrypted ones (`clear`). */
+/** Counts a tenant's waiting files: the encrypted ones (`sealed`) and the unencrypted ones (`clear`). */
 export function countUploads(tenantPath: string): { readonly sealed: number; readonly clear: number } {
   const folder = uploadsFolder(tenantPath);
   const names = listNames(folder).filter((name) => NAME.test(name));
@@ -231,7 +237,7 @@ export function removeUpload(tenantPath: string, name: string): void {
 }
 
 /**
- * Removes waiting files that no document names and that were last changed more than twenty minutes ago.
+ * Removes waiting files that no document refers to and that were last changed more than twenty minutes ago.
  * @param named names (not paths) of the files that documents still need
  * @param now current time, Unix ms
  * @returns the number of files removed

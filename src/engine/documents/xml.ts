@@ -16,11 +16,11 @@ export interface XmlElement {
 }
 
 /**
- * Decodes an XML file by its byte order mark, its first bytes or its declaration, else as UTF-8, and drops the mark.
- * Constructs that could harm a parser are refused: DOCTYPE, and with it every entity of the file's own; unclosed or
+ * Decodes an XML file by its byte order mark, its first bytes or its declaration, else as UTF-8, and removes the mark.
+ * Constructs that could harm a parser are refused: DOCTYPE, and so every entity that the file could define; unclosed or
  * unbalanced tags; nesting over `PARSE_LIMITS.depth` (256); more than `PARSE_LIMITS.xmlElements` (2,000,000) elements.
  * @throws DocumentError `corrupt_document` for a file that is not well-formed or has a DOCTYPE, `document_too_complex`
- *    beyond the limits, `unsupported_encoding` for an unknown declared encoding
+ *   beyond the limits, `unsupported_encoding` for an unknown declared encoding
  */
 export function decodeXml(bytes: Uint8Array): string {
   const xml = decode(bytes);
@@ -87,8 +87,8 @@ const PARSER_OPTIONS = {
 } as const;
 
 /**
- * A node as the parser returns it: one key names the element and holds its children, `:@` holds its attributes. A text
- * is under `#text`.
+ * A node as the XML parser returns it: one key is the element's name, with its children as value; `:@` has its
+ * attributes. A text is under the key `#text`.
  */
 type ParsedNode = Readonly<Record<string, unknown>>;
 
@@ -130,9 +130,9 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Returns the name of an XML file's encoding: by its first bytes, else the declared one, else `utf-8`. A declared name
- * may be unknown. A declaration is searched for in the first 128 bytes. UTF-16 is recognised by its zero bytes, since a
- * declaration in it cannot be read.
+ * Returns the name of an XML file's encoding: the one that its first bytes show, else the declared one, else `utf-8`. A
+ * declared name may be unknown. The declaration is searched for in the first 128 bytes. UTF-16 is recognised by its
+ * zero bytes, since a declaration in it cannot be read as ASCII.
  */
 function charsetOf(bytes: Uint8Array): string {
   const [first, second] = bytes;
@@ -179,7 +179,7 @@ function after(xml: string, end: string, from: number): number {
 }
 
 /**
- * Returns the offset of the `>` that closes the tag at `from`; a `>` inside quotes belongs to a value.
+ * Returns the offset of the `>` that closes the tag at `from`; a `>` inside quotes belongs to an attribute's value.
  * @throws DocumentError `corrupt_document` if there is none
  */
 function tagEnd(xml: string, from: number): number {

@@ -11,7 +11,7 @@ export interface ZipArchive {
    */
   readonly names: readonly string[];
   /**
-   * Inflates a file of the archive, anew at each call. The result is undefined if `names` does not have it.
+   * Inflates a file of the archive; the result is not cached. It is undefined if `names` does not have the file.
    * @throws DocumentError `corrupt_document` if the bytes contradict the directory, or are packed by an unusual method
    */
   read(name: string): Promise<Uint8Array | undefined>;
@@ -19,9 +19,9 @@ export interface ZipArchive {
 
 /**
  * Opens a zip archive and checks its directory, before anything is inflated.
- * @throws DocumentError `corrupt_document` if it is not a zip archive or contradicts itself; `encrypted_document` if a
- *    file needs a password; `document_too_large` if it would inflate beyond `PARSE_LIMITS`; `document_too_complex` if
- *    it has more than 2,000 files
+ * @throws DocumentError `corrupt_document` if it is not a zip archive or its data is inconsistent; `encrypted_document`
+ *   if a file needs a password; `document_too_large` if it would inflate beyond `PARSE_LIMITS`; `document_too_complex`
+ *   if it has more than 2,000 files
  */
 export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -45,13 +45,13 @@ export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
 
 interface StoredFile {
   readonly entry: Entry;
-  /** Offset of the file's packed bytes in the archive. */
+  /** Offset in the archive at which the file's packed bytes begin. */
   readonly start: number;
 }
 
 interface Directory {
   readonly archive: ZipFile;
-  /** Offset of the directory in the archive. No file's bytes may reach into it. */
+  /** Offset of the directory in the archive. No file's packed bytes may reach into it. */
   readonly start: number;
   readonly entries: readonly Entry[];
 }
@@ -84,8 +84,8 @@ async function readDirectory(buffer: Buffer): Promise<Directory> {
 }
 
 /**
- * Refuses archives that would inflate too far, by the sizes in the directory. `inflate` checks each file against its
- * size.
+ * Refuses zip bombs: archives that would inflate beyond the limits, by the sizes in the directory. `inflate` checks
+ * each file against its stated size.
  * @throws DocumentError `document_too_large`
  */
 function refuseBombs(entries: readonly Entry[]): void {
@@ -104,9 +104,9 @@ function isBomb(inflated: number, packed: number): boolean {
 }
 
 /**
- * Returns the offsets in the archive at which the entries' packed bytes begin, in the order of `entries`. Entries that
- * share bytes would inflate to far more than the archive's size allows.
- * @throws DocumentError `corrupt_document` for entries that share bytes with each other or with the directory
+ * Returns the offsets in the archive at which the entries' packed bytes begin, in the order of `entries`. Entries with
+ * common bytes are refused, since they could inflate to far more than the archive's size allows.
+ * @throws DocumentError `corrupt_document` for entries that have bytes in common with each other or with the directory
  */
 async function findData({ archive, start, entries }: Directory): Promise<number[]> {
   const starts: number[] = [];

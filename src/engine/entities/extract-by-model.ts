@@ -9,16 +9,17 @@ import { MAX_ENTITIES } from './named-things.ts';
 /** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 2_048;
 /**
- * Greatest length of an entity's label that is accepted, in UTF-16 code units; an entity with a longer one is ignored.
+ * Greatest length of an entity's label (its name as the text writes it), in UTF-16 code units; an entity with a longer
+ * label is ignored.
  */
 const MAX_LABEL = 100;
 
 /**
  * Asks a language model for the entities and relations of a text, of which it reads the first 8,192 code units
- * (`MAX_TEXT`). Of its answer count only entities whose types are in the mode and whose names are in the text, and
- * relations between two accepted names. At most 32 (`MAX_ENTITIES`) entities, the stated ones included, and as many
- * relations are returned.
- * @param stated entities that the caller gave; they count with their types, whatever the model says
+ * (`MAX_TEXT`). An entity of the answer is accepted only if its type is one of the mode's and its name occurs in the
+ * text; a relation only if both of its names were accepted. At most 32 (`MAX_ENTITIES`) entities, the stated ones
+ * included, and at most 32 relations are returned.
+ * @param stated entities that the caller gave; they are kept with their types, whatever the model says
  * @returns null if the reply is not the JSON that the prompt demands
  * @throws EngineError as `LanguageModel.complete` does
  */

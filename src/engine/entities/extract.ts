@@ -38,18 +38,18 @@ export interface Entity {
 }
 
 /**
- * Number of UTF-16 code units, the first ones, of a text that are searched for entities; the rest of a text names
+ * Length of the beginning of a text that is searched for entities, in UTF-16 code units; the rest of a text names
  * little more.
  */
 export const MAX_TEXT = 8_192;
 
 /**
- * Finds entities and relations without a model, in time linear in the text: the mode's known names, stated names, file
- * names, handles, names by their capitals, and things named by a class noun (`the billing service`). Relations are
- * recognised by the words between two entities of one sentence. Precision comes first: words that fit no pattern state
- * no relation. Only the first 8,192 code units are read. At most 32 (`MAX_ENTITIES`) entities and as many relations are
- * returned.
- * @param stated names that the caller gave; they count whether or not they are in the text
+ * Finds entities and relations without a model, in time linear in the text. Entities are the mode's known names, the
+ * stated names, file names, handles, capitalised names, and things that a class noun follows (`the billing service`).
+ * Relations are recognised by the words between two entities of one sentence; words that fit no pattern state no
+ * relation, since precision matters more than recall here. Only the first 8,192 code units are read. At most 32
+ * (`MAX_ENTITIES`) entities and 32 relations are returned.
+ * @param stated names that the caller gave; they are entities whether or not they occur in the text
  */
 export function extractGraph(text: string, stated: readonly string[], mode: EntityMode): EntityGraph {
   const compiled = compile(mode);
@@ -74,7 +74,7 @@ export function extractGraph(text: string, stated: readonly string[], mode: Enti
   return { entities: [...entities.values()], relations: relations.slice(0, MAX_ENTITIES) };
 }
 
-/** Number of UTF-16 code units, the first ones, of a query that are searched for names. */
+/** Length of the beginning of a query that is searched for names, in UTF-16 code units. */
 const MAX_QUERY = 1_024;
 /** Greatest number of names that are looked up for one query. */
 const MAX_NAMES = 100;
@@ -85,8 +85,8 @@ const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
 /**
  * Returns everything in a query that may be a name, folded, each once, at most 100 (`MAX_NAMES`): well-known names of
  * the built-in lexicon under their stored spelling, words that are written as a name, and each run of up to three words
- * that neither begins nor ends with a stop word, since people do not type capitals. In scripts without spaces these
- * runs have two to four characters.
+ * that neither begins nor ends with a stop word, since people often type names without capitals. In scripts without
+ * spaces these runs have two to four characters.
  */
 export function possibleNames(query: string): string[] {
   const bounded = query.slice(0, MAX_QUERY);
@@ -122,8 +122,8 @@ export function resolveName(label: string): string {
 }
 
 /**
- * Determines the types of names that the caller stated, in order. Blank names, and names whose type the mode does not
- * have, are left out. Equal names are not merged.
+ * Returns the entities for the names that the caller stated, with their types, in order. Blank names, and names whose
+ * type the mode does not have, are left out. Equal names are not merged.
  */
 export function statedEntities(labels: readonly string[], mode: EntityMode): Entity[] {
   const compiled = compile(mode);
@@ -140,7 +140,7 @@ interface CompiledMode {
   readonly mode: EntityMode;
   readonly names: NameTree;
   readonly patterns: Patterns;
-  /** The mode's own types by class noun, such as `service`, in lower case. */
+  /** The type of entity for each class noun of the mode, such as `service`; the nouns are in lower case. */
   readonly classNouns: ReadonlyMap<string, string>;
 }
 
@@ -204,10 +204,12 @@ function findMentions(text: string, given: readonly Entity[], compiled: Compiled
 }
 
 /**
- * Merges names recognised by their form with known names, in the order of the text, without overlaps. Both lists must
- * be in that order. Of two names that overlap, the known one counts. The other counts if it is longer and is a path or
- * an address, or if the known one is neither a technology nor a library: a mere concept inside a name does not split it
- * (`Family Guy`).
+ * Merges names that were recognised by their form with known names, in the order of the text, without overlaps. Both
+ * lists must be in that order. Of two names that overlap, the known one is kept. The other is kept instead if it is
+ * longer and either is written like an identifier (a path, an address), or the known name is neither a technology nor a
+ * library: a mere concept inside a name does not split the name (`Family Guy`).
+ * @param shaped names recognised by their form
+ * @param known names of the lexicon or of the caller
  */
 function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[] {
   const merged: Mention[] = [];
@@ -237,7 +239,7 @@ function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[]
   return merged;
 }
 
-/** Returns the mentions, and those of `others` that overlap none of them. All lists are in the order of the text. */
+/** Adds to `mentions` those of `others` that overlap none of them. All lists are in the order of the text. */
 function addWhereFree(mentions: readonly Mention[], others: readonly Mention[]): Mention[] {
   const free = others.filter(
     ({ start, end }) => !mentions.some((mention) => mention.start < end && start < mention.end),
@@ -249,9 +251,9 @@ const STRONG_TYPES: ReadonlySet<string> = new Set(['technology', 'library']);
 const IDENTIFIER = /[/\\_@]|\w\.\w/;
 
 /**
- * Returns the mode's type for a name, by its form and the words beside it. Returns undefined for what names nothing
- * lasting, such as a version, and for a type that the mode does not have.
- * @param text the text in which `thing.start` is a position
+ * Returns the mode's entity type for a name, by the name's form and the words beside it. Returns undefined if the name
+ * means nothing lasting, such as a version, or if the mode does not have its type.
+ * @param text the text in which `thing.start` is an offset
  */
 function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: CompiledMode): string | undefined {
   const type = (name: string) => typeInMode(mode, name);
@@ -274,7 +276,7 @@ function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: Comp
   return type(OTHER);
 }
 
-/** Removes the word Project from a name: `Atlas Project` and `Project Atlas` both name the project Atlas. */
+/** Removes the word `Project` from a name: `Atlas Project` and `Project Atlas` both name the project Atlas. */
 function withoutKind(name: string): string {
   return name.replace(/^Project (?=.)|(?<=.) Project$/, '');
 }

@@ -1,8 +1,8 @@
 /**
- * Well-known names by the type of thing that they name. Commas separate entries. Further spellings of a name follow a
- * `|`; all of them count as the first. `^` before a spelling marks a name that is also a plain word: in a memory it
- * counts only with a capital, and at the beginning of a sentence only before a verb of named things (`isNameLike` in
- * names.ts); in a query it always counts.
+ * Well-known names by entity type, such as `technology`. Commas separate entries. Further spellings of a name follow a
+ * `|`; all of them are stored under the first spelling. `^` before a spelling marks a name that is also a plain word:
+ * in a memory it counts as a name only with a capital, and at the beginning of a sentence only before a verb of named
+ * things (`isNameLike` in names.ts); in a query it always counts.
  */
 export const LEXICON: Readonly<Record<string, string>> = {
   technology: `
@@ -111,8 +111,8 @@ export const LEXICON: Readonly<Record<string, string>> = {
 };
 
 /**
- * Nouns after a name that tell what kind of thing it is, by type and separated by spaces: `billing service`, `the Atlas
- * project`.
+ * Nouns by which the type of a thing is recognised, by type and separated by spaces. They stand after the thing's name:
+ * `billing service`, `the Atlas project`.
  */
 export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   project: 'project',
@@ -152,7 +152,10 @@ export const GIVEN_NAMES = `
   Tina Tom Tony Tyler Valentina Vanessa Vera Veronica Victor Victoria Vincent Walter Wei Wendy William Yuki Zachary
   Zoe`;
 
-/** Words that are not a name before a class noun, separated by white space: `the new service` names no service. */
+/**
+ * Adjectives and other words that form no name with a class noun, separated by white space: `the new service` names no
+ * service.
+ */
 export const VAGUE_WORDS = `
   new old main other another same whole different current previous next last first second third external internal
   legacy single separate shared common public private remote local big small large tiny simple complex great good bad

@@ -14,14 +14,15 @@ export interface EntityMode {
    * (`typeInMode`).
    */
   readonly entityTypes: readonly string[];
-  /** Types of relations. If several patterns fit words equally well, that of the type listed first wins. */
+  /** Types of relations. If several patterns match equally well, the pattern of the type listed first wins. */
   readonly relationTypes: readonly string[];
   /**
    * Known names by type, in the notation of lexicon.ts. Names whose type the mode cannot express are not searched for.
    */
   readonly lexicon: Readonly<Record<string, string>>;
   /**
-   * Sentences by type of relation, in the notation of patterns.ts. Types that are not in `relationTypes` are ignored.
+   * Patterns of sentences by type of relation, in the notation of patterns.ts. Types that are not in `relationTypes`
+   * are ignored.
    */
   readonly patterns: Readonly<Record<string, readonly string[]>>;
 }
@@ -33,7 +34,7 @@ export interface EntityMode {
 export const ENTITY_MODES = ['general', 'code', 'research', 'none'] as const;
 export type EntityModeName = (typeof ENTITY_MODES)[number];
 
-/** Type of an entity of which only the name is known, or whose own type the mode does not have. */
+/** Type of an entity if only its name is known, or if the mode does not have the entity's own type. */
 export const OTHER = 'other';
 
 /**
@@ -67,8 +68,9 @@ export function builtInMode(name: EntityModeName): EntityMode | null {
 }
 
 /**
- * Types that replace a type that a mode does not have, nearest first: a library becomes a technology, a service a
- * concept. After these, and for a type that is not listed, comes `other`.
+ * For an entity type that a mode may not have, the types that replace it, the nearest first: a library becomes a
+ * technology, a service a concept. If the mode has none of these, and for a type that is not listed, the type becomes
+ * `other`.
  */
 const NEAREST_TYPES: Readonly<Record<string, readonly string[]>> = {
   library: ['technology'],
@@ -87,9 +89,9 @@ export function typeInMode(mode: EntityMode, type: string): string | undefined {
 }
 
 /**
- * Folds an entity's name for storage and lookup: as `normalise` does (lower case, accents of some scripts removed),
- * with each run of white space and control characters as one space and none at the ends. Names that SQLite could take
- * for equal texts become equal.
+ * Folds an entity's name for storage and lookup: like `normalise` (lower case, accents of some scripts removed), with
+ * each run of white space and control characters replaced by one space, and none at the ends. Names that SQLite could
+ * treat as equal texts become equal.
  */
 export function foldName(name: string): string {
   return normalise(name.toWellFormed())

@@ -2,7 +2,7 @@ import { findIdentifiers } from '../text/index-text.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { wordSet } from './names.ts';
 
-/** Greatest number of entities, and of relations, that are taken from one text. */
+/** Greatest number of entities that are taken from one text; the same limit applies to relations. */
 export const MAX_ENTITIES = 32;
 /** Greatest length of an entity's name, in UTF-16 code units; a longer one is ignored. */
 const MAX_ENTITY_LENGTH = 100;
@@ -35,7 +35,7 @@ export interface NamedThing {
    * a tag with #. `capitalised`: a name by its capitals.
    */
   readonly kind: 'identifier' | 'handle' | 'capitalised';
-  /** Whether the name is a handle with @, or the subject of a verb that only people can be subjects of. */
+  /** Whether the name is a handle with @, or the subject of a verb whose subjects are always people. */
   readonly isPerson: boolean;
 }
 
@@ -56,14 +56,14 @@ export function namedThings(text: string): NamedThing[] {
 }
 
 /**
- * Tells whether an identifier names something. Times, dates, amounts and ordinals are identifiers for the word index,
- * but do not.
+ * Tells whether an identifier is a name of something. It is false for times, dates, amounts and ordinals, which are
+ * identifiers for the word index, but no names.
  */
 function isNamedThing(identifier: string): boolean {
   return /^\p{L}|^[/~.]|^\d+\.\d+\.\d/u.test(identifier);
 }
 
-/** Finds the position of each identifier in one pass, as the identifiers are in the order of the text. */
+/** Finds the offset of each identifier in the text, in one pass; `identifiers` must be in the order of the text. */
 function locate(text: string, identifiers: readonly string[]): NamedThing[] {
   let from = 0;
   return identifiers.map((name) => {
@@ -106,7 +106,8 @@ function findNames(text: string): NamedThing[] {
 }
 
 /**
- * Removes a possessive ending, and words at either end that only begin a sentence or belong to a date or a title.
+ * Removes a possessive ending from a matched name, and words at either end that only begin a sentence or belong to a
+ * date or a title.
  * @param index offset of `matched` in the text
  * @param opens whether `matched` begins a sentence
  * @returns undefined if fewer than two characters are left
@@ -163,7 +164,7 @@ const CALENDAR = wordSet(
    sundays january february march april may june july august september october november december jan feb mar apr jun
    jul aug sep sept oct nov dec today tomorrow yesterday am pm mr mrs ms dr ok not yes no note todo`,
 );
-/** Words with which sentences begin before a name. */
+/** Words that often stand before a name at the beginning of a sentence and are not part of the name. */
 const OPENERS = wordSet(
   `ask tell call email visit meet met remember remind use using see saw contact add fix run open check update deploy
    install send read write show give set make maybe perhaps later soon then now last next since hello hi hey dear thanks
@@ -171,7 +172,7 @@ const OPENERS = wordSet(
    agent assistant step first second third finally lastly said buy bought went visited called asked told took found got
    great good today please moving working talking speaking looking having being going reading`,
 );
-/** Verbs that only people can be subjects of. */
+/** Verbs whose subjects are always people. */
 const PERSONAL_VERBS = wordSet(
   `likes loves hates prefers wants lives works thinks believes says said told asked asks enjoys speaks studies studied
    married moved met bought visited called emailed wrote joined quit graduated dislikes feels felt teaches taught drinks

@@ -40,7 +40,10 @@ export interface KnownName {
 }
 
 interface Entry extends KnownName {
-  /** Whether the name is also a plain word. Without `anyCase`, it then counts only where `isNameLike` is true. */
+  /**
+   * Whether the name is also a plain word. Such a name counts only where it is written like a name (`isNameLike`),
+   * unless `findNames` is called with `anyCase`.
+   */
   readonly isPlainWord: boolean;
 }
 
@@ -49,10 +52,10 @@ interface Branch {
   readonly next: NameTree;
 }
 
-/** Names by their words: a tree with one level for each word. */
+/** Known names as a tree (trie), with one level for each word of a name. */
 export type NameTree = Map<string, Branch>;
 
-/** Compiles the names of a mode's lexicon, without those whose type the mode cannot express. */
+/** Compiles the names of a mode's lexicon into a tree, without names whose type the mode cannot express. */
 export function compileNames(mode: EntityMode): NameTree {
   const tree: NameTree = new Map();
   for (const [lexiconType, list] of Object.entries(mode.lexicon)) {
@@ -92,8 +95,8 @@ export interface FoundName extends KnownName {
 }
 
 /**
- * Finds the known names in a text, in order and without overlaps: at each word, the longest name of the first tree that
- * has one there. Words of a name may have a plural `s`.
+ * Finds the known names in a text, in order and without overlaps. At each word, the trees are searched in turn, and the
+ * longest name of the first tree with a match is taken. Words of a name may have a plural `s`.
  * @param tokens words of `text`, from `tokensOf`
  * @param anyCase true for a query: names that are also plain words count however they are written
  */
@@ -116,7 +119,7 @@ export function findNames(
   return found;
 }
 
-/** An entry of a tree, and the index in the tokens of the last word of its name. */
+/** A match of a name: the tree's entry for the name, and the index in the tokens of the name's last word. */
 interface Match {
   readonly entry: Entry;
   readonly last: number;
@@ -144,8 +147,8 @@ function areJoined(text: string, end: number, start: number): boolean {
 }
 
 /**
- * Tells whether a word is written like a name: it has a capital and does not begin a sentence, or it has a capital and
- * the next word is a verb with named things as subjects (`uses`).
+ * Tells whether a word is written like a name: it has a capital and either does not begin a sentence or is followed by
+ * a verb whose subject is usually a named thing (`uses`).
  * @param place index of the word in `tokens`
  */
 function isNameLike(text: string, tokens: readonly Token[], place: number): boolean {
@@ -156,13 +159,13 @@ function isNameLike(text: string, tokens: readonly Token[], place: number): bool
   return !opens || NAMED_THING_VERBS.has(tokens[place + 1]?.word ?? '');
 }
 
-/** Returns the words of a list in which white space separates them, as they are written. */
+/** Returns the words of a list in which white space separates them; their case is kept. */
 export function wordSet(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/));
 }
 
 const JOINTS = ' -/\n\u00A0';
-/** Verbs whose subject, at the beginning of a sentence, is a name and not a plain word. */
+/** Verbs before which a capitalised word at the beginning of a sentence counts as a name and not as a plain word. */
 const NAMED_THING_VERBS = wordSet(
   'uses depends requires replaces replaced implements extends runs supports configures relies wraps',
 );

@@ -4,7 +4,7 @@ import { LEXICON } from './lexicon.ts';
 import type { EntityMode } from './modes.ts';
 import { RELATION_PATTERNS } from './patterns.ts';
 
-/** Greatest number of types of entities, and of types of relations, in an operator's mode. */
+/** Greatest number of entity types in an operator's mode; the same limit applies to relation types. */
 const MAX_TYPES = 32;
 /** Greatest number of names of each type in an operator's mode. */
 const MAX_NAMES = 5_000;
@@ -27,8 +27,8 @@ const modeSchema = z.strictObject({
 });
 
 /**
- * Tells whether a text is a pattern of a relation: `A` and `B` occur once each, in any order, with at least one word
- * between them and no word after the second.
+ * Tells whether a text is a valid pattern of a relation: `A` and `B` occur once each, in any order, with at least one
+ * word between them and no word after the second of them.
  */
 function isSentence(text: string): boolean {
   const words = text.trim().split(/\s+/);
@@ -40,9 +40,9 @@ function isSentence(text: string): boolean {
 /**
  * Parses an operator's own mode: JSON of `{entity_types, relation_types, lexicon?, patterns?}`. For types that are also
  * built in, the built-in names and patterns apply in addition to the given ones.
- * @param text the text of the file
- * @throws EngineError `invalid` with up to five places that are wrong and what is allowed there; of the text, the
- *    message repeats only keys and names of types
+ * @param text the content of the operator's file
+ * @throws EngineError `invalid` with up to five errors: the position in the JSON and what is allowed there. Of the
+ *   file's content, the message repeats only keys and type names.
  */
 export function parseEntityMode(text: string): EntityMode {
   let json: unknown;

@@ -1,8 +1,8 @@
 /**
- * Sentences that state a relation from A to B, by its type. `|` separates several forms of a word. A sentence ends with
- * the second of A and B; words before the first must be in the text, too. Articles, auxiliaries and a few adverbs may
- * occur anywhere (see `SKIPPED` in relations.ts), so that "A is now used by our B" needs no sentence of its own, while
- * "does not use" and "might use" match nothing.
+ * Patterns of sentences that state a relation from A to B, by the type of the relation. `|` separates several forms of
+ * a word. A pattern ends with the second of A and B; words before the first must be in the text, too. Articles,
+ * auxiliaries and a few adverbs may occur anywhere (see `SKIPPED` in relations.ts): "A is now used by our B" needs no
+ * pattern of its own, while "does not use" and "might use" match nothing.
  */
 export const RELATION_PATTERNS: Readonly<Record<string, readonly string[]>> = {
   uses: [

@@ -18,10 +18,10 @@ interface Pattern {
   readonly forward: boolean;
 }
 
-/** Patterns by the words between the two entities, joined by spaces and without the words in `SKIPPED`. */
+/** Patterns by the words that must be between the two entities, joined by spaces and without the words in `SKIPPED`. */
 export type Patterns = ReadonlyMap<string, readonly Pattern[]>;
 
-/** Compiles the sentences of a mode, with every combination of their word forms. */
+/** Compiles a mode's relation patterns, with every combination of their word forms. */
 export function compilePatterns({ relationTypes, patterns }: EntityMode): Patterns {
   const compiled = new Map<string, Pattern[]>();
   for (const type of relationTypes) {
@@ -38,7 +38,7 @@ export function compilePatterns({ relationTypes, patterns }: EntityMode): Patter
   return compiled;
 }
 
-/** Returns every way of choosing one form of each word. */
+/** Returns every combination of the forms of the given words, where `|` separates the forms of one word. */
 function spellings(words: readonly string[]): string[][] {
   return words.reduce<string[][]>(
     (made, word) => made.flatMap((start) => word.split('|').map((form) => [...start, form])),
@@ -47,19 +47,21 @@ function spellings(words: readonly string[]): string[][] {
 }
 
 /**
- * Greatest number of UTF-16 code units between two related entities. Over a longer distance, the words between them do
- * not state their relation.
+ * Greatest distance between two related entities, in UTF-16 code units. Over a longer distance, the words between them
+ * say little about their relation.
  */
 const MAX_BETWEEN = 80;
 
-/** Greatest number of members of a list that share a relation; further members get none. */
+/**
+ * Greatest number of members of an enumeration (`A, B and C`) that take part in a relation; further members get none.
+ */
 const MAX_LIST = 8;
 
 /**
- * Finds the relations that a text states between neighbouring entities. All members of a list share a relation: `the
- * API and the worker use Redis and SQLite` states four. A question states none.
+ * Finds the relations that a text states between neighbouring entities. All members of an enumeration take part in a
+ * relation: `the API and the worker use Redis and SQLite` states four relations. A question states none.
  * @param entities mentions in the order of the text, without overlaps
- * @returns relations in the order of the text, each once, none from a name to itself
+ * @returns relations in the order of the text, each once; a name has no relation to itself
  */
 export function relationsAmong(text: string, entities: readonly EntityPosition[], patterns: Patterns): Relation[] {
   const relations = new Map<string, Relation>();
@@ -87,8 +89,9 @@ export function relationsAmong(text: string, entities: readonly EntityPosition[]
 }
 
 /**
- * Returns the words between two entities that may state a relation, in lower case and without those in `SKIPPED`.
- * Returns undefined if a sentence or a clause ends there, or if there are more than 80 (`MAX_BETWEEN`) code units.
+ * Returns the words between two entities that may state a relation, in lower case and without the words in `SKIPPED`.
+ * Returns undefined if a sentence or a clause ends between the entities, or if more than 80 (`MAX_BETWEEN`) code units
+ * are between them.
  */
 function wordsBetween(text: string, start: number, end: number): string[] | undefined {
   if (end - start > MAX_BETWEEN) return undefined;
@@ -117,8 +120,9 @@ function matchPattern(text: string, start: number, words: readonly string[], pat
 }
 
 /**
- * Chooses the pattern with the longest prefix that precedes `start` in the text; a pattern without a prefix always
- * fits. A prefix that is denied (`never switched from`) does not fit. Returns undefined if none fits.
+ * Chooses the pattern with the longest prefix (words that must be just before `start` in the text). A pattern without a
+ * prefix always fits. A prefix with a negation before it (`never switched from`) does not fit. Returns undefined if no
+ * pattern fits.
  */
 function chooseAmong(candidates: readonly Pattern[] = [], text: string, start: number): Pattern | undefined {
   if (candidates.every(({ prefix }) => prefix.length === 0)) return candidates[0];

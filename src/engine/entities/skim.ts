@@ -1,13 +1,13 @@
 /**
- * The gist and the entities of a memory for callers. If none were stated, they are computed from the text at each call.
- * They are not stored: they follow from the text, and the word index holds only what was said.
+ * The gist and the entities of a memory for callers. If none were stated, they are computed from the text at each call
+ * and not stored, so that the word index holds only what the caller stored.
  */
 
 import { gistOf } from '../text/gist.ts';
 import type { Memory } from '../types.ts';
 import { entitiesOf } from './named-things.ts';
 
-/** Number of UTF-16 code units, the first ones, of a text from which its gist and its entities are computed. */
+/** Length of the beginning of a text from which its gist and its entities are computed, in UTF-16 code units. */
 const SKIMMED_CHARACTERS = 2_000;
 
 /** Returns the stated gist of a memory, else one computed from its text; '' for a blank text. */

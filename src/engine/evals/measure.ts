@@ -10,8 +10,8 @@ export interface JudgedHit {
 }
 
 /**
- * The judged answer to one item of a set. `precision` is the share of hits that contain an expected entry; null if
- * there are no hits.
+ * Scores of the answer to one item of an evaluation set. `precision` is the share of hits that contain an expected
+ * entry; null if there are no hits.
  */
 export interface Judged extends EvalOutcome {
   readonly item: Pick<EvalItem, 'expected'>;
@@ -43,8 +43,8 @@ export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[],
 }
 
 /**
- * Sums up a run. `recall` averages the items that expect something, `rightlyEmpty` those that expect nothing; each mean
- * is null if there are no such items.
+ * Averages the scores of one run of an evaluation set. `recall` averages the items that expect something,
+ * `rightlyEmpty` those that expect nothing; each mean is null if there are no such items.
  */
 export function scoresOf(judged: readonly Judged[]): EvalScores {
   const asking = judged.filter(({ item }) => item.expected.length > 0);

@@ -2,20 +2,22 @@
 import { createHash } from 'node:crypto';
 import type { EvalItem, EvalScores, MemoryQuery } from '../types.ts';
 
-/** Number of hits of a query whose item states none. */
+/** Number of hits that the query of an evaluation item returns if the item does not state `k`. */
 const EVALUATED_K = 10;
 
-/** Makes the query of an item. It is answered like any query, but reinforces nothing and is not logged. */
+/**
+ * Makes the query of an evaluation item. It is answered like any query, but strengthens no memory and is not logged.
+ */
 export function queryOfItem({ query, userId, k = EVALUATED_K }: EvalItem): MemoryQuery {
   return { query, k, filter: userId === undefined ? {} : { userIds: [userId] }, reinforce: false, isLogged: false };
 }
 
-/** The measures in which a guarded set can fall. */
+/** The measures of a guarded evaluation set that a change (of the model or the defaults) must not make worse. */
 export type GuardedScores = Pick<EvalScores, 'recall' | 'rightlyEmpty' | 'forbidden'>;
 
 /**
- * Lists the measures in which a guarded set has fallen, each with both numbers; empty if it has not. A measure that is
- * null before or after is not compared.
+ * Lists the measures in which the scores of an evaluation set got worse, each with the number before and after; empty
+ * if none did. A measure that is null before or after is not compared.
  */
 export function fallsOf(before: GuardedScores, after: GuardedScores): string[] {
   return [
@@ -30,7 +32,10 @@ function fallOf(measure: string, before: number | null, after: number | null): s
   return [`${measure} ${before.toFixed(3)} → ${after.toFixed(3)}`];
 }
 
-/** Returns the hash of settings or items for a run: 16 hexadecimal digits of the SHA-256 of their JSON. */
+/**
+ * Returns the hash by which an evaluation run tells whether settings or items have changed: the first 16 hexadecimal
+ * digits of the SHA-256 of their JSON.
+ */
 export function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value), 'utf8').digest('hex').slice(0, 16);
 }

@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { CONSOLIDATION_METHODS } from '../types.ts';
 import { started } from './series.ts';
 
-/** Makes the metrics of what happens to memories without a request: they fade, expire, and are consolidated. */
+/** Makes the metrics of what happens to memories without a request: decay, expiry and consolidation. */
 export function createUpkeepMetrics(registers: Registry[]) {
   return {
     decayedMemories: new Counter({

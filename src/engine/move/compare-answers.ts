@@ -1,4 +1,4 @@
-/** Asks two copies of a tenant the same questions, which must have the same answers. */
+/** Runs the same queries on two copies of a tenant and compares the answers, which must be equal. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config.ts';
@@ -19,24 +19,27 @@ const MAX_QUESTIONS = 200;
 const QUESTION_CHARACTERS = 80;
 /** Number of hits that are compared. */
 const HITS = 10;
-/** Time that a question may take, ms: an answer that was cut off cannot be compared. */
+/** Longest time for one query (ms). It is long, because an answer that a deadline cut off cannot be compared. */
 const DEADLINE_MS = 600_000;
 
-/** What the comparison found. */
+/** Result of comparing the answers of the two copies of a tenant. */
 export interface ComparedAnswers {
   /**
-   * Number of questions that could be compared: those in which the same words took part. Which common words are left
-   * out depends on the bytes that their lists take, and an engine keeps them in its own form.
+   * Number of questions for which both copies searched with the same words. Only these answers are compared: each
+   * database engine skips very common words by the size of their posting lists in bytes, and that size differs between
+   * the engines.
    */
   readonly questions: number;
-  /** Number of questions with other ids, other scores or another order of hits. */
+  /** Number of compared questions whose answers differ in the ids, the scores or the order of the hits. */
   readonly different: number;
 }
 
 /**
- * Asks both tenants up to 200 questions, which are beginnings of stored texts. The vector of a question is that of its
- * memory, so that no provider is called. Nothing is written.
- * @param now time of the questions, Unix ms
+ * Asks both copies of a tenant up to 200 questions and counts the different answers. A question is the beginning of a
+ * stored text, and its query vector is the stored vector of that memory, so that no embedding provider is called.
+ * Nothing is written.
+ * @param options.now time at which the questions are asked, Unix ms
+ * @param options.onProgress called with the number of questions asked so far
  */
 export async function compareAnswers(
   one: MovedTenant,
@@ -70,13 +73,17 @@ export async function compareAnswers(
 interface GivenAnswer {
   /** The hits with their scores, best first. */
   readonly hits: readonly (readonly [id: string, score: number])[];
-  /** Why the answer is not complete; '' if it is. */
+  /** Reasons for which the answer is degraded (incomplete), joined by commas; '' if it is complete. */
   readonly reasons: string;
-  /** How the search by words found its hits, and which words took no part. */
+  /** Notes of the lexical search: how it found its hits, and which words of the query it left out. */
   readonly words: string;
 }
 
-/** Every second question is asked of the memory's user alone. */
+/**
+ * Asks one copy for the 10 best hits. Questions with an odd `place` search only the memories of the sampled memory's
+ * user.
+ * @param place number of the question, from 0
+ */
 async function ask(context: ReadContext, { content, userId }: SampledMemory, place: number): Promise<GivenAnswer> {
   const query = {
     query: content,
@@ -97,7 +104,7 @@ async function ask(context: ReadContext, { content, userId }: SampledMemory, pla
   };
 }
 
-/** The vectors of questions by model and text. */
+/** Query vectors of the questions, by a key made of model and text (`keyOf`). */
 type Vectors = ReadonlyMap<string, Float32Array>;
 
 const keyOf = (model: SpaceIdentity, text: string): string =>
@@ -138,7 +145,7 @@ function openSide(
   return { tenant, context };
 }
 
-/** An embedder that embeds nothing, since vectors of questions are those of memories. */
+/** Makes an embedder that describes a model but embeds nothing, since the questions use stored vectors. */
 function storedEmbedder({ provider, model, dimensions, encoding }: SpaceIdentity): Embedder {
   return {
     ...{ provider, model, dimensions, encoding },

@@ -1,4 +1,4 @@
-/** Copies a tenant from one place to the other, and compares the two copies. */
+/** Copies a tenant from the source of a move to its target, and compares the two copies. */
 
 import { createHash } from 'node:crypto';
 import { memoryNosAfter } from '../admin/rebuild-text.ts';
@@ -11,28 +11,29 @@ import { listNamedUploads, type UploadPart } from '../store/upload-parts.ts';
 import { indexTextOf } from '../store/word-index/memory-text.ts';
 import type { MovedTenant } from './places.ts';
 
-/** Columns of the sizes of the word index's rows. */
+/** Columns of the table with the word count of each memory in the word index. */
 const SIZE_COLUMNS: readonly MovedColumn[] = [
   { name: 'id', type: 'bigint' },
   { name: 'sz', type: 'bytea' },
 ];
 
-/** Called with the number of rows that were copied, indexed or compared since the last call. */
+/** Called with the number of rows that were copied, compared or indexed since the last call. */
 export type OnRows = (rows: number) => void;
 
-/** Counts the rows that copying and comparing a tenant go through. */
+/** Returns the number of rows that a copy and its comparison process, for a progress bar. */
 export function countWork({ rows }: MovedTenant): number {
   const all = COPIED_TABLES.reduce((sum, table) => sum + rows.count(table), 0);
   // Each row is copied and compared, and each memory indexed.
   return 2 * all + rows.count('memories');
 }
 
-/** The digests of a tenant's tables, by table. */
+/** A hash and a row count of each table of a tenant, by the table's name. */
 export type TenantDigests = ReadonlyMap<string, TableDigest>;
 
 /**
- * Copies all rows, indexes the words anew and copies the files that wait.
- * @returns the digests of what was read
+ * Copies a tenant: all rows, and the uploaded files of documents that are not processed yet. The word index is not
+ * copied but built anew from the texts.
+ * @returns a digest of each table, computed from the rows as they were read
  */
 export function copyTenant(
   from: MovedTenant,
@@ -57,7 +58,9 @@ export function copyTenant(
   return digests;
 }
 
-/** Texts are read where they are in a file: a question there costs no round trip. */
+/**
+ * Builds the word index of the copy. The texts are read from the copy that is a file, where a read costs no round trip.
+ */
 function indexWords(from: MovedTenant, to: MovedTenant, onRows: OnRows): void {
   const texts: Store = from.place === null ? from.store : to.store;
   for (let after = 0; ;) {
@@ -77,8 +80,11 @@ function copyUploads(from: MovedTenant, to: MovedTenant): void {
 }
 
 /**
- * Compares the rows, the sizes of the words and the files of a copy with what was read of the original.
- * @throws EngineError `internal` that names the table that differs
+ * Compares the copy with the original: the rows of each table, the word counts of the word index, and the uploaded
+ * files.
+ * @param options.digests digests of the original, from `copyTenant`
+ * @throws EngineError `internal` for a table or an uploaded file that differs; `unprocessable` if the word index of the
+ *   original does not match its texts
  */
 export function compareTenants(
   from: MovedTenant,
@@ -102,7 +108,10 @@ export function compareTenants(
   }
 }
 
-/** Throws EngineError `internal` for a table whose copy differs. */
+/**
+ * Throws EngineError `internal`, which names the table, if two digests of it differ.
+ * @param other digest of the copy; undefined if it has no such table
+ */
 export function requireEqual(table: string, one: TableDigest, other: TableDigest | undefined): void {
   if (one.rows === other?.rows && one.hash === other.hash) return;
   throw new EngineError(

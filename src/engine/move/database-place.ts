@@ -22,7 +22,7 @@ interface Opened {
   close(): void;
 }
 
-/** Opens a database that no service uses meanwhile. */
+/** Opens a database and locks it against services (`takeAlone`). Throws as `openDatabaseSource`. */
 function open(database: string, config: Config): Opened {
   const connection = openControlConnection(database);
   const opened: { close(): void }[] = [connection];
@@ -44,7 +44,7 @@ function open(database: string, config: Config): Opened {
   }
 }
 
-/** Returns the address of a database as people are told of it: without its password and its options. */
+/** Returns the address of a database as messages show it: without its password and its options. */
 export function nameOfDatabase(database: string): string {
   const url = new URL(database);
   url.password = '';
@@ -68,7 +68,8 @@ export function openDatabaseSource(database: string, config: Config): MoveSource
 
 /**
  * Opens a database into which tenants are moved, and makes its schemas if they are missing.
- * @param sourceKey tells the tenants of this source, which lie there before they are opened, from those of others
+ * @param sourceKey hash of the source's name. Until the move is complete, tenants have temporary names that begin with
+ *   it, which tells them from the tenants of another source
  * @throws EngineError as `openDatabaseSource`
  */
 export function openDatabaseTarget(database: string, sourceKey: string, config: Config): MoveTarget {
@@ -113,7 +114,11 @@ export function openDatabaseTarget(database: string, sourceKey: string, config: 
   };
 }
 
-/** Opens a tenant of the database. @param name the name that it has there now */
+/**
+ * Opens a tenant of the database.
+ * @param id the tenant's id
+ * @param name the name that the tenant has in the database now, which differs from `id` while it is being moved in
+ */
 function openTenant({ database, config, tenants }: Opened, id: string, name: string): MovedTenant {
   // The path of no file: the tenant's own may be there as well.
   const path = join(stagingFolder(config.paths), 'postgres', `${id}.sqlite`);

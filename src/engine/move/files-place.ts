@@ -17,14 +17,15 @@ export interface FilesSource extends MoveSource {
   open(tenant: string): MovedFile | undefined;
 }
 
-/** A tenant in a file. */
+/** A tenant that lives in a SQLite file. */
 interface MovedFile extends MovedTenant {
   readonly store: SqliteStore;
 }
 
 /**
  * Opens a data folder from which tenants are moved.
- * @throws EngineError `not_found` if there is no such folder; the errors of `openControlFile`
+ * @throws EngineError `not_found` if there is no data folder; `conflict` if an unfinished move left only a part of the
+ *   data there; the errors of `openControlFile`
  */
 export function openFilesSource({ paths }: Config): FilesSource {
   if (!fs.existsSync(paths.control)) {
@@ -43,15 +44,18 @@ export function openFilesSource({ paths }: Config): FilesSource {
   };
 }
 
-/** Name of the file in the staging folder that names the source. */
+/** Name of a file in the staging folder. Its text is the `sourceKey` of the move that made the folder. */
 const SOURCE = 'source';
-/** Name of the file in the staging folder that says that its files only have to be given their places. */
+/**
+ * Name of a file in the staging folder. If it exists, all copies are complete and only have to be renamed into place.
+ */
 const COMPLETE = 'complete';
 
 /**
- * Opens a data folder into which tenants are moved. Their files lie in a folder beside it until all is verified; while
- * it is there no service starts.
- * @throws EngineError `conflict` if a move from another source was broken off there
+ * Opens a data folder into which tenants are moved. Their files are made in a staging folder beside it and renamed when
+ * all of them are verified. No service starts while the staging folder exists.
+ * @param sourceKey hash of the source's name, which tells moves from different sources apart
+ * @throws EngineError `conflict` if an unfinished move from another source left a staging folder
  */
 export function openFilesTarget({ paths }: Config, sourceKey: string): MoveTarget {
   const staging = stagingFolder(paths);
@@ -129,7 +133,9 @@ function openFile(file: string, store: SqliteStore): MovedFile {
   };
 }
 
-/** Gives a tenant's file and the folder of its waiting files their places, each unless it has it already. */
+/**
+ * Renames a tenant's database file and its folder of uploads to their final paths. It skips what was renamed already.
+ */
 function place(from: string, to: string): void {
   for (const [a, b] of [
     [uploadsFolder(from), uploadsFolder(to)],

@@ -1,8 +1,9 @@
 /**
- * Moves tenants with their control data from a data folder into a database, or back. The copies are complete and
- * compared before anything at the source changes; then the source is closed and the target opened, in this order, so
- * that never both are open. A move that was broken off is run again: it begins anew, unless the source says that it was
- * closed for this target; then only the end is left to do.
+ * Moves tenants with their control data (keys, settings, limits) from a data folder into a PostgreSQL database, or
+ * back. The copies are complete and compared before anything at the source changes. Then the source is marked as moved
+ * and the target is opened, in this order, so that services never use both. A move that was interrupted is run again.
+ * It starts from the beginning, unless the source is already marked as moved to this target: then only the last step is
+ * repeated.
  */
 
 import { createHash } from 'node:crypto';
@@ -32,37 +33,37 @@ import { nameOfDatabase, openDatabaseSource, openDatabaseTarget } from './databa
 import { openFilesSource, openFilesTarget } from './files-place.ts';
 import type { MovedTenant, MoveSource, MoveTarget } from './places.ts';
 
-/** Shows how far a part of a move is. */
+/** Progress display of one step of a move. */
 interface MoveProgress {
   update(done: number, note?: string): void;
   stop(): void;
 }
 
 export interface MoveOptions {
-  /** Settings of the data folder: the source, or the target. */
+  /** Settings of the data folder, which is the source or the target. */
   readonly folder: Config;
-  /** Address of the database. */
+  /** Address of the PostgreSQL database, `postgres://…`. */
   readonly database: string;
   readonly direction: 'into database' | 'into folder';
-  /** The only tenant that is moved; all if it is left out. */
+  /** Id of the only tenant to move; if it is left out, all tenants are moved. */
   readonly tenant?: string | undefined;
-  /** Whether the source stays open. */
+  /** Whether services may still use the source after the move; if false, it is marked as moved. */
   readonly keepsSource: boolean;
   /** Present time, Unix ms. */
   readonly now: number;
-  /** Begins to show a part of the work. */
+  /** Shows a new step with its name and its total amount of work, and returns its progress display. */
   readonly showProgress: (label: string, total: number) => MoveProgress;
 }
 
-/** What a move did. */
+/** Result of a move. */
 export interface MoveReport {
-  /** The place that has the data now, as people are told of it. */
+  /** Name of the target, for messages: a path, or a database address without its password. */
   readonly to: string;
   readonly tenants: readonly string[];
   readonly memories: number;
-  /** Questions that had equal answers at both places. */
+  /** Number of test questions that had equal answers in the original and the copy; 0 if `isResumed`. */
   readonly questions: number;
-  /** Whether the copies of an earlier run only had to be opened. */
+  /** Whether an earlier run had made all copies, so that this run only completed that move. */
   readonly isResumed: boolean;
 }
 
@@ -74,10 +75,11 @@ interface Context extends MoveOptions {
 }
 
 /**
- * Moves tenants.
- * @throws EngineError `conflict` while a service uses either place, for a target that has the tenant already, and for a
- *   source whose data was moved; `not_found` for an unknown tenant; `unprocessable` for what cannot be moved;
- *   `internal` if a copy differs, which leaves the source as it is
+ * Moves one tenant or all tenants between a data folder and a database.
+ * @throws EngineError `conflict` while a service uses the source or the target, if the target already has the tenant,
+ *   or if the source was moved before; `not_found` for an unknown tenant; `invalid` for the default tenant alone;
+ *   `unprocessable` for data that cannot be moved (such as encrypted data) or different answers; `internal` if a copy
+ *   differs. The source is then unchanged
  */
 export async function move(options: MoveOptions): Promise<MoveReport> {
   const { folder, tenant } = options;
@@ -100,7 +102,7 @@ export async function move(options: MoveOptions): Promise<MoveReport> {
   }
 }
 
-/** Opens both places, the source first, so that nothing is made at the target for a source that is missing. */
+/** Opens the source and then the target, so that nothing is made at the target if the source is missing. */
 function openPlaces({ folder, database, direction }: MoveOptions) {
   const opened: { close(): void }[] = [];
   const hold = <T extends { close(): void }>(part: T): T => {
@@ -166,7 +168,10 @@ function selectionOf({ source, tenant }: Context): MovedSelection {
   return { tenants: [tenant], isWhole: false };
 }
 
-/** Copies one tenant and compares the copy. @returns the number of its memories, and of questions that were asked */
+/**
+ * Copies one tenant, compares the copy with the original, and asks both the same questions.
+ * @returns the number of memories and of questions; both are 0 for a tenant that was never used
+ */
 async function moveTenant(
   context: Context,
   id: string,
@@ -200,7 +205,10 @@ async function moveTenant(
   }
 }
 
-/** Throws EngineError `unprocessable` for a tenant that the other engine cannot hold, or whose index is incomplete. */
+/**
+ * Throws EngineError `unprocessable` for a tenant that the other database engine cannot hold, or whose index is
+ * incomplete.
+ */
 function requireMovable(from: MovedTenant, columns: MovedColumns): void {
   if (findInfo(from.store, REBUILDING) !== undefined)
     throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` first');
@@ -234,7 +242,10 @@ function copyAllControl({ source, controlColumns }: Context, control: ControlFil
   for (const [table, digest] of one!) requireEqual(table, digest, other!.get(table));
 }
 
-/** Marks the source as moved; the commit waits for the disk. */
+/**
+ * Marks the source as moved, or only the given tenant of it, so that no service uses it any more.
+ * @param tenant id of the tenant; null for all tenants
+ */
 function closeSource({ control }: MoveSource, tenant: string | null, mark: { to: string; at: number }): void {
   control.write(() => putMark(control, tenant, mark));
 }

@@ -1,4 +1,4 @@
-/** What a move needs of the two places between which it moves: a data folder, and a database of PostgreSQL. */
+/** The interfaces of the two ends of a move: a data folder with SQLite files, and a PostgreSQL database. */
 
 import type { ControlFile } from '../control/control-file.ts';
 import type { Store } from '../store/open-store.ts';
@@ -6,53 +6,59 @@ import type { RowWriter } from '../store/postgres/moved-rows.ts';
 import type { TenantPlace } from '../store/postgres/tenant-database.ts';
 import type { UploadPart } from '../store/upload-parts.ts';
 
-/** A tenant at one of the two places. */
+/** An open tenant at the source or the target of a move. */
 export interface MovedTenant {
-  /** Path that its file has, or would have. */
+  /** Path of the tenant's SQLite file. For a tenant in PostgreSQL, a path at which no file exists. */
   readonly path: string;
-  /** Where in a database it is; null for a tenant in a file. */
+  /** Database and name of a tenant in PostgreSQL; null for a tenant in a file. */
   readonly place: TenantPlace | null;
-  /** Its rows; only those of a new tenant are written. */
+  /** Reads the tenant's rows, and writes those of a new tenant. */
   readonly rows: RowWriter;
   readonly store: Store;
-  /** Reads a file of a document that waits, in parts; none if the file is missing. */
+  /**
+   * Reads the uploaded file of a document that is not processed yet, in parts; yields nothing if there is no such file.
+   */
   readUpload(name: string): Iterable<UploadPart>;
   writeUpload(part: UploadPart): void;
   close(): void;
 }
 
-/** Where the data is, before a move and after it. */
+/** The source or the target of a move. */
 interface MovePlace {
-  /** The place as people are told of it: the path of a file, or the address of a database without its password. */
+  /** Name for messages: the path of a file, or the address of a database without its password. */
   readonly name: string;
   close(): void;
 }
 
 export interface MoveSource extends MovePlace {
   readonly control: ControlFile;
-  /** Opens a tenant to read it; undefined for one that was never used. */
+  /** Opens a tenant to read it; returns undefined if the tenant has no data, because it was never used. */
   open(tenant: string): MovedTenant | undefined;
 }
 
 export interface MoveTarget extends MovePlace {
   /**
-   * Checks that the place can take tenants in.
-   * @param tenant the one that is moved; null for all, which need an empty place
-   * @throws EngineError `conflict` with a sentence that says what is there
+   * Checks that the target does not already hold data that the move would collide with.
+   * @param tenant id of the only tenant to move; null for all tenants, which need an empty target
+   * @throws EngineError `conflict`, which names what the target holds
    */
   requireRoomFor(tenant: string | null): void;
-  /** Whether an earlier move from the same source has only to be opened: its source has been told, or is kept. */
+  /**
+   * Whether an earlier move from the same source made all copies and only its last step, `finish`, has to be repeated.
+   */
   readonly isComplete: boolean;
-  /** Whether there is anything of an earlier move from the same source. */
+  /** Whether the target holds copies of an unfinished move from the same source. */
   readonly hasBegun: boolean;
-  /** Removes what an earlier move from the same source left. */
+  /** Removes the copies of an unfinished move from the same source. */
   reset(): void;
-  /** Makes a tenant that no service can use before `finish`. */
+  /** Makes an empty tenant, which no service can use before `finish`. */
   make(tenant: string): MovedTenant;
   /**
-   * Opens the tenants to services: in one commit, or so that no service starts there before it is done. It may be
-   * called again after it was broken off.
-   * @param work copies the control data, tells the source, and throws if all is to be left as it is
+   * Makes the copied tenants available to services, in one commit or behind a barrier that keeps services from
+   * starting. If it was interrupted, it may be called again.
+   * @param tenants ids of the tenants
+   * @param work copies the control data into `control` and marks the source as moved; if it throws, no tenant becomes
+   *   available
    */
   finish(tenants: readonly string[], work: (control: ControlFile) => void): void;
 }

@@ -8,29 +8,29 @@ import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 
 /**
- * Greatest number of tries of a read whose snapshot is older than removals that another thread has applied. The last
- * try accepts that.
+ * Number of the try of a read from which on its answer may lack data that another thread has removed since the read's
+ * snapshot, so that the try succeeds.
  */
 const MAX_TRIES = 4;
 
 const BUSY = 'the file changes faster than this query can read it';
 
-/** The memory that one thread shares with others, by tenant file. */
+/** The shared memory (RAM) of tenants' files, as one reader thread uses it. */
 export interface SharedReading {
   /**
-   * Returns the memory of a file, and this thread's entry in it, for `openTenant`; undefined if the thread has no
-   * memory of the file.
+   * Returns the shared memory of a file, and this thread's entry in it, for `openTenant`; undefined if the thread has
+   * no shared memory of the file.
    */
   of(path: string): { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /**
-   * Runs a read of a file. It is repeated on a newer snapshot if its own was too old, and with new memory if another
-   * thread left the shared memory half changed.
+   * Runs a read of a file. The read is repeated on a newer snapshot if its own was too old, and with new shared memory
+   * if another thread left the old one half changed.
    * @throws EngineError `unavailable` after 8 tries
    */
   run<R>(path: string, read: () => Promise<R>): Promise<R>;
-  /** Takes over the memory that the process made for a file. */
+  /** Stores the shared memory that the process made for a file. */
   put(path: string, file: SharedFile): void;
-  /** Drops the memory of a file that is not used often enough, and closes the file. */
+  /** Drops the shared memory of a file that is not used often enough, and closes the file. */
   forget(path: string): void;
 }
 
@@ -38,21 +38,25 @@ export interface SharedReadingOptions {
   /** Number of the thread among those that share memory. */
   readonly reader: number;
   readonly pool: TenantPool;
-  /** Asks the process for the memory of a file. The process answers by a call of `put`. */
+  /** Asks the process for the shared memory of a file. The process answers by a call of `put`. */
   readonly ask: (path: string, spaces: readonly VectorSpace[]) => void;
-  /** Reports to the process that a file's memory is lost. `no` is the number of that memory. */
+  /**
+   * Reports to the process that the shared memory of a file was left half changed. `no` is the number of that memory.
+   */
   readonly lose: (path: string, no: number) => void;
 }
 
-/** Creates the record of the memory that a reader thread shares. */
+/**
+ * Creates the object through which a reader thread uses the shared memory of files. It has none of any file at first.
+ */
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
   const reader: SharedReader = { number, acceptsLaterRemovals: false };
   const files = new Map<string, SharedFile>();
-  /** The models whose vectors were requested, each with the number and the path of the file's memory. */
+  /** The models whose vectors were requested, each with the number and the path of the file's shared memory. */
   const asked = new Set<string>();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Makes sure that the file's memory is here, with vectors of all live models, before the file is opened. */
+  /** Waits until this thread has the file's shared memory, with vectors of all live models. */
   async function prepare(path: string): Promise<void> {
     for (;;) {
       const pending = awaited.get(path);
@@ -65,7 +69,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /** Returns the spaces to request: none before the file's memory is here; undefined if nothing is missing. */
+  /** Returns the spaces to request: none before the shared memory is here; undefined if nothing is missing. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

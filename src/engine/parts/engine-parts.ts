@@ -22,13 +22,13 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
   /** The limits on provider calls, which all processes share. The caller of `openParts` closes it. */
   readonly budget: { close(): void };
   /**
-   * Counts and logs that the word index of a file has an unknown format, so that SQLite's own functions search it. The
-   * argument is the path of the file.
+   * Counts and logs that the word index of a file has an unknown format, so which Cairn cannot read, so that SQLite's
+   * own functions search it. The argument is the path of the file.
    */
   readonly reportUnknownFormat: (path: string) => void;
-  /** Reads documents; null for a reader. The caller of `openParts` closes it. */
+  /** Reads documents; null for a thread with the role `reader`. The caller of `openParts` closes it. */
   readonly documentParser: DocumentParser | null;
-  /** Fetches pages for reading; null for a reader. The caller of `openParts` closes it. */
+  /** Fetches web pages; null for a thread with the role `reader`. The caller of `openParts` closes it. */
   readonly pageFetcher: PageFetcher | null;
 }
 

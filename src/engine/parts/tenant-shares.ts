@@ -4,8 +4,8 @@ import type { RateLimits } from '../control/rate-limits.ts';
 import { createTenantFinder } from '../dispatch/ledgers.ts';
 
 /**
- * Creates a function that returns a tenant's share of the document parsers and page fetches. Its argument is the path
- * of the tenant's file; it returns undefined for a file that belongs to no tenant.
+ * Creates a function that returns how much of the document parsers and page fetches a tenant may use. Its argument is
+ * the path of the tenant's file; it returns undefined for a file that belongs to no tenant.
  */
 export function createTenantShares(
   control: ControlDatabase,

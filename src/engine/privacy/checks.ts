@@ -1,6 +1,6 @@
 /** Checks that distinguish a sensitive value from text of the same shape. All are linear in the length of the value. */
 
-/** Whether the last digit of a number is its check digit by Luhn's formula. `digits` must hold decimal digits only. */
+/** Whether the last digit of a number is its check digit by Luhn's formula. `digits` must have decimal digits only. */
 export function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let at = digits.length - 1, isDoubled = false; at >= 0; at -= 1, isDoubled = !isDoubled) {
@@ -10,7 +10,10 @@ export function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Whether an IBAN without spaces has the remainder 1 by ISO 7064, MOD 97-10. It must hold A-Z and digits only. */
+/**
+ * Whether an IBAN without spaces has the remainder 1 by ISO 7064, MOD 97-10, as a valid one has. It must have A-Z and
+ * digits only.
+ */
 export function passesMod97(iban: string): boolean {
   let remainder = 0;
   for (const sign of iban.slice(4) + iban.slice(0, 4)) {
@@ -29,7 +32,7 @@ export function entropyOf(text: string): number {
   return bits;
 }
 
-/** Words and signs that mark a placeholder in documentation. */
+/** Matches words and signs by which a value is recognised as a placeholder, such as `example` or `***`. */
 const PLACEHOLDER =
   /example|sample|placeholder|change_?me|replace_?me|redacted|dummy|your[-_]|x{5,}|\*{3,}|\.{3}|…|<|\$\{|\{\{|%\(|0{8}|1234567|abcdef/i;
 
@@ -55,7 +58,9 @@ export function looksRandom(value: string): boolean {
   );
 }
 
-/** Words that stand for a password in examples, or that are common in tests. */
+/**
+ * Words that stand for a password in examples, or that are common passwords in tests; they are not reported as secrets.
+ */
 const COMMON_PASSWORDS = new Set([
   ...[
     'password',
@@ -73,9 +78,9 @@ const COMMON_PASSWORDS = new Set([
 ]);
 
 /**
- * Whether a value that a text calls a password may be one: at least 8 characters of two or more kinds (lower case,
- * capitals, digits, other signs), and not a placeholder, a name in code, a path, a URL, a version, a time or words
- * alone.
+ * Whether a value that a text calls a password may be a real password: at least 8 characters of two or more kinds
+ * (lower case, capitals, digits, other signs), and not a placeholder, a name in code, a path, a URL, a version, a time
+ * or only words.
  */
 export function looksLikePassword(value: string): boolean {
   if (value.length < 8 || isPlaceholder(value) || COMMON_PASSWORDS.has(value.toLowerCase())) return false;

@@ -4,20 +4,26 @@ import { PERSONAL_PATTERNS } from './personal-patterns.ts';
 import { SECRET_PATTERNS } from './secret-patterns.ts';
 
 /**
- * The patterns of each group, by priority: where finds of two patterns overlap, only that of the earlier one counts.
+ * The patterns of each group of sensitive values, by priority: if the matches of two patterns overlap, only the match
+ * of the earlier pattern counts.
  */
 const SENSITIVE_PATTERNS: Readonly<Record<SensitiveGroup, readonly SensitivePattern[]>> = {
   secrets: SECRET_PATTERNS,
   personal: PERSONAL_PATTERNS,
 };
 
-/** Greatest number of candidates of a pattern that one step checks. Checking one takes a few microseconds. */
+/**
+ * Greatest number of matches of a pattern that one step of `findSensitiveInSteps` checks. One check takes a few
+ * microseconds.
+ */
 const CANDIDATES_OF_STEP = 256;
 
 /**
- * Finds the sensitive values of some groups in a text, in steps of at most one pattern and 256 candidates each, so that
- * a caller can yield the thread between two steps: a step over 256 KiB takes about a millisecond.
- * @param groups groups that are searched for; where finds of two groups overlap, only that of the earlier group counts
+ * Finds the sensitive values of some groups in a text. The generator pauses after each pattern and after each 256
+ * matches, so that a caller can do other work on the thread between two steps: a step over 256 KiB takes about a
+ * millisecond.
+ * @param groups groups that are searched for; if values of two groups overlap, only the value of the earlier group
+ *   counts
  * @returns the spans by rising `start`, without overlaps
  */
 export function* findSensitiveInSteps(
@@ -39,7 +45,7 @@ export function* findSensitiveInSteps(
   return withoutOverlaps(found);
 }
 
-/** Runs all steps of `findSensitiveInSteps` in one go and returns the spans. */
+/** Runs all steps of `findSensitiveInSteps` without a pause and returns the spans. */
 export function findSensitive(text: string, groups: readonly SensitiveGroup[]): SensitiveSpan[] {
   const steps = findSensitiveInSteps(text, groups);
   for (;;) {
@@ -48,7 +54,10 @@ export function findSensitive(text: string, groups: readonly SensitiveGroup[]): 
   }
 }
 
-/** Finds the candidates of a pattern: the span of each value, null for a candidate that `lengthOf` refuses. */
+/**
+ * Finds the matches of a pattern in a text: yields the span of each sensitive value, and null for a match that
+ * `lengthOf` rejects.
+ */
 function* candidatesOf(text: string, { kind, pattern, lengthOf }: SensitivePattern): Generator<SensitiveSpan | null> {
   let from = 0;
   for (;;) {

@@ -6,33 +6,36 @@ import { screenDocument } from './screen-document.ts';
 import { markMetadata, screenFields, type ScreenedFields } from './screen-memory.ts';
 import { startScreening, type Screening } from './screening.ts';
 
-/** Screens the values that a tenant is about to store. While its policy is off, all values pass unchanged. */
+/**
+ * Screens what a tenant is about to store for sensitive values, by the tenant's privacy policy. While the policy is
+ * off, everything passes unchanged.
+ */
 export interface PrivacyGuard {
-  /** Whether the policy screens at least one group. */
+  /** Whether the policy screens at least one group of sensitive values. */
   isOn(): boolean;
   /**
-   * Screens the fields of a memory, a patch or a document. If the policy marks a kind that was found,
-   * `metadata.sensitive` names it, even for a patch that has no metadata.
-   * @throws EngineError `unprocessable` for values that the policy refuses; what `TextAnalyzer.find` throws
+   * Screens the fields of a memory, a patch or a document. If the policy marks a kind of value that was found,
+   * `metadata.sensitive` names this kind, even for a patch that has no metadata.
+   * @throws EngineError `unprocessable` for values that the policy refuses; the errors of `TextAnalyzer.find`
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
-  /** Screens a document that was read. Throws what `fields` throws. */
+  /** Screens the text and the fields of a parsed document. Throws the errors of `fields`. */
   document(parsed: ParseResult): Promise<ParseResult>;
 }
 
-/** The parts that a guard uses. */
+/** What `createGuard` needs. */
 export interface GuardOptions {
   /** Returns the tenant's present policy. */
   readonly policy: () => PrivacyPolicy;
   readonly analyzer: TextAnalyzer | null;
   /**
-   * Counts, by group and mode, the values that were redacted, the kinds that were marked in a text, and the texts that
-   * were refused (1 each).
+   * Adds to a counter, by group and mode: the number of values that were redacted, the number of kinds that were marked
+   * in a text, or 1 for a text that was refused.
    */
   readonly count: (labels: { readonly group: string; readonly mode: string }, values: number) => void;
 }
 
-/** Makes the guard of a tenant. */
+/** Creates the guard, which screens what a tenant stores for sensitive values. */
 export function createGuard({ policy, analyzer, count }: GuardOptions): PrivacyGuard {
   return {
     isOn: () => groupsOf(policy()).length > 0,

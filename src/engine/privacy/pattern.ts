@@ -1,28 +1,29 @@
 import type { SensitiveKind } from '../types.ts';
 
 /**
- * One form in which a kind of sensitive value is written.
+ * One written form of a kind of sensitive value, such as a key with a known beginning.
  *
- * A pattern takes time in proportion to the length of the text, whatever the text is: a value begins only where no
- * character of its own alphabet stands before it, and all repetitions are bounded.
+ * A pattern takes time linear in the length of any text: a value begins only where no character of its own alphabet
+ * precedes it, and all repetitions are bounded.
  */
 export interface SensitivePattern {
   readonly kind: SensitiveKind;
-  /** A text that this does not match has no value; testing it costs less than `pattern`. */
+  /** A quick test: a text that this expression does not match has no such value. It costs less than `pattern`. */
   readonly hint: RegExp;
   /**
-   * The form, with the flag `g`. The value is the match without the group `before`, which holds the text that leads to
-   * it.
+   * The expression that finds the value, with the flag `g`. Its named group `before` matches the text in front of the
+   * value; the value is the match without this group.
    */
   readonly pattern: RegExp;
   /**
-   * Returns the length of the value at the start of `candidate`, which is the match without `before`; 0 if it is no
-   * value. If the function is left out, each candidate is a value as a whole.
+   * Returns the length of the value at the start of `candidate` (the match without the group `before`), in UTF-16 code
+   * units; 0 if the candidate is no sensitive value. Without this function, each candidate counts as a value as a
+   * whole.
    */
   readonly lengthOf?: (candidate: string) => number;
 }
 
-/** Makes a `lengthOf` that accepts a candidate as a whole, or refuses it. */
+/** Makes a `lengthOf` that returns the candidate's whole length if `accepts` is true for it, else 0. */
 export function wholeIf(accepts: (candidate: string) => boolean): (candidate: string) => number {
   return (candidate) => (accepts(candidate) ? candidate.length : 0);
 }

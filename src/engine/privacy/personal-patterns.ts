@@ -14,7 +14,7 @@ const IBAN_LENGTHS: ReadonlyMap<string, number> = new Map(
     .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
 );
 
-/** Returns the length of the IBAN at the start of a candidate, spaces included; 0 if there is none. */
+/** Returns the length of the IBAN at the start of a candidate, spaces included; 0 if no IBAN begins there. */
 function lengthOfIban(candidate: string): number {
   const wanted = IBAN_LENGTHS.get(candidate.slice(0, 2));
   if (wanted === undefined) return 0;
@@ -51,11 +51,14 @@ function isCard(candidate: string): boolean {
   );
 }
 
-/** Domains that are reserved (RFC 2606, RFC 6761), and endings of files rather than of hosts. */
+/**
+ * Matches domains that are reserved (RFC 2606, RFC 6761) and endings of files rather than of hosts; addresses with them
+ * count as no e-mail addresses.
+ */
 const NO_MAIL_DOMAIN =
   /(?:^|[@.])(?:example\.(?:com|org|net|edu)|[^.]*\.?(?:example|test|invalid|localhost|local|png|jpe?g|gif|svg|webp|avif|js|mjs|cjs|ts|tsx|jsx|css|scss|html?|json|md|txt|ya?ml|toml|sqlite|py|rb|go|rs|java|sh|lock|zip|gz|exe|dll|so|service))$/i;
 
-/** Names before the `@` that address a service or a placeholder rather than a person. */
+/** Matches names before the `@` that belong to a service or a placeholder rather than to a person. */
 const NO_MAIL_NAME = /^(?:git|svn|hg|ssh|npm|root|user|username|name|you|your[._-]?(?:name|email)|someone|foo|bar)@/i;
 
 function isMailAddress(address: string): boolean {
@@ -95,11 +98,13 @@ function isNationalPhone(candidate: string): boolean {
   return digits.length >= 8 && digits.length <= 13 && new Set(digits).size > 2 && !isFictional(digits);
 }
 
-/** Words after which a number is a telephone number. */
+/** Matches words after which a number counts as a telephone number. */
 const PHONE_WORD =
   /(?:tele)?phone(?: number)?|tel|fax|mobile|cell|call(?: me| us| him| her)?(?: at| on)?|whatsapp|telefon(?:nummer)?|handy(?:nummer)?|mobil(?:nummer)?|rufnummer|t[ée]l[ée]phone|portable|tel[ée]fono|celular|m[óo]vil|telefone|telefono|cellulare|телефон|电话|電話|手机|手機|联系方式|携帯/;
 
-/** Whether an IPv4 address is public and has a number of at least 32. Four smaller numbers are most often a version. */
+/**
+ * Whether an IPv4 address is public and has a part of at least 32. Four smaller parts are most often a version number.
+ */
 function isMachineIpv4(address: string): boolean {
   // Four small numbers are a version, a section or a date far more often than an address.
   return Math.max(...address.split('.').map(Number)) >= 32 && !/(?:^|\.)0\d/.test(address) && isPublicAddress(address);

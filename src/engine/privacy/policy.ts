@@ -8,12 +8,12 @@ import {
   type SensitiveKind,
 } from '../types.ts';
 
-/** The policy that screens nothing. */
+/** The policy with which nothing is screened. */
 const ALL_OFF: PrivacyPolicy = { secrets: 'off', personal: 'off' };
 
 /**
- * Parses a policy: one mode for both groups, such as `redact`, or a mode for each, such as
- * `secrets=redact,personal=mark`; a group that is not named is off. Returns undefined for any other text.
+ * Parses a privacy policy: one mode for both groups (secrets and personal values), such as `redact`, or a mode for
+ * each, such as `secrets=redact,personal=mark`; a group that is not named is off. Returns undefined for any other text.
  */
 export function parsePolicy(text: string): PrivacyPolicy | undefined {
   const isMode = (name: string | undefined): name is PrivacyMode => PRIVACY_MODES.some((mode) => mode === name);
@@ -28,14 +28,14 @@ export function parsePolicy(text: string): PrivacyPolicy | undefined {
   return policy;
 }
 
-/** Lists the groups whose mode is not `off`. */
+/** Lists the groups of sensitive values that a policy screens: those whose mode is not `off`. */
 export function groupsOf(policy: PrivacyPolicy): SensitiveGroup[] {
   return SENSITIVE_GROUPS.filter((group) => policy[group] !== 'off');
 }
 
 const PERSONAL: ReadonlySet<SensitiveKind> = new Set(SENSITIVE_KINDS.personal);
 
-/** Returns the group that a kind belongs to. */
+/** Returns the group (secrets or personal values) of a kind of sensitive value. */
 export function groupOf(kind: SensitiveKind): SensitiveGroup {
   return PERSONAL.has(kind) ? 'personal' : 'secrets';
 }

@@ -4,9 +4,9 @@ import { groupOf } from './policy.ts';
 import { markerOf, type Screening } from './screening.ts';
 
 /**
- * Screens the text of a document as a whole, so that a value that two chunks share is found, and cuts the redacted text
- * where the chunks were cut. A chunk that ended within a redacted value ends after its marker; one that began within it
- * begins with the marker. Title, authors, headings and outline are screened one by one.
+ * Screens the text of a document as a whole, so that a value that is split between two chunks is found. The redacted
+ * text is cut again at the chunk boundaries; a boundary within a redacted value moves to the end or the start of the
+ * value's marker. Title, authors, headings and outline are screened one by one.
  * @returns the document to store; its chunks name the kinds that the policy marks
  * @throws EngineError `unprocessable` if the policy refuses a kind that was found
  */
@@ -43,13 +43,16 @@ export async function screenDocument(
   return { ...parsed, title, authors, outline, chunks, characters: screened.length, omissions };
 }
 
-/** Makes the omission that counts the values which were replaced by markers; empty if there are none. */
+/**
+ * Returns a note for the document's list of omissions, with the number of redacted values and of their characters; an
+ * empty list if no value was redacted.
+ */
 function redactionsOf(spans: readonly SensitiveSpan[]): Omission[] {
   const characters = spans.reduce((sum, { start, end }) => sum + end - start, 0);
   return spans.length === 0 ? [] : [{ reason: 'redacted', count: spans.length, characters }];
 }
 
-/** Joins the chunks, which cover the whole text and may overlap, into the text. */
+/** Joins a document's chunks, which cover its whole text and may overlap, into the text. */
 function textOf({ chunks }: ParseResult): string {
   let text = '';
   for (const { startOffset, content } of chunks) text += content.slice(Math.max(0, text.length - startOffset));
@@ -57,8 +60,8 @@ function textOf({ chunks }: ParseResult): string {
 }
 
 /**
- * Makes the function that converts an offset of the text into one of the text with markers. An offset within a redacted
- * value becomes the start or the end of its marker, by `side`.
+ * Returns a function that converts an offset of the original text into an offset of the redacted text. An offset within
+ * a redacted value becomes the start or the end of the value's marker, as the argument `side` says.
  */
 function moverOf(redacted: readonly SensitiveSpan[]): (offset: number, side: 'start' | 'end') => number {
   return (offset, side) => {

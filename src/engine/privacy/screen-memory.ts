@@ -3,7 +3,7 @@ import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '..
 import type { Screening } from './screening.ts';
 
 /**
- * The fields of a memory, a patch or a document that may contain sensitive values; fields that are absent stay absent.
+ * The fields of a memory, a patch or a document that may contain sensitive values. A field that is absent stays absent.
  */
 export type ScreenedFields = {
   readonly [
@@ -16,10 +16,10 @@ export type ScreenedFields = {
 };
 
 /**
- * Screens each field that a caller wrote. `user_id` and `session_id` are names by which a caller finds memories again:
- * they are never screened, as otherwise the memories of two people would get the same marker for a name. An
- * `external_id` is such a name too, and no page could be fetched from a URL with a marker in it: a sensitive value in
- * these two is refused where other fields would be redacted.
+ * Screens the fields of a memory, a patch or a document that a caller wrote. `user_id` and `session_id` are never
+ * screened, since a caller finds memories by them, and with a marker in their place two people's memories would be
+ * mixed. In an `external_id` and a URL, a value that other fields would have redacted is refused, since no memory could
+ * be found and no page fetched by a marker.
  * @returns the fields to store, with redacted values replaced by markers
  * @throws EngineError `unprocessable` if the policy refuses a kind that was found, or would redact an external id or a
  *   URL
@@ -45,8 +45,8 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
 }
 
 /**
- * Adds the kinds that a screening marked to metadata, as `sensitive`. If none was marked, or the metadata would exceed
- * 16 KiB, it is returned unchanged.
+ * Adds the kinds of sensitive values that a screening marked to metadata, under the key `sensitive`. The metadata is
+ * returned unchanged if no kind was marked, or if it would exceed 16 KiB.
  */
 export function markMetadata(metadata: Metadata, { report }: Pick<Screening, 'report'>): Metadata {
   const { marked } = report();
@@ -63,8 +63,8 @@ async function screenList(screening: Screening, field: string, list: readonly st
 }
 
 /**
- * Screens all strings of a JSON value, each together with its key, the keys themselves, and whole numbers of 11 and
- * more digits, which may be a card's.
+ * Screens a JSON value: its keys, its strings (each together with its key), and whole numbers of at least 11 digits,
+ * which may be card numbers.
  */
 async function screenJson(screening: Screening, field: string, value: Json, key = ''): Promise<Json> {
   const context = key === '' ? '' : `${key}: `;

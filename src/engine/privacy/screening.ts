@@ -6,23 +6,30 @@ import { findSensitiveInSteps, withoutOverlaps } from './find-sensitive.ts';
 import { groupOf, groupsOf } from './policy.ts';
 
 /**
- * Greatest number of characters of a context, the last ones, that stand before a value when it is searched. A pattern
- * reads at most some fifty of them, and each text of a long list is searched with the context before it.
+ * Greatest length of a context, of which the end is searched together with the value that follows it, in UTF-16 code
+ * units. A pattern reads at most some fifty of them; the limit saves time, since each text of a long list is searched
+ * with its context.
  */
 const CONTEXT = 128;
-/** Number of characters that are searched in one go. */
+/** Length of the parts in which a long text is searched, in UTF-16 code units. */
 const PIECE = 256 * 1024;
 /**
- * Number of characters by which two such stretches overlap, so that a value at the end of one is complete in the next.
+ * Number of UTF-16 code units by which two consecutive parts overlap, so that a value that is cut at the end of one
+ * part is complete in the next.
  */
 const OVERLAP = 20 * 1024;
-/** The fields of prose, which are sent to an analyzer. The others hold names and data. */
+/**
+ * The fields with natural language, which are also sent to the external analyzer. The other fields hold names and data.
+ */
 const PROSE: ReadonlySet<string> = new Set(['content', 'title', 'gist', 'document']);
 
-/** The screening of one memory or document: its fields are passed in one after the other, then its report is read. */
+/**
+ * The screening of one memory or document for sensitive values: its fields are passed in one after the other, then its
+ * report is read.
+ */
 export interface Screening {
   /**
-   * Finds sensitive values in a field and treats them as the policy says.
+   * Finds sensitive values in a field and redacts, marks or refuses them as the policy says.
    * @param field name of the field, for an error
    * @param context text that says what the value is, such as the key of a metadata value; only its last 128 characters
    *   are used; '' by default
@@ -31,11 +38,12 @@ export interface Screening {
    *   only
    */
   screen(field: string, text: string, context?: string): Promise<string>;
-  /** Finds the sensitive values of a field, ordered and without overlaps. */
+  /** Finds the sensitive values of a field, by rising `start` and without overlaps, and changes nothing. */
   find(field: string, text: string): Promise<SensitiveSpan[]>;
   /**
-   * Counts spans that `find` returned, and returns the text with those redacted that the policy redacts.
-   * @throws EngineError `unprocessable` if the policy refuses one of their kinds
+   * Counts spans that `find` returned for a field, and returns the field's text with those values redacted whose group
+   * has the mode `redact`.
+   * @throws EngineError `unprocessable` if the policy refuses the kind of one of the spans
    */
   apply(field: string, text: string, spans: readonly SensitiveSpan[]): string;
   report(): ScreenReport;
@@ -44,8 +52,8 @@ export interface Screening {
 }
 
 /**
- * Begins a screening by a policy.
- * @param analyzer finds further personal values in prose; null if there is none
+ * Starts a screening by a privacy policy.
+ * @param analyzer finds further personal values in natural language; null if there is none
  */
 export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | null): Screening {
   const redacted: Partial<Record<SensitiveKind, number>> = {};
@@ -112,7 +120,7 @@ export function markerOf(kind: SensitiveKind): string {
   return `[REDACTED:${kind}]`;
 }
 
-/** Replaces spans, which must be ordered and must not overlap, by their markers. */
+/** Replaces spans of a text by their markers. The spans must be ordered and must not overlap. */
 function redactSpans(text: string, spans: readonly SensitiveSpan[]): string {
   let result = '';
   let from = 0;

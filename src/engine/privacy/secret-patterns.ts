@@ -3,20 +3,22 @@ import { wholeIf, type SensitivePattern } from './pattern.ts';
 import type { SensitiveKind } from '../types.ts';
 
 /**
- * Makes the pattern of a provider's key, which is recognised by its beginning. Neither letters, digits, `_` nor `-` may
- * stand around it, and placeholders and values of low entropy are no keys.
+ * Makes the pattern of a provider's API key, which is recognised by its beginning. A match is no key if a letter, a
+ * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is low.
+ * @param hint expression that a text with such a key always matches, for a quick test
+ * @param shape expression of the key itself
  */
 function key(kind: SensitiveKind, hint: RegExp, shape: RegExp): SensitivePattern {
   const pattern = new RegExp(`(?<![A-Za-z0-9_-])(?:${shape.source})(?![A-Za-z0-9_-])`, 'g');
   return { kind, hint, pattern, lengthOf: wholeIf((value) => !isPlaceholder(value) && entropyOf(value) >= 2.8) };
 }
 
-/** Source of the words that may stand before a name, as in `MY_APP_API_KEY`. */
+/** Source of a regular expression for the words that may precede a variable's name, as in `MY_APP_API_KEY`. */
 const WORDS_BEFORE = '(?:[A-Za-z0-9]{1,24}[_-]){0,4}';
 
 /**
- * Makes the pattern of a value that is assigned to a telling name: `name = "value"`, `name: value`, `"name": "value"`,
- * `--name=value`. Values that do not look random are no keys.
+ * Makes the pattern of a secret that is assigned to a name such as `api_key`: `name = "value"`, `name: value`, `"name":
+ * "value"`, `--name=value`. A value that does not look random does not count.
  */
 function assigned(kind: SensitiveKind, name: RegExp, value: RegExp): SensitivePattern {
   const before = `(?<![A-Za-z0-9])(?:${name.source})["'\`]?[ \\t]{0,3}(?::=|=>|[:=])[ \\t]{0,3}["'\`]?`;
@@ -86,18 +88,18 @@ const PROVIDER_KEYS: readonly SensitivePattern[] = [
   key('api_key', /AGE-SECRET-KEY-1/, /AGE-SECRET-KEY-1[A-Z0-9]{58}/),
 ];
 
-/** The first line of a PEM block with a private key, without its hyphens. */
+/** Source of a regular expression for the first line of a PEM block with a private key, without its hyphens. */
 const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
 /**
- * A PEM block with a private key, to its last line or to the next row of hyphens, at most 16,384 characters. An RSA key
- * of 16,384 bits has 12,500.
+ * Source of a regular expression for a PEM block with a private key, to its last line or to the next row of hyphens, at
+ * most 16,384 characters. An RSA key of 16,384 bits has 12,500.
  */
 // eslint-disable-next-line max-len -- one pattern
 const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
 
 /**
- * Returns the length of a private key's whole block or, if the text ends within it, of the lines that are present; 0 if
- * these have at most 100 characters.
+ * Returns the length of a private key's whole PEM block or, if the text ends within the block, of the lines that are
+ * present; 0 if these have at most 100 characters.
  */
 function lengthOfPem(candidate: string): number {
   if (candidate.endsWith('-----') && candidate.lastIndexOf('-----END ') > 0) return candidate.length;
@@ -111,7 +113,8 @@ const KEY_NAME =
   /(?:[A-Za-z0-9]{1,24}[_-]){0,4}(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|client[_-]?secret|app[_-]?secret|auth[_-]?token|access[_-]?token|refresh[_-]?token|api[_-]?token|signing[_-]?secret|encryption[_-]?key|private[_-]?token|secret|token)/;
 
 /**
- * Patterns of passwords, keys and other secrets. If two match at the same place, the earlier one determines the kind.
+ * Patterns of passwords, keys and other secrets. If two patterns match at one position, the earlier pattern determines
+ * the kind.
  */
 export const SECRET_PATTERNS: readonly SensitivePattern[] = [
   {

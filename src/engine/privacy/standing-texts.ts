@@ -1,6 +1,6 @@
 import type { Json, NewStandingQuery } from '../types.ts';
 
-/** Conditions of a filter that contain texts, by their names in a filter and in the API. */
+/** Conditions of a filter that have texts as values, by their names in a filter and in the API. */
 const TEXT_CONDITIONS: ReadonlySet<string> = new Set([
   'types',
   'tags',
@@ -10,13 +10,13 @@ const TEXT_CONDITIONS: ReadonlySet<string> = new Set([
   'external_ids',
 ]);
 
-/** The parts of a standing query that are screened. */
+/** The fields of a standing query (a stored query that is compared with each new memory) that are screened. */
 export type ScreenedQuery = Pick<NewStandingQuery, 'query' | 'filter' | 'given'>;
 
 /**
- * Screens the question and the conditions of a standing query. Redacted conditions still match, because the values that
- * they match were redacted before they were stored. User and session ids are not screened, as they are not in a memory
- * either.
+ * Screens the question and the filter of a standing query for sensitive values. Redacted conditions still match,
+ * because the values in the stored memories are redacted in the same way. User and session ids are not screened, as in
+ * memories.
  * @param screen screens a JSON value
  */
 export async function screenStandingQuery(

@@ -7,7 +7,7 @@ import type { SpanOptions, Tracing } from '../tracing.ts';
 
 type Purpose = EmbedOptions['purpose'];
 
-/** A text that any embedder can embed. A server that refuses it is at fault, and not the caller's text. */
+/** A text that any embedder can embed. If a server refuses it, the server is at fault, and not the caller's text. */
 export const PROBE_TEXT = 'Are you there?';
 
 /**

@@ -17,13 +17,19 @@ export interface EmbedTextsContext {
 export interface EmbeddedTexts {
   /** One vector per text, in order. */
   readonly embeddings: Float32Array[];
-  /** Hashes by which the vectors of the texts can be found again, in order; null if `Embedder.cacheable` is false. */
+  /**
+   * Hashes of the texts, in order, by which their vectors can be found again in the file; null if `Embedder.cacheable`
+   * is false.
+   */
   readonly textHashes: Buffer[] | null;
   /** Number of different texts that were embedded, as the file had no vectors of them. */
   readonly misses: number;
   /** Number of texts whose vectors were found in the file; a text that is given twice counts twice. */
   readonly hits: number;
-  /** Estimated number of tokens of those texts, which cost nothing. */
+  /**
+   * Estimated number of tokens of the texts whose vectors were found in the file, so that no provider was paid for
+   * them.
+   */
   readonly savedTokens: number;
 }
 

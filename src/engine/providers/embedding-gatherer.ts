@@ -86,7 +86,7 @@ interface Entry {
   readonly text: string;
   readonly tokens: number;
   readonly waiters: Set<Waiter>;
-  /** W3C trace context of the first caller; null if the caller is not traced. */
+  /** W3C trace context of the first caller that waits for the text; null if that caller is not traced. */
   readonly trace: string | null;
   /** The call that carries the text; undefined while the text is queued. */
   call: Call | undefined;
@@ -149,7 +149,7 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   }
 }
 
-/** The texts that wait for a call, each once, in the order of arrival. */
+/** The texts that wait to be embedded by a provider call, each once, in the order of arrival. */
 interface TextQueue {
   findOrAdd(text: string): Entry;
   isEmpty(): boolean;

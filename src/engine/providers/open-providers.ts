@@ -21,7 +21,7 @@ export interface ProviderOptions {
   readonly onCall: (entry: EmbedLogEntry) => void;
 }
 
-/** An embedder within its limits, whose calls are counted and logged. The code that opens it must close it. */
+/** An embedder whose calls are limited, counted and logged. The code that opens it must close it. */
 export interface LimitedEmbedder {
   readonly gatherer: EmbeddingGatherer;
   close(): void;
@@ -42,7 +42,7 @@ export interface EmbedderUse {
 }
 
 /**
- * Opens the budgets of an embedder and makes the gatherer of its calls.
+ * Opens the budgets (limits of calls and tokens) of an embedder and makes the gatherer, which combines its calls.
  * @param standIns servers of the same model, each with limits of its own, which are called if the embedder's own fails
  */
 export function openLimitedEmbedder(
@@ -81,16 +81,16 @@ export function openLimitedEmbedder(
   return { gatherer, close: () => budgets.forEach((opened) => opened.close()) };
 }
 
-/** A language model within its limits. The code that opens it must close it. */
+/** A language model whose calls are limited, counted and logged. The code that opens it must close it. */
 export interface OpenLanguageModel {
   readonly languageModel: LanguageModel;
   close(): void;
 }
 
 /**
- * Opens the budget of a language model, and counts and logs its calls.
- * @param standIn a model that reranks if the first one fails; it has a budget and a breaker of its own; null if there
- *   is none
+ * Opens the budget (limits of calls and tokens) of a language model, and counts and logs its calls.
+ * @param standIn a model that reranks if the first one fails; it has a budget and a circuit breaker of its own; null if
+ *   there is none
  */
 export function openLimitedLanguageModel(
   model: LanguageModel,
@@ -119,7 +119,7 @@ function withStandIn(model: LanguageModel, standIn: LanguageModel): LanguageMode
 }
 
 /**
- * Opens the budget of one model and counts and logs its calls.
+ * Opens the budget (limits of calls and tokens) of one model, and counts and logs its calls.
  * @param account values that give the model limits of its own, apart from those of the first model at the same server;
  *   empty for the first model
  */
@@ -166,7 +166,7 @@ function openEmbeddingBudget(
 /**
  * Returns what identifies the account for which a server counts limits: provider, address and key. Another provider or
  * key has its own limits.
- * @param place 0 for the provider's own server, 1 and up for its fallback servers
+ * @param place index of the server: 0 for the provider's own, 1 and up for its fallback servers
  */
 function accountOf(config: Config, place: number): readonly (string | undefined)[] {
   if (place > 0) {
@@ -192,8 +192,8 @@ function accountOf(config: Config, place: number): readonly (string | undefined)
 }
 
 /**
- * Returns the place of an account's budget: that of a `.sqlite` file with a digest of the account in its name. The
- * digest has 32 bits only, so that it reveals no key.
+ * Returns where the budget of an account is stored: a `.sqlite` file, or its counterpart in PostgreSQL, with a digest
+ * of the account in its name. The digest has 32 bits only, so that it reveals no key.
  */
 function budgetPlace(config: Config, file: string, account: readonly (string | undefined)[]): CounterPlace {
   const digest = createHash('sha256').update(JSON.stringify(account)).digest('hex').slice(0, 8);

@@ -2,7 +2,7 @@ import { isEngineError } from '../errors.ts';
 
 /**
  * Decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`; `give_up` does not
- * run it again; `wait` is described below.
+ * run it again; `wait` lets the job wait `ms` and counts no attempt, since it is probably not at fault.
  */
 export type Retry =
   /** The failure is probably not the job's fault: jobs wait `ms`, and no attempt is counted. */
@@ -61,7 +61,7 @@ export interface ProviderHealth {
    * @returns how many batches of the ledger failed in a row, this one included
    */
   noteFailedBatch(ledger: string): number;
-  /** Records that a job failed on the provider while it ran alone. */
+  /** Records that the provider's call for a job failed while no other job ran. */
   noteFailureAlone(job: string): void;
   /**
    * Records that a batch of this ledger succeeded, which ends the ledger's failures in a row. The pauses of the

@@ -38,7 +38,10 @@ interface Answer {
   readonly profile: Profile;
   /** Stages of the query that ran, with the time of each. */
   readonly stages: readonly StageTrace[];
-  /** The memories and waypoints that the recall reinforces; null if the query does not reinforce or has no hits. */
+  /**
+   * The memories and waypoints (automatic links) that the query reinforces; null if it does not reinforce or has no
+   * hits.
+   */
   readonly effects: RecallEffects | null;
   /** What the recall log stores of the answer, computed after the answer has been sent; null if nothing is stored. */
   readonly later: Promise<RecallToKeep> | null;
@@ -102,7 +105,8 @@ export function explainAnswer(
 }
 
 /**
- * Lists the memories that a recall reinforces, and the waypoints on the paths to them; null without hits.
+ * Lists the memories that this recall (answered query) reinforces, and the waypoints (automatic links) on the paths to
+ * them; null without hits.
  * @param at time of the recall, Unix ms
  */
 function effectsOf({ packing }: Recall, { hits }: QueryResult, at: number): RecallEffects | null {
@@ -146,7 +150,7 @@ function retrieveContext(
 }
 
 /**
- * The tenant's file, as one query searches it by the vectors of one model. `embedder` is null if the settings do not
+ * What one query searches: the tenant's file, with the vectors of one model. `embedder` is null if the settings do not
  * say how to reach the model. It is a class because an object literal with a getter would leave a hidden class behind
  * for each query (see `toMemory`).
  */

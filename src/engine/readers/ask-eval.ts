@@ -5,8 +5,10 @@ import { answerQuery } from './answer-query.ts';
 import type { ReadContext } from './read-context.ts';
 
 /**
- * Asks the question of one item of an evaluation set and judges the answer. Both are done on the reader thread, since
- * all texts of the answer are searched for what is expected, up to some megabytes. The time is that of the question.
+ * Runs the query of one item of an evaluation set and judges the answer. Both are done on the reader thread, since all
+ * texts of the answer, up to some megabytes, are searched for what is expected. The measured time is that of the query
+ * only.
+ * @param place index of the item in its set
  */
 export async function askEval(
   context: ReadContext,

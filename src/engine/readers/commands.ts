@@ -64,7 +64,7 @@ import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** Greatest number of recalls from which weights are learned. */
+/** Greatest number of logged recalls (answered queries) from which weights of the score are learned. */
 const MAX_JUDGED_RECALLS = 1_000;
 
 /**

@@ -34,8 +34,8 @@ export function readStats({ open }: ReadContext): TenantStats {
 }
 
 /**
- * Lists the jobs that match a filter, newest first. `total` is the number of jobs of the filter's state and kind, the
- * rest counts all jobs.
+ * Lists the jobs that match a filter, newest first. `total` is the number of jobs of the filter's state and kind; the
+ * other counts are of all jobs.
  */
 export function readJobs(
   { open }: ReadContext,

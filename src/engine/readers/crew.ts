@@ -19,24 +19,27 @@ export interface CrewOptions {
   readonly hungAfterMs: number;
   readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
-  /** Callback when a thread may be able to take another read. */
+  /** Called when a thread may be able to take another read. */
   readonly onFree: () => void;
-  /** Callback when a thread has finished a read, cancelled ones included, on which it worked for `ms` milliseconds. */
+  /** Called when a thread has finished a read, a cancelled one too, on which it worked for `ms` milliseconds. */
   readonly onDone: (read: Read, ms: number) => void;
   /**
-   * Callback with the reads of a thread that ended, after `onDone` for each of them. Cancelled reads are not among
-   * them.
+   * Called with the unfinished reads of a thread that ended, after `onDone` for each of them. Cancelled reads are left
+   * out.
    */
   readonly onLost: (reads: readonly Read[]) => void;
 }
 
-/** The threads of a process that run reads. */
+/** The reader threads of a process. A read is a command that reads a tenant's file. */
 export interface Crew {
   /** Returns the reads that threads work on, cancelled ones included, but without those that wait for a provider. */
   working(): readonly Read[];
   /** Returns a thread without work, or starts one; undefined if all are busy or the crew pauses or is closed. */
   idle(): ThreadLink | undefined;
-  /** Returns a thread that works on one read only, one for which `endsSoon` holds; undefined if there is none. */
+  /**
+   * Returns a thread that works on a single read and is likely to finish it soon (`endsSoon`); undefined if there is
+   * none.
+   */
   soonIdle(endsSoon: (read: Read) => boolean): ThreadLink | undefined;
   /** Tells the thread that has the read that its result is no longer wanted. Returns whether any thread had it. */
   cancel(read: Read): boolean;
@@ -112,7 +115,7 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onDon
   };
 }
 
-/** Creates the pause before the next thread is started, for threads that answered nothing. */
+/** Creates the pause before the next thread is started, which grows with each thread in a row that ended unused. */
 function createPause(onOver: () => void) {
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;

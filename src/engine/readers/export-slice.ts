@@ -27,19 +27,19 @@ export type ExportPlace =
   | { readonly stage: 'memories' | 'links'; readonly after: number }
   | { readonly stage: 'logs'; readonly after: LogPosition };
 
-/** A document whose text has been written in part. */
+/** A document of which the export has written only a part of the text so far. */
 interface OpenText {
   readonly id: string;
   readonly generationNo: number;
   readonly place: TextPlace;
 }
 
-/** A piece of an export. */
+/** A part of an export. */
 export interface ExportSlice {
   /** Whole lines, each with its line feed; '' for a piece without lines. */
   readonly text: string;
   readonly counts: Readonly<Partial<Record<PortableType, number>>>;
-  /** Position of the next piece; null after the last one. */
+  /** Position of the next part of the export; null after the last part. */
   readonly next: ExportPlace | null;
 }
 
@@ -54,8 +54,8 @@ export interface ExportStart {
 export const EXPORT_START: ExportPlace = { stage: 'documents', after: 0, text: null };
 
 /**
- * Greatest number of memories in a piece. A piece also ends after `SLICE_BYTES` of text, so reading it takes some
- * milliseconds.
+ * Greatest number of memories in one part of an export. A part also ends after `SLICE_BYTES` of text, so that reading
+ * it takes some milliseconds.
  */
 const SLICE_MEMORIES = 256;
 const SLICE_BYTES = 512 * 1024;
@@ -71,9 +71,9 @@ export function startExport({ open, clock }: ReadContext, _: Record<never, never
 }
 
 /**
- * Reads the next piece of an export. Each piece is read on a snapshot of its own, so an export of any length blocks
+ * Reads the next part of an export. Each part is read on a snapshot of its own, so an export of any length blocks
  * neither writers nor the upkeep of the write-ahead log. Memories are written in the state that they had when the
- * export began, which their revisions tell.
+ * export began, which is found in their revisions.
  */
 export function readExportSlice(
   { open }: ReadContext,

@@ -1,7 +1,7 @@
 import { noteCost, type ReadCost } from './read-costs.ts';
 import { type Member, Turns } from './turns.ts';
 
-/** What the queue needs to know of a read. */
+/** The data of a waiting read (a command that reads a tenant's file) by which the queue orders it. */
 export interface QueuedRead {
   /** Number of the read, higher than those of all earlier reads. */
   readonly id: number;
@@ -14,7 +14,7 @@ export interface QueuedRead {
 }
 
 interface Key<Read> extends Member {
-  /** Waiting reads by name. No list is empty. */
+  /** Waiting reads by the name of their command. No list is empty. */
   readonly lists: Map<string, Read[]>;
 }
 
@@ -23,12 +23,13 @@ interface Tenant<Read> extends Member {
 }
 
 /**
- * The queue of reads that wait for a thread. Tenants take turns and, within a tenant, its API keys. The time of threads
- * is shared equally, not the number of reads: a key whose reads took long waits until the others had as much time.
+ * The queue of reads that wait for a thread. Tenants are served in turn and, within a tenant, its API keys. The time of
+ * threads is shared equally, not the number of reads: a key whose reads took long waits until the others have had as
+ * much time.
  */
 export class FairQueue<Read extends QueuedRead> {
   readonly #tenants = new Turns<Tenant<Read>>();
-  /** The reads that threads have, with the time that they were expected to take (ms). */
+  /** The reads that run on threads, each with the time that it was expected to take (ms). */
   readonly #taken = new Map<Read, number>();
   #size = 0;
 
@@ -37,20 +38,20 @@ export class FairQueue<Read extends QueuedRead> {
     return this.#size;
   }
 
-  /** Adds a read after those with its key and name. */
+  /** Adds a read after the waiting reads with its API key and command name. */
   push(read: Read): void {
     this.#put(read, 'push');
   }
 
-  /** Adds a read before those with its key and name. */
+  /** Adds a read before the waiting reads with its API key and command name. */
   pushFront(read: Read): void {
     this.#put(read, 'unshift');
   }
 
   /**
-   * Removes and returns the read that is next among those that may run; undefined if there is none. Reads of a key keep
-   * their order, but one that may not run does not delay those of another name. `mayRun` is called only for the first
-   * read of each key and name.
+   * Removes and returns the read that is next among those that may run; undefined if there is none. Reads of a key run
+   * in order, but one that may not run does not delay reads of other commands. `mayRun` is called only for the first
+   * read of each key and command name.
    */
   take(mayRun: (read: Read) => boolean): Read | undefined {
     const next = this.#tenants.next(({ keys }) => keys.next((key) => firstOf(key, mayRun)));
@@ -65,7 +66,7 @@ export class FairQueue<Read extends QueuedRead> {
     return read;
   }
 
-  /** Records that a read that was taken has left its thread after `ms` milliseconds. */
+  /** Records that a read which `take` returned has left its thread after `ms` milliseconds. */
   end(read: Read, ms: number): void {
     const expectedMs = this.#taken.get(read);
     if (expectedMs === undefined) return;
@@ -85,8 +86,8 @@ export class FairQueue<Read extends QueuedRead> {
   }
 
   /**
-   * Removes and returns the latest read of the key with the greatest number of waiting reads, in the tenant with the
-   * greatest number; undefined if the queue is empty.
+   * Removes and returns the latest read of the API key with the most waiting reads, in the tenant with the most;
+   * undefined if the queue is empty.
    */
   removeFromLongest(): Read | undefined {
     const lists = this.#tenants.longest()?.keys.longest()?.lists;
@@ -114,7 +115,7 @@ export class FairQueue<Read extends QueuedRead> {
     this.#size += 1;
   }
 
-  /** Removes a read from its list; returns false if it does not wait. */
+  /** Removes a read from its list; returns false if the read is not waiting. */
   #takeOut(read: Read): boolean {
     const lists = this.#tenants.members.get(read.path)?.keys.members.get(read.key)?.lists;
     const list = lists?.get(read.name);

@@ -10,7 +10,7 @@ import { findUserNo } from '../store/users.ts';
 type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
 
 /**
- * Reads the graph around a memory: what lies within the given number of hops.
+ * Reads the graph around a memory: what lies within `hops` links of it.
  * @throws EngineError `not_found` if there is no such memory
  */
 export function neighbourhood(

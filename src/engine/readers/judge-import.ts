@@ -4,14 +4,17 @@ import type { Store } from '../store/open-store.ts';
 import type { ImportOutcome, PortableLine, PortableLogItem } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** What an import of a line would do, judged by what is stored. */
+/** What importing a line would do, judged by what is already stored. */
 export interface JudgedImport {
   /**
    * Outcome of the line. It is `stored` also for a line that refers to something missing, which an earlier line may
    * bring.
    */
   readonly outcome: ImportOutcome;
-  /** What the line refers to although it is not stored: the name of the line's field and the id in it. */
+  /**
+   * The stored things that the line refers to and that do not exist: for each, the name of the line's field and the id
+   * in it.
+   */
   readonly missing: readonly { readonly name: string; readonly id: string }[];
 }
 
@@ -33,7 +36,7 @@ export function judgeImport(
   );
 }
 
-/** Returns a key for a position in a session log. */
+/** Returns a key that identifies an item of a session log by its user, session and position. */
 export function logItemId({ user_id: user, session_id: session }: PortableLogItem, position: number): string {
   return JSON.stringify([user, session, position]);
 }

@@ -16,7 +16,7 @@ export interface ReaderThreadData {
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /** Provider and name of the process's language model; null without one. */
   readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
-  /** Number of the thread among those that share memory. */
+  /** Number of the thread, by which the threads that share memory tell each other apart. */
   readonly reader: number;
 }
 

@@ -1,4 +1,4 @@
-/** Writes rows as lines of the portable form, each a JSON object without its line feed. */
+/** Writes rows as lines of the export format, each a JSON object without its line feed. */
 import { sectorsFromBits } from '../dynamics.ts';
 import { VECTOR_PRECISIONS } from '../ports.ts';
 import type { MemoryOrigin, RevisionRow, ShownDocument, VectorRow } from '../store/export-rows.ts';
@@ -97,7 +97,7 @@ function vectorOf({ memory: _, precisionNo, bytes, ...vector }: VectorRow): unkn
 }
 
 /**
- * Writes the state that an update of a memory replaced as a line.
+ * Writes the earlier state of a memory, which an update replaced, as a line.
  * @param memory id of the memory
  */
 export function revisionText(memory: string, row: RevisionRow): string {

@@ -41,7 +41,7 @@ export function createProviderCalls(
   };
 }
 
-/** Calls a provider for a thread. It never rejects: an error becomes the outcome. */
+/** Calls a provider for a thread. It never rejects: an error is returned as the `Outcome`. */
 async function askProvider(
   { querySourceOf, languageModel }: ThreadServices,
   call: ProviderCall,

@@ -11,7 +11,7 @@ export interface ReadContext {
   readonly logger: Logger;
   /** Tracing of the stages of a query; null if the request is not traced. */
   readonly tracing: Tracing | null;
-  /** Finds what embeds queries for a model; it returns null if the settings do not say how to reach the model. */
+  /** Returns the embedder of queries for a model; null if the settings do not say how to reach the model. */
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
   /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;

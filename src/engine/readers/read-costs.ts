@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
-/** The expected cost of one kind of read of one API key. All reads of that kind share the object. */
+/** The expected cost of one kind of read by one API key. All reads of that kind and key share the object. */
 export interface ReadCost {
-  /** Thread time that the next such read is expected to take (ms); 0 until one has ended. */
+  /** Thread time that the next read of this kind is expected to take (ms); 0 until one has ended. */
   expectedMs: number;
 }
 
@@ -12,8 +12,8 @@ export interface ReadCost {
  */
 const MAX_KNOWN = 10_000;
 /**
- * Share of an expectation that is left after a read that took less time. About fifteen quick reads make up for a slow
- * one.
+ * Share of its value to which an expectation may fall with each read that took less time. About fifteen quick reads
+ * make up for a slow one.
  */
 const KEPT = 0.8;
 
@@ -32,7 +32,7 @@ export class ReadCosts {
 
 /**
  * Records the time that a read took. A slow read raises the expectation at once, and each quicker one lowers it by at
- * most a fifth. So a key that asks slow and quick questions in turn counts as slow.
+ * most a fifth. So a key that alternates slow and quick queries counts as slow.
  */
 export function noteCost(cost: ReadCost, ms: number): void {
   cost.expectedMs = Math.max(ms, cost.expectedMs * KEPT);

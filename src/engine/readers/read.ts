@@ -26,16 +26,16 @@ export interface ThreadServices {
   readonly logger: Logger;
   readonly tracing: Tracing | null;
   /**
-   * Finds what embeds queries for a model, with the limits of its provider; it returns null if the settings do not say
-   * how to reach the model.
+   * Returns the embedder of queries for a model, with the limits of its provider; null if the settings do not say how
+   * to reach the model.
    */
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
   /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
-  /** Callback when a thread ended without being told to. */
+  /** Called when a thread ended without being told to. */
   readonly onThreadEnd: () => void;
   /** The memory that the threads share. */
   readonly sharedFiles: SharedFiles;
-  /** Callback with the path of a file whose word index has a format that only SQLite can read. */
+  /** Called with the path of a file whose word index has a format that only SQLite can read. */
   readonly onUnknownWordFormat: (path: string) => void;
 }

@@ -15,13 +15,16 @@ export interface Readers {
     input: ReadInput<N>,
     signal?: AbortSignal,
   ): Promise<ReadOutput<N>>;
-  /** Returns the same readers for the API key with this id: their reads take turns with those of other keys. */
+  /**
+   * Returns the same readers for the API key with this id, so that threads serve its reads and those of other keys in
+   * turn.
+   */
   as(keyId: string): Readers;
   /** Ends the threads that run reads, if there are any. Reads that have not ended reject. */
   close(): Promise<void>;
 }
 
-/** What commands work with, except for the file. */
+/** What read commands work with, except for the tenant's file. */
 export type ReadParts = Omit<ReadContext, 'open'>;
 
 /**
@@ -38,8 +41,8 @@ export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers
 }
 
 /**
- * Tells whether a result has a part that is still being computed: the promise in its field `later`, which nobody needs
- * to wait for. A thread sends the rest of the result at once.
+ * Tells whether a result has a part that is still being computed: the promise in its field `later`, which no caller
+ * needs to wait for. A thread sends the other fields of the result at once.
  */
 export function hasLater(value: unknown): value is { readonly later: Promise<unknown> } {
   return typeof value === 'object' && value !== null && 'later' in value && value.later instanceof Promise;

@@ -26,9 +26,9 @@ import type { ReadContext } from './read-context.ts';
 type Reading = Pick<ReadContext, 'open' | 'clock'>;
 
 /**
- * Reads a recall that was kept. Memories that can no longer be seen, such as parts of a deleted document, count as
- * erased.
- * @throws EngineError `not_found` if no recall with this id is kept
+ * Reads a recall (answered query) from the recall log. Memories that can no longer be seen, such as parts of a deleted
+ * document, count as erased.
+ * @throws EngineError `not_found` if the log has no recall with this id
  */
 export function readRecall({ open, clock }: Reading, { id }: { readonly id: string }): RecallRecord {
   const { store } = open();
@@ -36,8 +36,8 @@ export function readRecall({ open, clock }: Reading, { id }: { readonly id: stri
 }
 
 /**
- * Lists the recalls that were kept, newest first. `next` is the number from which the next page starts; null after the
- * last page.
+ * Lists the recalls (answered queries) of the recall log, newest first. `next` is the number from which the next page
+ * starts; null after the last page.
  * @throws EngineError `not_found` for an unknown memory
  */
 export function readRecalls({ open, clock }: Reading, listing: RecallListing): RecallPage {
@@ -78,9 +78,10 @@ function isVisible(store: Store, id: string, now: number): boolean {
 }
 
 /**
- * Scores a recall again with the state that the memories had at its time. It throws what `rescore` throws.
+ * Scores a logged recall (answered query) again with the state that the memories had at its time. It throws what
+ * `rescore` throws.
  * @param only ids of the hits that the caller may see; all if left out
- * @throws EngineError `not_found` if no recall with this id is kept
+ * @throws EngineError `not_found` if the log has no recall with this id
  */
 export function replayKept(
   { open, clock }: Reading,
@@ -107,7 +108,7 @@ export function replayKept(
 }
 
 /**
- * Narrows a recall to the hits that a caller may see; the others count as erased.
+ * Restricts a logged recall (answered query) to the hits that a caller may see; the others count as erased.
  * @param only ids of the hits that the caller may see; all if undefined
  */
 export function within<Record extends RecallRecord>(recall: Record, only: readonly string[] | undefined): Record {
@@ -121,9 +122,9 @@ export function within<Record extends RecallRecord>(recall: Record, only: readon
 }
 
 /**
- * Compares a recall with the present answer to its question.
+ * Compares a logged recall (answered query) with the present answer to the same query.
  * @param kept what the recall log stores of the present answer
- * @throws EngineError `not_found` if `kept` is null, since no recalls are kept
+ * @throws EngineError `not_found` if `kept` is null, since the log is switched off
  */
 export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: RecallToKeep | null): Replay {
   if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
@@ -152,8 +153,8 @@ export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: 
 }
 
 /**
- * Makes the hits of a recall with the texts that they had at its time, and the salience and counts that were stored
- * with it.
+ * Makes the hits of a logged recall, with the texts that the memories had at its time, and the salience and counts that
+ * were stored with it.
  */
 function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]): Hit[] {
   const versions = kept.map(({ memoryNo, hit }): [number, number] => [
@@ -180,7 +181,7 @@ function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]
   });
 }
 
-/** Makes the explanation of a stored candidate. Its `terms` are empty, since they are not stored. */
+/** Makes the explanation of a hit from its stored candidate. Its `terms` are empty, since they are not stored. */
 function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplanation {
   const { lexical, dense, fused, arrival, features, adjustments, rerank } = candidate;
   return {

@@ -9,7 +9,7 @@ export interface RecordedSpan {
   readonly endedAt: number;
 }
 
-/** A tracing that collects ended spans, which are replayed on another thread. */
+/** A `Tracing` that only collects ended spans. Another thread then passes them on with `replaySpans`. */
 export interface SpanRecorder {
   readonly tracing: Tracing;
   readonly spans: readonly RecordedSpan[];

@@ -1,6 +1,6 @@
 /**
- * Reads of standing queries and webhooks. Each counts or sorts answers or deliveries, and a tenant may have as many of
- * these as memories.
+ * Read commands of standing queries and webhooks. Each counts or sorts answers or deliveries, and a tenant may have as
+ * many of these as memories, so they run on reader threads.
  */
 import { getStandingQuery, listStandingAnswers, listStandingQueries } from '../store/standing.ts';
 import { getWebhook, listDeliveries, listWebhooks } from '../store/webhooks.ts';

@@ -161,8 +161,8 @@ function createCandidates(
 }
 
 /**
- * Tells whether vectors of a model can find queries that words do not. Those of the offline embedder are computed from
- * the words, so they cannot.
+ * Tells whether a model's vectors can find queries that share no word with a memory. Those of the offline embedder
+ * cannot, since they are computed from words.
  */
 export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): boolean {
   return encoding === 'float32';
@@ -208,8 +208,8 @@ function createNearFinder(
 }
 
 /**
- * Returns the least nearness (0..1) at which a memory without a word of the query reaches a score; Infinity if none
- * suffices.
+ * Returns the least nearness (cosine above that of unrelated texts, 0..1) at which a memory without a word of the query
+ * reaches a score; Infinity if none suffices.
  */
 function leastNearness(score: number, circumstances: Circumstances): number {
   for (let near = 0; near <= 1; near += STEP) {
@@ -219,14 +219,14 @@ function leastNearness(score: number, circumstances: Circumstances): number {
   return Infinity;
 }
 
-/** Least strength of words of a candidate where a part of the words suffices, whatever their strength. */
+/** Least strength of a candidate's words (0..1) where a part of the query's words may suffice for an answer. */
 const SMALL_SCOPE_STRENGTH = 0.15;
 /** Step by which the least strength is approximated. */
 const STEP = 0.02;
 
 /**
- * Creates the function that returns the least strength of words with which an answer could reach `min_score` in its
- * scope, whatever its vector.
+ * Creates the function that returns the least strength of words (0..1) with which an answer could reach the query's
+ * `min_score` in its scope, whatever its vector.
  */
 function createLeastStrength({
   least,
@@ -272,7 +272,7 @@ function scoreOf(store: Store, { query, memoryNo, text, scope }: Pair, vector: Q
   return confidenceBy(store, query, { text, cosine, base, scope });
 }
 
-/** Returns the confidence of a query whose best hit is this text. `calibrate` gives the best hit that score. */
+/** Returns the confidence of a query whose best hit is this text: the score that `calibrate` gives the best hit. */
 function confidenceBy(
   store: Store,
   { text: asked, forms }: PreparedQuery,
@@ -292,7 +292,8 @@ function confidenceBy(
 }
 
 /**
- * Cache of meters by query, each for one base. Creating one takes 20 µs, and few queries are compared again and again.
+ * Cache of evidence meters (how well a text answers a query) by query, each for one base cosine. Creating one takes 20
+ * µs, and few queries are compared again and again.
  */
 const meters = new WeakMap<PreparedQuery['text'], { readonly base: number; readonly meter: EvidenceMeter }>();
 
@@ -385,7 +386,7 @@ function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<numbe
   return new Map(rows.map(({ memoryNo, userId }) => [memoryNo, userId]));
 }
 
-/** Creates a function that counts the memories of a user, or of all users for null. Each is counted once. */
+/** Creates a function that counts the memories of a user, or of all users for null, and remembers the counts. */
 function createScopes(store: Store): (userId: string | null) => number {
   const counted = new Map<string | null, number>();
   return (userId) => {

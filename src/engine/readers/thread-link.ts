@@ -109,7 +109,10 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   };
 }
 
-/** Does what a thread asks for, except provider calls. */
+/**
+ * Handles a message of a reader thread that needs the process: writes a log entry, shares or drops memory, or reports a
+ * word index of unknown format. Provider calls are handled elsewhere.
+ */
 function serve(
   { logger, sharedFiles, onUnknownWordFormat }: ThreadServices,
   message: Extract<FromThread, { kind: 'log' | 'share' | 'lost' | 'unknownWordFormat' }>,
@@ -141,7 +144,7 @@ function settle(
 }
 
 /**
- * The reads that a thread has. A cancelled read counts until the thread has finished it, as the thread is busy with it.
+ * The reads that a thread has. A cancelled read stays until the thread has finished it, since it keeps the thread busy.
  */
 class HeldReads {
   /** The reads whose results are wanted, by id. */
@@ -170,7 +173,7 @@ class HeldReads {
     return { read, isAwaited: this.awaited.delete(id) };
   }
 
-  /** Removes and returns all reads. */
+  /** Removes and returns all reads: `lost` are those with wanted results. */
   clear(): { readonly lost: readonly Read[]; readonly cancelled: readonly Read[] } {
     const reads = { lost: [...this.awaited.values()], cancelled: [...this.#cancelled.values()] };
     this.awaited.clear();
@@ -185,7 +188,7 @@ type LaterParts = ReturnType<typeof createLaterParts>;
 function createLaterParts() {
   const parts = new Map<number, PromiseWithResolvers<unknown>>();
   return {
-    /** Returns the promise of the missing part of the read `id`. */
+    /** Returns the promise of the part of the result of the read `id` that is still being computed. */
     expect(id: number): Promise<unknown> {
       const part = Promise.withResolvers<unknown>();
       // Nobody has to wait for it.

@@ -8,19 +8,19 @@ interface PlacedRead extends QueuedRead {
   readonly sentAt: number;
 }
 
-/** Decides which reads the threads of a process may work on at the same time. */
+/** Decides which reads (commands that read a tenant's file) the threads of a process may run at the same time. */
 export interface ThreadPlaces {
-  /** Records that a read was requested. */
+  /** Records that a read was requested, so that threads are kept free for API keys with short reads. */
   note(read: PlacedRead): void;
-  /** Tells whether an idle thread may run the read while others work on the reads `working`. */
+  /** Tells whether an idle thread may run the read while other threads work on the reads `working`. */
   hasRoom(read: PlacedRead, working: readonly PlacedRead[]): boolean;
-  /** Tells whether the read may be given to a thread that still has another one. */
+  /** Tells whether the read is short enough to be given to a thread that still works on another read. */
   isQuick(read: PlacedRead): boolean;
-  /** Tells whether a thread that has this read is likely to finish it soon. */
+  /** Tells whether a thread that works on this read is likely to finish it soon. */
   endsSoon(read: PlacedRead): boolean;
 }
 
-/** Reads that may take a hundred times as long as a query, whoever asks. */
+/** Commands that may take a hundred times as long as a query, whichever key calls them. */
 const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'explain',
   'askEval',
@@ -37,24 +37,24 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'readProposals',
 ]);
 /**
- * Greatest expected time of a read that is given to a thread which still has another one (ms). This saves the round
- * trip to the thread, which is long while this thread is busy.
+ * Greatest expected time (ms) of a read that is given to a thread which still works on another one. Giving it early
+ * saves a message's way to the thread and back, which takes long while this thread is busy.
  */
 const QUICK_MS = 25;
-/** Expected time above which a read counts as long (ms), by the earlier reads of its key. */
+/** Expected time above which a read counts as long (ms), learned from earlier reads of the same API key. */
 const LONG_MS = 100;
-/** Time for which a thread is kept free for a key that asked for something short (ms). */
+/** Time for which one thread is kept free of long reads after an API key has requested a short one (ms). */
 const KEPT_FREE_MS = 10_000;
 
 /**
  * Creates the rules for `threads` threads. Long reads leave one thread free: those of `LONG_READS` always, others while
- * another key has asked for something short within the last 10 s. So short reads do not wait for long ones, and a key
- * that is alone has all threads for its queries.
+ * another key has requested a short read within the last 10 s. So short reads do not wait for long ones, and a key that
+ * is alone has all threads for its queries.
  * @param clock returns a time in ms that never goes back, comparable with `sentAt`
  */
 export function createThreadPlaces(threads: number, clock: () => number = () => performance.now()): ThreadPlaces {
   const mostLong = Math.max(1, threads - 1);
-  /** The last two keys that asked for something short, with the time; the latest comes first. */
+  /** The last two API keys that requested a short read, each with the time; the latest comes first. */
   let short: readonly { readonly path: string; readonly key: string; readonly at: number }[] = [];
 
   const isLong = ({ name, cost }: PlacedRead) => LONG_READS.has(name) || cost.expectedMs > LONG_MS;

@@ -17,7 +17,7 @@ const MAX_WAITING = 4_096;
  * explaining a miss takes up to some hundred queries.
  */
 const HUNG_AFTER_MS = 60_000;
-/** Number of threads that may end while they have a certain read; then the read is given up, as it may be the cause. */
+/** Number of threads that may end while they run the same read. Then the read is given up, as it may be the cause. */
 const MAX_LOST = 2;
 
 export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
@@ -30,10 +30,9 @@ export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadD
 }
 
 /**
- * Creates readers that run commands on threads, so that a long question blocks neither the event loop that serves
- * requests nor the next question. Tenants and their API keys have equal shares of the threads' time (`FairQueue`), and
- * long reads leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are run
- * once more.
+ * Creates readers that run commands on threads, so that a long query blocks neither the event loop that serves requests
+ * nor the next query. Tenants and their API keys have equal shares of the threads' time (`FairQueue`), and long reads
+ * leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are run once more.
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
@@ -63,7 +62,10 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     }
   }
 
-  /** Puts a read whose thread has ended in front of the waiting ones, or gives it up the second time. */
+  /**
+   * Puts a read whose thread has ended in front of the waiting ones, or rejects it if that happened for the second
+   * time.
+   */
   function again(read: Read): void {
     read.lost += 1;
     if (isClosed) read.reject(closed());

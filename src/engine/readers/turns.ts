@@ -1,23 +1,24 @@
-/** A member of a group that takes turns: a tenant, or an API key of a tenant. */
+/** A member of a group that is served in turn: a tenant, or an API key of a tenant. */
 export interface Member {
   readonly name: string;
-  /** Thread time at which its next turn begins (ms), on a clock that its group shares. */
+  /** Time at which the member's next turn begins (ms). It counts thread time that was used, on a clock of the group. */
   startsAt: number;
   waiting: number;
-  /** Number of its reads that threads have. */
+  /** Number of the member's reads that run on threads. */
   taken: number;
-  /** The part of `startsAt` that is only expected (ms), for the reads that threads have. */
+  /** The part of `startsAt` (ms) that is only expected, for the member's reads that still run on threads. */
   takenMs: number;
 }
 
-/** Least time that a read counts (ms), so that reads of unknown cost take turns. */
+/** Least time that a turn counts (ms), so that members whose reads have no known cost are served in turn, too. */
 const LEAST_MS = 0.1;
 /** Greatest number of members without reads whose time is remembered; one that is forgotten counts as new. */
 const MAX_REMEMBERED = 1_000;
 
 /**
- * Members that take turns by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each turn of a member
- * begins where its last one ended, in the thread time that it used, and the turn that begins first is next.
+ * Members that are served in turn by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996). Each turn of a
+ * member begins where its last turn ended, counted in the thread time that its reads used. The member whose turn begins
+ * first is served next.
  */
 export class Turns<M extends Member> {
   /** The members that have reads, waiting or taken, by name. */
@@ -25,14 +26,14 @@ export class Turns<M extends Member> {
   /** For members without reads, the time at which their next turns begin (ms); the one that left last comes last. */
   readonly #remembered = new Map<string, number>();
   /**
-   * Start of the latest turn (ms), without the time that the other reads of its member are only expected to take: with
-   * it, a newcomer would wait for time that nobody has used.
+   * Start of the latest turn (ms), without the time that other reads of its member are still expected to take: with
+   * that time, a newcomer would wait for time that nobody has used.
    */
   #now = 0;
 
   /**
-   * Adds a waiting read to a member, which is created if needed. A member does not save up time in which it had no
-   * reads.
+   * Adds a waiting read to a member, which is created if needed. A member gains no advantage from a time in which it
+   * had no waiting reads.
    */
   enter(name: string, create: (member: Member) => M): M {
     let member = this.members.get(name);
@@ -76,7 +77,7 @@ export class Turns<M extends Member> {
     member.taken += 1;
   }
 
-  /** Corrects a member's time by that of a turn which has ended. */
+  /** Replaces the expected time of a turn that has ended by the time that it took (ms). */
   end(member: M, { expectedMs, ms }: { readonly expectedMs: number; readonly ms: number }): void {
     const counted = Math.max(LEAST_MS, expectedMs);
     member.startsAt += Math.max(LEAST_MS, ms) - counted;

@@ -9,7 +9,7 @@ import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
 /**
- * Computes how memories will have decayed at a later date. An assumption that is left out is taken from the settings.
+ * Computes how memories will have decayed at a later date. Each assumption that is left out is taken from the settings.
  */
 export function previewDecayAt({ open, clock, config }: ReadContext, assumed: DecayAssumptions): DecayPreview {
   const { OM_DECAY_LAMBDA: set, OM_ARCHIVE_BELOW } = config;

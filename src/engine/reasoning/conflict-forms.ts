@@ -1,22 +1,21 @@
 /**
- * Finds, without a model, two statements that cannot both hold, where their form shows it: one denies what the other
- * says, or both give one thing different values of something that has only one. Everything that is not plainly so is
- * ignored.
+ * Finds, without a model, two statements that contradict each other, if their form shows it: one denies what the other
+ * says, or both give different values to an attribute that has only one value. Every less obvious case is ignored.
  */
 import { stem } from '../text/english-words.ts';
 import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
 import { typedValues, type TypedValue } from './typed-values.ts';
 
 /**
- * Tells whether a text has a form in which a conflict can be found. If not, no other text needs to be read for
- * comparison.
+ * Tells whether a text has a form in which `conflict` can find a contradiction. If not, no other text needs to be read
+ * for a comparison.
  */
 export function hasPlainForm(text: string): boolean {
   return plainStatements(text).length > 0;
 }
 
 /**
- * Tells whether two texts of one user state something that cannot both hold now. The order of the texts does not
+ * Tells whether two texts of one user make statements that contradict each other. The order of the texts does not
  * matter.
  */
 export function conflict(one: string, other: string): boolean {
@@ -38,19 +37,19 @@ function saySame(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
 
 // ── One thing, one value ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Attributes with a single value for each thing. The last word before "is" names the attribute. */
+/** Attributes that have one value for each thing, such as a birthday. The last word before "is" names the attribute. */
 const SINGLE = new Set(
   `birthday name surname nickname number email e-mail mail address password passphrase boss manager owner capital
    husband wife spouse fiancé mother father landlord type size height weight age deadline branch port host version
    budget salary timezone nationality`.split(/\s+/),
 );
-/** Attributes whose value is a name, so that "My boss is nice" states no value. */
+/** Attributes whose value is always a name. A value that is no name is ignored: "My boss is nice" names no boss. */
 const NAMED = new Set(
   'name surname nickname boss manager owner capital husband wife spouse fiancé mother father landlord'.split(' '),
 );
 const PLACES = new Set(['office', 'headquarters', 'hq', 'home', 'house', 'flat', 'apartment', 'company', 'firm']);
 
-/** The statement of an attribute that has one value at a time, such as an owner or an office. */
+/** A statement that gives the value of an attribute which has one value at a time, such as an owner or an office. */
 interface SingleValue {
   /** The thing and its attribute, as text. */
   readonly of: string;
@@ -102,7 +101,10 @@ function isPart(part: readonly PlainWord[], whole: readonly PlainWord[]): boolea
 
 let countries: ReadonlySet<string> | undefined;
 
-/** Tells whether a name is that of a country. Countries contain places: who lives in Berlin also lives in Germany. */
+/**
+ * Tells whether a name is that of a country. A country and a place in it do not conflict: who lives in Berlin also
+ * lives in Germany.
+ */
 function isCountry(value: readonly PlainWord[]): boolean {
   countries ??= listCountries();
   return countries.has(value.map(({ text }) => text).join(' '));
@@ -117,7 +119,7 @@ function listCountries(): Set<string> {
 
 // ── One thing, one state ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Groups of states; a thing is in one state of a group at a time. */
+/** Groups of states that exclude each other; a thing is in at most one state of a group at a time. */
 const STATES: readonly ReadonlySet<string>[] = [
   'enabled disabled',
   'open closed',
@@ -144,12 +146,15 @@ function differInState(a: readonly PlainWord[], b: readonly PlainWord[]): boolea
 
 // ── One thing, one number or time ────────────────────────────────────────────────────────────────────────────────────
 
-/** Verbs that describe a state of a thing, and not what somebody does from time to time. */
+/** Verbs that describe a lasting state of a thing, not an action that somebody does from time to time. */
 const STATIVE = new Set(
   `is are am has have costs cost starts start ends end begins begin opens open closes close weighs weigh expires listens
    lasts allows requires needs holds`.split(/\s+/),
 );
-/** Verbs that describe a state of a thing only with a value of the given type. */
+/**
+ * Verbs that describe a lasting state only with certain values: for each verb, the type of value (see `typedValues`).
+ * `takes` describes a state in "the test takes 5 minutes", but not in general.
+ */
 const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
   takes: /^duration$/u,
   take: /^duration$/u,

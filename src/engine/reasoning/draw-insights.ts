@@ -15,23 +15,23 @@ export interface Insight {
   readonly sources: readonly number[];
 }
 
-/** Greatest number of insights that are kept of one answer. */
+/** Greatest number of insights that are kept from one answer of the model. */
 const MAX_INSIGHTS = 5;
 /** Greatest length of an insight, in UTF-16 code units. */
 const MAX_INSIGHT = 500;
-/** Number of characters, the first ones, that the model gets of each memory. */
+/** Greatest length of the beginning of each memory that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 600;
 /** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 1_024;
 
 /**
  * Asks a language model for conclusions that follow from several memories together.
- * @param memories in order of time; at most some dozens, since each is quoted
+ * @param memories in order of time; at most some dozens, since each is quoted in the prompt
  * @param known earlier insights, which the model is told not to repeat
  * @returns the first 5 insights of the model; may be empty
  * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not a list of insights that
- *    each name two or more of these memories, since a second call at temperature 0 would give an equal answer; whatever
- *    `signal` was aborted with
+ *   each name two or more of these memories, since a second call at temperature 0 would give the same answer; the abort
+ *   reason of `signal`
  */
 export async function drawInsights(
   model: LanguageModel,
@@ -74,8 +74,9 @@ function promptOf(memories: readonly Statement[], known: readonly string[]): { i
 }
 
 /**
- * Reads the insights of a reply.
- * @returns null unless the reply is a list of insights that each name two or more of the memories that the model got
+ * Parses a model's reply as a list of insights.
+ * @param count number of memories that the model got
+ * @returns null unless the reply is a list of insights that each name two or more of these memories
  */
 function readInsights(reply: string, count: number): readonly Insight[] | null {
   const schema = z

@@ -2,36 +2,40 @@ import { sentences } from '../text/sentences.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { words } from '../text/words.ts';
 
-/** Greatest length of a gathered text, in UTF-16 code units. */
+/** Greatest length of a text that is gathered from several memories, in UTF-16 code units. */
 export const MAX_GATHERED = 2_000;
-/** Least share of what a source says, weighted by the rarity of its words, that the gathered text must repeat. */
+/**
+ * A text counts as a source only if the gathered text repeats at least this share (0..1) of its sentences, each
+ * weighted by the rarity of its words.
+ */
 const LEAST_SAID = 0.8;
 
-/** A text that is to be gathered, with the time when it was said. */
+/** A text to be merged with others, with the time when it was said. */
 export interface GatheredText {
   readonly text: string;
-  /** Time when it was said, Unix ms. */
+  /** Time when the text was said, Unix ms. */
   readonly saidAt: number;
 }
 
-/** A text that consists of sentences of other texts. */
+/** A text that was made from sentences of other texts. */
 export interface GatheredSentences {
   readonly content: string;
-  /** Indexes, ascending, of the texts of which `content` repeats enough: at least two. */
+  /** Indexes, ascending, of the texts whose sentences `content` repeats: at least two. */
   readonly sources: readonly number[];
 }
 
-/** A sentence of one of the texts, on one line, with its words. */
+/** A sentence of one of the texts: its text on one line, and its distinct words without stop words. */
 interface Said {
   readonly text: string;
   readonly words: ReadonlySet<string>;
 }
 
 /**
- * Gathers texts into one: of all their sentences it takes those that add most to what is already there, by the rarity
- * of their words, and puts them in the order of the texts, one line for each text. A sentence all of whose words are in
- * one taken sentence is left out; negations and numbers count as words. If the texts are of several days, each line
- * begins with its date. A text of which too little would be repeated is left out whole.
+ * Merges texts about one subject into one text of at most 2,000 code units. Of all sentences, it takes in turn the one
+ * that adds the most new words, weighted by their rarity, and puts the taken ones in the order of the texts, one line
+ * for each text. A sentence all of whose words are in one taken sentence is left out; negations and numbers count as
+ * words. If the texts are of several days, each line begins with its date. A text is left out whole if less than 80 %
+ * of it would be repeated.
  * @param texts in order of time, at most a dozen
  * @param rarityOf returns the weight of a word, above 0
  * @returns null if no two texts fit together into 2,000 code units
@@ -84,7 +88,7 @@ function contentOf(
   return lines.join('\n');
 }
 
-/** Length of a date before a line, with its separator and the end of the line. */
+/** Number of characters that a date takes before a line, with its separator and the line feed. */
 const DATE_LENGTH = '2026-01-31: \n'.length;
 
 function dayOf(time: number): string {
@@ -99,7 +103,11 @@ function sentencesOf(text: string): Said[] {
   });
 }
 
-/** Takes sentences, always the one that adds most, until none is left that fits and is not repeated by a taken one. */
+/**
+ * Selects sentences greedily: always the one that adds most. It ends when no sentence is left that fits and is not
+ * repeated by a taken one.
+ * @param room greatest number of UTF-16 code units of the selected sentences together
+ */
 function takeSentences(all: readonly Said[], weightOf: WeightOf, room: number): Said[] {
   const taken: Said[] = [];
   const covered = new Set<string>();

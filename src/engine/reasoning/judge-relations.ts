@@ -14,21 +14,21 @@ const RELATIONS = ['contradicts', 'updates', 'supports', 'unrelated'] as const;
  */
 export type Relation = (typeof RELATIONS)[number];
 
-/** Number of characters, the first ones, that the model gets of each text. */
+/** Greatest length of the beginning of each text that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 2_000;
 /**
  * Greatest length of the model's answer, in tokens. The JSON for one text takes 20 tokens, and there are a handful of
- * texts; the rest is for a model that puts a sentence around its answer.
+ * texts; the remainder is for a model that adds a sentence around its answer.
  */
 const ANSWER_TOKENS = 512;
 
 /**
  * Asks a language model how a statement relates to each of several earlier ones.
- * @param others the earlier statements; at most a handful, since each is quoted
+ * @param others the earlier statements; at most a handful, since each is quoted in the prompt
  * @returns a relation for each of `others`, in their order
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer does not give one relation for
- *    each of these texts, since a second call at temperature 0 would give an equal answer; whatever `signal` was
- *    aborted with
+ * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer does not give exactly one
+ *   relation for each of `others`, since a second call at temperature 0 would give the same answer; the abort reason of
+ *   `signal`
  */
 export async function judgeRelations(
   model: LanguageModel,
@@ -65,7 +65,8 @@ function promptOf(statement: Statement, others: readonly Statement[]): { instruc
 }
 
 /**
- * Reads the relations of a reply.
+ * Parses a model's reply as relations, one for each text in order.
+ * @param count number of texts that the model got
  * @returns null unless the reply names each of the texts once, and nothing else
  */
 function readRelations(reply: string, count: number): readonly Relation[] | null {

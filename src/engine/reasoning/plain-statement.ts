@@ -1,4 +1,4 @@
-/** Brings short English statements into a plain form, in which two statements of one fact become equal. */
+/** Converts short English statements into a plain form, in which two statements of one fact become equal. */
 import { sentences } from '../text/sentences.ts';
 
 /** A word of a statement. */
@@ -18,15 +18,16 @@ export interface PlainStatement {
 }
 
 /**
- * Greatest length of a text that is read, in characters. A longer one tells more than one fact, and not in plain words.
+ * Greatest length of a text that is examined, in UTF-16 code units. A longer text has no plain statements, since it
+ * tells more than one fact.
  */
 const MAX_CHARACTERS = 300;
-/** Greatest number of sentences of a text that is read. */
+/** Greatest number of sentences of a text that is examined; a text with more sentences has no plain statements. */
 const MAX_SENTENCES = 3;
 
 /**
- * Words with which a sentence is not a plain statement about the present: it is unsure, one of several, or depends on
- * something else.
+ * Words that exclude a sentence: with one of them, it is not a plain statement about the present, because it is
+ * uncertain, one of several, or depends on something else.
  */
 const UNSURE = new Set(
   `if unless when while until before after during because maybe perhaps might could would should will shall can
@@ -40,8 +41,8 @@ const UNSURE = new Set(
 const INDEFINITE = new Set(['a', 'an', 'one', 'no', 'someone', 'somebody', 'people', 'everyone', 'nobody']);
 
 /**
- * Rewrites, in order, that turn different forms into one. Verbs that they insert, such as `lives-in`, are known to the
- * rules of conflicts.
+ * Replacements, applied in order, that turn different wordings of a fact into one. The rules in conflict-forms.ts know
+ * the verbs that are inserted, such as `lives-in`.
  */
 const REWRITES: readonly (readonly [RegExp, string])[] = [
   [/\b(do|does|is|are|has|have)n't\b/giu, '$1 not'],
@@ -64,12 +65,12 @@ const REWRITES: readonly (readonly [RegExp, string])[] = [
 ];
 
 const SPEAKER = /^(\p{Lu}\p{L}+(?: \p{Lu}\p{L}+)?): (?=\S)/u;
-/** Marks with which a sentence is more than one plain statement. */
+/** Matches marks that exclude a sentence, since a sentence with one of them is more than one plain statement. */
 const COMPOUND = /[,;()"“”«»?]|: | [-–—] /u;
 
 /**
- * Reads the plain statements of a text. There are none in a text of more than 300 characters or 3 sentences; a sentence
- * that is not plainly about the present is left out.
+ * Returns the plain statements about the present that a text makes, in order. A sentence that is anything else is left
+ * out. A text of more than 300 characters or 3 sentences has none.
  */
 export function plainStatements(text: string): PlainStatement[] {
   if (text.length > MAX_CHARACTERS) return [];
@@ -97,7 +98,10 @@ function plainStatement(sentence: string): PlainStatement | null {
   };
 }
 
-/** Replaces the words that mean the speaker with the speaker's name, if the text names the speaker. */
+/**
+ * Replaces `I`, `me`, `my`, `we` and `our` with the speaker's name; without a speaker, the words are returned
+ * unchanged.
+ */
 function withSpeaker(words: readonly PlainWord[], speaker: string | undefined): readonly PlainWord[] {
   if (speaker === undefined) return words;
   const name = speaker.toLowerCase();

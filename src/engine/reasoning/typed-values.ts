@@ -9,7 +9,7 @@ export interface TypedValue {
   readonly type: string;
   /** The value in a canonical form, so that different spellings of one value are equal. */
   readonly value: string;
-  /** Index of its first word in the statement; `end` is that of the first word after it. */
+  /** Index of the value's first word in the statement; `end` is the index of the first word after the value. */
   readonly start: number;
   readonly end: number;
 }
@@ -35,7 +35,10 @@ const NUMBER = /^\d+(?:\.\d+)?$/u;
 const CLOCK = /^\d{1,2}[:.]\d{2}$/u;
 const CODE = /^(?=.*\d)[\p{L}\d]+(?:-[\p{L}\d]+)+$|^[^\s@]+@[^\s@]+\.[^\s@]+$/u;
 
-/** Finds the values of a statement, in order, without overlaps. A plain number after a name is read as its version. */
+/**
+ * Finds the typed values of a statement, in order, without overlaps. A plain number after a name counts as a version of
+ * the named thing.
+ */
 export function typedValues(words: readonly PlainWord[]): TypedValue[] {
   const values: TypedValue[] = [];
   for (let place = 0; place < words.length;) {

@@ -6,7 +6,7 @@ import { parseReply } from '../text/parse-reply.ts';
 import { MAX_GATHERED } from './gather-sentences.ts';
 import { quoteStatement, type Statement } from './statement.ts';
 
-/** Number of characters, the first ones, that the model gets of each memory. */
+/** Greatest length of the beginning of each memory that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 1_500;
 /** Greatest length of the model's answer, in tokens. */
 const ANSWER_TOKENS = 1_024;
@@ -26,8 +26,8 @@ Reply with nothing but JSON: {"text": "..."}`;
  * Asks a language model for one text that says everything that several memories say.
  * @param memories in order of time, at most a dozen
  * @returns the text, at most 2,000 (`MAX_GATHERED`) code units
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not such a text; whatever
- *    `signal` was aborted with
+ * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not such a text; the abort
+ *   reason of `signal`
  */
 export async function writeGathered(
   model: LanguageModel,

@@ -4,25 +4,37 @@ import type { WordFormsKnown } from '../text/query-language.ts';
 import { comparability, enoughHeld } from './lenience.ts';
 import { type Formula, rawScoreOf } from './score.ts';
 
-/** The constants by which the strength of evidence becomes a confidence that can be compared between queries. */
+/**
+ * Constants that map the strength of evidence (`Evidence.strength`) to a confidence, 0..1, that can be compared between
+ * queries.
+ */
 interface Calibration {
-  /** Strength that a query unrelated to all memories finds by chance in a scope of at most `FEW` (60) memories. */
+  /**
+   * Strength of evidence that is found by chance, for a query that no memory answers, among at most `FEW` (60)
+   * memories.
+   */
   readonly chance: number;
-  /** The strength for a query that a memory answers word for word; above `chance` in any scope. */
+  /**
+   * Strength that counts as full evidence, with a confidence of 1: that of a memory that answers the query word for
+   * word.
+   */
   readonly full: number;
   /**
-   * Exponent on `Evidence.voiced`. The higher it is, the less an answer counts that another person gave than the one
-   * asked about.
+   * Exponent on `Evidence.voiced`. The higher it is, the lower the confidence if the best answer was said by another
+   * person than the one asked about.
    */
   readonly voice: number;
 }
 
-/** The confidence of evidence that is as strong as chance. The default floor, `OM_MIN_SCORE`, is this score. */
+/**
+ * The confidence of evidence that is no stronger than chance. The default of `OM_MIN_SCORE`, below which nothing is
+ * returned, is this value.
+ */
 export const CHANCE_SCORE = 0.3;
 
 /**
- * The calibrations for evidence by words alone, and for evidence by words and vectors. The values were chosen so that
- * at most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
+ * The constants for evidence by words alone, and for evidence by words and vectors. The values were chosen so that at
+ * most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
  */
 export const CALIBRATIONS = {
   words: { chance: 0.24, full: 1, voice: 0.6 },
@@ -30,43 +42,46 @@ export const CALIBRATIONS = {
 } as const satisfies Readonly<Record<string, Calibration>>;
 
 /**
- * Number of memories up to which `Calibration.chance` holds as it stands. Among more memories, some text holds more of
- * a query by chance, so chance rises (`CHANCE_RISE`).
+ * Number of memories up to which `Calibration.chance` is valid unchanged. Among more memories, it is more probable that
+ * some text contains much of a query by chance, so `CHANCE_RISE` is added.
  */
 const FEW = 60;
-/** Amount added to chance for each tenfold growth of the scope between `FEW` and `MANY` memories. */
+/**
+ * Amount added to the strength that counts as chance, for each factor of 10 in the number of searched memories, between
+ * `FEW` and `MANY`.
+ */
 const CHANCE_RISE = 0.16;
 const MANY = 10_000;
 /**
- * Factor on chance where no stemmer exists for the question's language, so that the inflected forms of its words are
- * guessed: there, answers hold fewer of the question's words.
+ * Factor on the strength that counts as chance, if no stemmer exists for the question's language. Inflected forms are
+ * then only guessed, so that even answers contain fewer of the question's words.
  */
 const GUESSED_FORMS = 0.7;
 /**
- * Factor on chance for scripts without spaces: an answer in other words holds fewer of the question's pairs of
- * characters than it would hold words.
+ * Factor on the strength that counts as chance, for scripts without spaces. There, pairs of characters are compared,
+ * and an answer in other words contains fewer of these than it would contain words.
  */
 const PAIRS = 0.85;
 /**
- * Factor on chance for an asking sentence of a message that also has other sentences. The sentence is measured without
- * a vector, and the other sentences may hold a part of what it is about.
+ * Factor on the strength that counts as chance, for an asking sentence of a message that also has other sentences. Such
+ * a sentence is compared without a vector, and the others may contain a part of what it asks about.
  */
 const AMONG_OTHERS = 0.7;
 
-/** The circumstances of a question that are known before any memory is read. */
+/** Facts about a question that are known before any memory is read, and on which the calibration depends. */
 export interface Circumstances {
-  /** Approximate number of memories in the scope that is searched. */
+  /** Approximate number of memories that are searched. */
   readonly scope: number;
-  /** How other forms of the question's words are known: the result of `wordFormsOf`. */
+  /** How inflected forms of the question's words are recognised: the result of `wordFormsOf`. */
   readonly forms: WordFormsKnown;
-  /** Whether the asking sentences stand among others that do not ask; false where left out. */
+  /** Whether the message also has sentences that do not ask a question; false if left out. */
   readonly amongOthers?: boolean;
 }
 
 /**
- * Returns the strength of evidence that an unrelated query finds by chance under these circumstances. It grows with the
- * scope, from `FEW` to `MANY` memories.
- * @param few that strength among `FEW` memories or fewer, before the factors for word forms and neighbouring sentences
+ * Returns the strength of evidence that counts as chance for this question. It grows with the number of searched
+ * memories, from `FEW` to `MANY`.
+ * @param few the strength among `FEW` memories or fewer, before the factors for word forms and for other sentences
  */
 function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: number): number {
   const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
@@ -75,16 +90,16 @@ function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: 
 }
 
 /**
- * Exponent of the rise from chance to full evidence. It is below 1, since most answers are found by a part of the
- * question's words. It was measured together with the calibrations.
+ * Exponent of the curve from chance to full evidence. It is below 1, so that the confidence rises steeply at first,
+ * since most answers contain only a part of the question's words. It was measured together with `CALIBRATIONS`.
  */
 const RISE = 0.7;
 
 /**
- * Returns the confidence that the query is about these memories at all, 0..1. It is `CHANCE_SCORE` (0.3) for evidence
- * as strong as chance, 1 for full evidence given by the right person, and 0 where `evidence` is empty. A memory that
- * holds `enoughHeld(scope)` of the query's words makes it at least 0.32, whatever its strength. Each asking sentence of
- * a message is judged like the whole message, and the highest confidence counts.
+ * Returns the confidence that any of the examined memories answers the query, 0..1. It is `CHANCE_SCORE` (0.3) for
+ * evidence as strong as chance, 1 for full evidence from the person asked about, and 0 if `evidence` is empty. It is at
+ * least 0.32 if one memory contains the share `enoughHeld(scope)` of the query's words. Each asking sentence of a
+ * message is judged like the whole message, and the highest confidence is returned.
  */
 export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circumstances: Circumstances): number {
   const [whole, ...sentences] = evidence;
@@ -104,16 +119,17 @@ function confidenceBy({ strength, wordsStrength, voiced, held }: Evidence, circu
   );
 }
 
-/** Least confidence for a query of which a memory holds all words, however common they are. */
+/** Least confidence for a query all of whose words are in one memory, however common these words are. */
 const HELD_SCORE = 0.5;
 /**
- * Least score of a memory that is returned for the words it holds: above `CHANCE_SCORE` by more than a rounding error.
+ * Least confidence for a query of whose words one memory contains enough, and least score of such a memory: above
+ * `CHANCE_SCORE` by more than a rounding error.
  */
 const JUST_ENOUGH = CHANCE_SCORE + 0.02;
 
 /**
- * Computes the confidence from the share of the query's words that one memory holds: 0 below `enoughHeld(scope)`,
- * `JUST_ENOUGH` at it, rising to `HELD_SCORE` for a memory that holds all.
+ * Computes the confidence from the share of the query's words that one memory contains: 0 below `enoughHeld(scope)`,
+ * `JUST_ENOUGH` at this share, and rising to `HELD_SCORE` for a memory that contains all words.
  */
 function confidenceByHeld(held: number, scope: number): number {
   const enough = enoughHeld(scope);
@@ -131,24 +147,27 @@ function confidenceByStrength(
   return CHANCE_SCORE + (1 - CHANCE_SCORE) * Math.min(1, (strength - chance) / (full - chance)) ** RISE;
 }
 
-/** Highest score, in a tiny scope, of a memory that has nothing to do with the query: less than `CHANCE_SCORE`. */
+/**
+ * Greatest score of a memory that has nothing to do with the query (`QueryEvidence.strange`), among few memories: below
+ * `CHANCE_SCORE`.
+ */
 const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
- * Least share of the best raw score that a memory without any similarity and activation has after scaling. Fresh
- * memories reach it by salience and recency alone in the profile `composite`. Where these have faded, or a profile
- * reads neither, all shares are raised to it, so that answers do not fall under the floor.
+ * Least share of the best raw score that a memory without similarity and activation has after scaling. In the profile
+ * `composite`, a fresh memory has this share by its salience and recency. If these have faded, or the profile does not
+ * use them, all shares are raised accordingly, so that answers do not fall below the least score.
  */
 const MIN_SHARE = 0.23;
 
-/** The fields of a candidate that the calibration reads. */
+/** The fields of a candidate that `calibrate` uses. */
 type Weighable = Pick<Candidate, 'features' | 'rawScore'> & { readonly row: Pick<Candidate['row'], 'memoryNo'> };
 
 /**
- * Gives every candidate its score, 0..1, and keeps the order. The best candidate gets the confidence, the others a
- * lower score by their share of the best raw score. In a scope of fewer than 50 memories, an examined candidate loses
- * less than that. A stranger (`QueryEvidence.strange`) does not: in a tiny scope it gets at most 0.27, less than
- * chance, and gradually more up to 50 memories. A memory that holds the whole query gets at least 0.32. All scores are
- * 0 where no raw score is above 0.
+ * Returns the candidates with their calibrated scores, 0..1, in unchanged order. The candidate with the best raw score
+ * gets the confidence as its score; another gets the confidence times its share of the best raw score. Among fewer than
+ * 50 memories, the score of an examined candidate falls less with this share. A candidate that has nothing to do with
+ * the query (`QueryEvidence.strange`) gets at most 0.27 among few memories, gradually more up to 50. A memory that
+ * contains the whole query gets at least 0.32. All scores are 0 if no raw score is above 0.
  * @param scope approximate number of memories that are searched; memories of other users do not count
  */
 export function calibrate<Weighed extends Weighable>(

@@ -5,8 +5,8 @@ import type { Fused } from './fuse.ts';
 import type { LexicalHit } from './lexical.ts';
 
 /**
- * Number of best candidates whose texts are read, for the dates in them, their topic and the reranker. The stages share
- * one reader of texts, so each of these texts is read once.
+ * Number of candidates, from the best on, whose texts are read by the reranker and by the stages for dates and topic.
+ * These stages share one reader of texts, so each text is read once.
  */
 export const READ_CANDIDATES = 24;
 
@@ -22,35 +22,32 @@ export function byNumber<T extends { readonly memoryNo: number }>(list: readonly
 }
 
 /**
- * The strongest activation that reached a memory over links from direct hits, or from an entity that is related to one
- * of the query.
+ * The strongest activation (a score that spreads over links between memories) that reached a memory from the direct
+ * hits of a query, or from an entity that is related to an entity in the query.
  */
 export interface Arrival {
   readonly memoryNo: number;
-  /** Strength of the arrival, 0..1. */
+  /** The activation that reached the memory, 0..1. */
   readonly activation: number;
-  /** Number of the memory one hop before; null for an arrival from an entity. */
+  /** `memoryNo` of the memory from which the activation came over the last link; null if it came from an entity. */
   readonly from: number | null;
-  /** Type of the last link; `entity` for an arrival from an entity of the query. */
+  /** Type of the last link; `entity` if the activation came from an entity. */
   readonly via: EdgeType | 'entity';
-  /** Label of the related entity that the memory mentions; left out for an arrival over a link. */
+  /** Name of the related entity that the memory mentions; left out if the activation came over a link. */
   readonly entity?: string;
-  /**
-   * Weight of the last link, 0..1; for an arrival from an entity, weight of the relation times the rarity of the
-   * entity.
-   */
+  /** Weight of the last link, 0..1; for an entity, the weight of the relation times the rarity of the entity. */
   readonly weight: number;
-  /** Number of links from the direct hit: 1 for its neighbour. */
+  /** Number of links between the direct hit and this memory: 1 for its neighbour. */
   readonly hops: number;
   /**
-   * Numbers of the memories on the way here, from the direct hit to the memory one hop before; empty for an arrival
-   * from an entity.
+   * `memoryNo` of each memory on the path, from the direct hit to the one before this memory; empty if the activation
+   * came from an entity.
    */
   readonly path: readonly number[];
 }
 
 /**
- * The results of the searching stages for one memory. A field is null where its stage did not find the memory; `fit` is
+ * What the searching stages found out about one memory. A field is null if its stage did not find the memory; `fit` is
  * always computed.
  */
 export interface Findings {
@@ -61,58 +58,58 @@ export interface Findings {
   readonly fit: Fit;
 }
 
-/** How well a memory fits the query by its text alone. */
+/** How well a memory matches the query by its words and vectors alone, without its age or links. */
 export interface Fit {
   /**
-   * Share of the query's words, weighted by rarity, that the memory holds: 0 to about 1, and more where words are
-   * repeated. For an arrival from an entity it is at least the result of `coverageByRelation`.
+   * Share of the query's words, weighted by rarity, that the memory contains: 0 to about 1, and more if words are
+   * repeated. For a memory reached from an entity it is at least the result of `coverageByRelation`.
    */
   readonly coverage: number;
   /**
-   * Cosine of the query's vector and the memory's nearest vector, -1..1. With several models it is the excess over the
-   * cosine of unrelated texts, as a share of the greatest possible excess: at most 1, below 0 for less. It is null
-   * where the query or the memory has no vector.
+   * Cosine of the query's vector and the memory's nearest vector, -1..1. If several models were searched, it is instead
+   * (cosine - base) / (1 - base), where base is the cosine of unrelated texts in that model: at most 1, below 0 for
+   * less than the base. It is null if the query or the memory has no vector.
    */
   readonly cosine: number | null;
   /**
-   * Share of the query's words, weighted by rarity, that the question just before the memory in its session holds,
-   * 0..1. It is left out where no question precedes the memory.
+   * Share of the query's words, weighted by rarity, that the preceding question contains, 0..1, for a memory that
+   * follows a question in its session; left out for any other memory.
    */
   readonly answers?: number;
   /**
-   * The fit to the asking sentences of a message, 0..1, set by `joinParts`. It replaces `coverage` and `cosine` in the
-   * score. It is left out where the message is a single question.
+   * How well the memory matches a message of several asking sentences, 0..1, set by `joinParts`. It replaces `coverage`
+   * and `cosine` in the score. It is left out if the message is a single question.
    */
   readonly joint?: number;
   /**
-   * Number of the asking sentence that the memory fits best, from 1; 0 or left out where the message as a whole fits
-   * better.
+   * Number of the asking sentence that the memory matches best, from 1; 0 or left out if the message as a whole counts
+   * more than its sentences.
    */
   readonly part?: number;
 }
 
-/** A memory on its way through the later stages. Each stage makes a changed copy. */
+/** A memory that the later stages of a query score, reorder or drop. Each stage makes a changed copy. */
 export interface Candidate extends Findings {
   readonly row: RankingRow;
   readonly features: Features;
   readonly adjustments: readonly Adjustment[];
-  /** Values of the `RerankFeatures` by name; null where the built-in reranker did not read the memory. */
+  /** Values of the `RerankFeatures` by name; null if the built-in reranker did not read the memory. */
   readonly rerank: Readonly<Record<string, number>> | null;
   /**
-   * Value of the profile's formula times the factors of `adjustments`; no upper bound. The candidates are ordered by
-   * it.
+   * Value of the profile's formula times the factors of `adjustments`, before calibration; no upper bound. Candidates
+   * are sorted by this value.
    */
   readonly rawScore: number;
-  /** Calibrated score, 0..1; 0 until the calibrate stage. */
+  /** Score after calibration, 0..1, which can be compared between queries; 0 until the stage `calibrate` has set it. */
   readonly score: number;
   /**
-   * Id of the superseded memory that was found and that this memory, its successor, replaces; left out where the memory
-   * was found itself.
+   * Id of the superseded memory that the searches found and that this memory, its successor, replaces; left out if the
+   * searches found this memory itself.
    */
   readonly supersedes?: string;
   /**
-   * `memoryNo` of the memory that `supersedes` names. The findings are about that memory's text, not about the text of
-   * `row`. Left out together with `supersedes`.
+   * `memoryNo` of the memory that `supersedes` names. The fields of `Findings` are about that memory's text, not about
+   * the text of `row`. Left out together with `supersedes`.
    */
   readonly foundAs?: number;
 }
@@ -125,7 +122,10 @@ export function byRawScore(a: Candidate, b: Candidate): number {
   return b.rawScore - a.rawScore || (a.row.id < b.row.id ? -1 : 1);
 }
 
-/** Returns a copy of a candidate whose raw score is multiplied by the factor, with the adjustment recorded. */
+/**
+ * Returns a copy of a candidate with its raw score multiplied by the factor of an adjustment, which is added to its
+ * list.
+ */
 export function adjust(candidate: Candidate, adjustment: Adjustment): Candidate {
   return {
     ...candidate,

@@ -3,33 +3,36 @@ import type { Candidate } from './candidate.ts';
 import type { Measured } from './evidence-meter.ts';
 import type { Floored } from './floor.ts';
 
-/** Share of its fit that a memory loses if it holds none of the query's names. */
+/** Share of its fit (`fitOf`) that a memory loses if it contains none of the names in the query. */
 const NAMES_SHARE = 0.5;
-/** Weight of the vector's nearness beside the share of words that a memory holds. */
+/**
+ * Weight of the vector similarity (`Measured.near`) in `fitOf`; the share of the query's words that the memory contains
+ * has the weight 1.
+ */
 const NEAR_WEIGHT = 0.5;
 /**
- * Least fit of a memory that counts as an answer. Without help of the vector, it takes more than half of the query's
- * words, names left out.
+ * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, the memory must contain more than
+ * half of the query's words, not counting names.
  */
 const LEAST_FIT = 0.6;
-/** Least ratio between two neighbouring fits, in falling order, at which the list of answers may end. */
+/** Least ratio of two consecutive fits, sorted from high to low, at which the list of answers may end. */
 const LEAST_GAP = 1.25;
 
 /**
- * Computes how far a memory answers the query by itself, 0..1.5: the share of the query's words (names left out) that
- * it holds, plus half of the vector's nearness. A memory that holds none of the query's names gets half of that sum:
- * not all that is stored about Ana answers "Where was Ana born?". Salience, age and ranks play no part.
+ * Computes how well a memory answers the query by its own text, 0..1.5: the share of the query's words (not counting
+ * names) that it contains, plus half of its vector's nearness. A memory that contains none of the query's names gets
+ * half of that sum, since not everything about Ana answers "Where was Ana born?". Salience, age and ranks play no part.
  */
 export function fitOf({ topicHeld, namesHeld, near }: Measured): number {
   return (topicHeld + NEAR_WEIGHT * near) * (1 - NAMES_SHARE + NAMES_SHARE * namesHeld);
 }
 
 /**
- * Keeps the candidates that answer the query, for `cut: exact`: those with a fit of at least 0.6 (`LEAST_FIT`) that
- * come before the largest gap between two neighbouring fits. A gap counts if the higher fit is at least 1.25 times
- * (`LEAST_GAP`) the lower one; without such a gap, all of these stay. So the number of hits follows from the texts and
- * not from `k`. The fit of a superseded or contradicted memory is lowered by its penalty. A candidate that was not
- * examined is left out as `not_exact`.
+ * Keeps the candidates that answer the query, for `cut: exact`. Candidates with a fit (`fitOf`) below 0.6 (`LEAST_FIT`)
+ * are dropped. The others are sorted by fit, and those after the largest gap are dropped, too. A gap is a place where
+ * the higher fit is at least 1.25 times (`LEAST_GAP`) the lower one; without a gap, all of them stay. So the number of
+ * hits follows from the texts and not from `k`. The fit of a superseded or contradicted memory is lowered by its
+ * penalty. A candidate that was not examined is dropped. The outcome of a dropped candidate is `not_exact`.
  * @param measured the measurements of each examined candidate, by `memoryNo`
  */
 export function cutToAnswer({ kept, cut }: Floored, measured: ReadonlyMap<number, Measured>): Floored {
@@ -49,16 +52,15 @@ export function cutToAnswer({ kept, cut }: Floored, measured: ReadonlyMap<number
   };
 }
 
-/** The reason that each cut gives for the memories that it leaves out. */
+/** The outcome that each mode of cutting gives to the candidates that it drops. */
 const LEFT_OUT: Readonly<Record<Exclude<Cut, 'none'>, Outcome>> = {
   exact: 'not_exact',
   relative: 'below_relative_floor',
 };
 
 /**
- * Reports how many candidates the cut left out. Returns undefined for the mode `none`, and where the cut left out
- * nothing.
- * @param cut the outcomes of all candidates that were left out, whichever stage did it
+ * Reports how many candidates the cut dropped. Returns undefined for the mode `none`, and if the cut dropped none.
+ * @param cut the outcomes of all dropped candidates, whichever stage dropped them
  */
 export function reportCut(mode: Cut, { cut }: Floored): CutReport | undefined {
   if (mode === 'none') return undefined;
@@ -67,7 +69,7 @@ export function reportCut(mode: Cut, { cut }: Floored): CutReport | undefined {
 }
 
 /**
- * Returns the number of fits before the largest gap; the number of all fits where no gap is large enough.
+ * Returns the number of fits before the largest gap; the number of all fits if no gap is large enough (`LEAST_GAP`).
  * @param falling fits, highest first
  */
 function endOfAnswer(falling: readonly number[]): number {
@@ -80,8 +82,8 @@ function endOfAnswer(falling: readonly number[]): number {
 }
 
 /**
- * Returns the product of the factors by which a memory counts less since it is superseded, archived or contradicted; 1
- * without any.
+ * Returns the product of the factors by which a memory's score was lowered because it is superseded, archived or
+ * contradicted; 1 if there are none.
  */
 function validity(adjustments: Candidate['adjustments']): number {
   return adjustments.reduce(

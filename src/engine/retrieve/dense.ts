@@ -12,19 +12,21 @@ export interface QueryVector extends VectorSpace {
   readonly embedding: Float32Array;
 }
 
-/** A hit of the search by vectors. `modelNo` names its model, and is left out where only one model was searched. */
+/**
+ * A hit of the vector search. `modelNo` is the number of its embedding model; left out if only one model was searched.
+ */
 type DenseHit = VectorRank & { readonly modelNo?: number };
 
 /** The result of the search by vectors. */
 export interface DenseResult {
   /**
-   * Nearest memories first, one entry for each memory: its nearest window. Over several models, the order is by the
-   * ranks in each model's own list.
+   * The memories with the nearest vectors, nearest first, each once, with its nearest window. If several models were
+   * searched, the order is by the ranks in each model's own list.
    */
   readonly hits: readonly DenseHit[];
   /**
-   * Every memory with a vector that an exact scan compared, in no order. It is left out where the index or a search by
-   * sectors gave the hits, and over several models, since an entry does not name its model.
+   * Every memory whose vectors an exact scan compared, in no order. It is left out if an index or a search by sectors
+   * gave the hits, and if several models were searched, since an entry does not name its model.
    */
   readonly compared?: readonly VectorRank[];
   /** How the hits were found, as a text for the trace. */
@@ -32,45 +34,46 @@ export interface DenseResult {
 }
 
 /**
- * Number of vectors that the index is asked for beyond `limit`. Some are spare, since the index orders by sign bits and
- * filters by user only.
+ * Number of vectors that are requested from the index beyond `limit`. The index sorts by sign bits only and filters by
+ * user only, so some of its results are dropped.
  */
 const SPARE = 100;
 /**
- * Factor on the number of vectors in the second search of the index. It runs if fewer than `limit` of the first search
- * passed the filter.
+ * Factor on the number of requested vectors in the second search of the index. The second search runs if fewer than
+ * `limit` results of the first one pass the filter.
  */
 const WIDENED = 8;
-/** Greatest number of vectors that one search asks the index for. */
+/** Greatest number of vectors that one search requests from the index. */
 const MAX_INDEX = 4_096;
 /**
- * Greatest number of memories of a wide scope that an exact scan compares. Of a larger scope, only the oldest memories
- * are compared.
+ * Greatest number of memories that an exact scan compares in a wide scope (`Scope`). If the scope has more memories,
+ * only the oldest are compared.
  */
 const MAX_SCAN = 50_000;
 /**
- * Greatest number of vectors, for each memory of a narrow scope, that a user may have for all vectors of the user to be
- * read. Finding a memory's vectors takes as long as reading one vector, so beyond this number finding them is cheaper.
+ * For a narrow scope (`Scope`) of one user: if the user has at most this number of vectors for each memory of the
+ * scope, all vectors of the user are read. With more vectors, looking up those of the scope is cheaper, since a lookup
+ * takes as long as reading one vector.
  */
 const LISTED_EACH = 2;
 
-/** A search by one vector of the query. */
+/** A search for the memories that are nearest to one vector of the query. */
 export interface VectorSearch {
   readonly plan: QueryPlan;
   readonly query: QueryVector;
   /**
-   * The vector index of the model; null where there is none. Then the vectors of the scope are compared, in a wide
-   * scope those of its oldest `MAX_SCAN` memories.
+   * The vector index of the model; null if there is none. Then all vectors of the scope are compared; in a wide scope,
+   * those of its oldest `MAX_SCAN` memories.
    */
   readonly index: VectorIndex | null;
-  /** Greatest number of hits; where the plan searches sector by sector, of each sector. */
+  /** Greatest number of hits; if the plan searches sector by sector, greatest number for each sector. */
   readonly limit: number;
 }
 
 /**
- * Finds the nearest memories of the scope: at most `limit`, or at most `limit` of each sector where the plan searches
- * by sectors. Similarities are exact cosines. In a wide scope the index chooses the vectors that are compared, so a
- * near memory may be missed.
+ * Finds the nearest memories of the scope: at most `limit`, or at most `limit` of each sector if the plan searches by
+ * sectors. Similarities are exact cosines. In a wide scope an approximate index chooses the vectors that are compared,
+ * so a near memory may be missed.
  */
 export function searchVectors(store: Store, search: VectorSearch): DenseResult {
   const { plan } = search;
@@ -86,9 +89,9 @@ export function searchVectors(store: Store, search: VectorSearch): DenseResult {
 }
 
 /**
- * Joins the hits of several models by rank alone, since their cosines share no scale: the first hit of each list, then
- * the second of each, and so on. A memory that several models found stands at its best rank and keeps the similarity by
- * that model, so that a memory with vectors of several models does not weigh more.
+ * Merges the hits of several models by rank alone, since cosines of different models cannot be compared: the first hit
+ * of each list, then the second of each list, and so on. A memory that several models found appears once, at its best
+ * rank, with the similarity by that model.
  * @param results one result for each of `vectors`, in their order; may be empty
  * @returns the hits of all models; a single result is returned unchanged
  */
@@ -107,7 +110,9 @@ export function joinModels(vectors: readonly QueryVector[], results: readonly De
   return { hits: [...joined.values()], note: [note].flat().join('; ') };
 }
 
-/** Narrows a plan to one sector. The memories of a narrow scope are filtered by the sector at once. */
+/**
+ * Returns a plan that searches only one sector. In a narrow scope, the list of memories is filtered by the sector here.
+ */
 function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
   const filter = inSector(plan.filter, sector);
   const { scope } = plan;
@@ -143,8 +148,8 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
 }
 
 /**
- * Computes the cosine of each memory's nearest window, nearest memory first. Memories without a vector in this space
- * are left out.
+ * Computes the cosine between the query and the nearest window of each memory, nearest memory first. Memories without a
+ * vector of the query's model are left out.
  */
 export function similaritiesOf(store: Store, query: QueryVector, memoryNos: readonly number[]): readonly VectorRank[] {
   return memoryNos.length === 0 ? [] : rankVectorsOf(store, scanOf(query, memoryNos.length), memoryNos).nearest;

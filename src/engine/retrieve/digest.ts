@@ -8,7 +8,7 @@ import { bullet, costOf, excerpt, MAX_RENDERED_CHARACTERS, NOTICE, type Rendered
 
 const NOTHING_CHANGED = 'Nothing changed.';
 
-/** The heading of each list of changes, in the order of the text: new memories first, faded ones last. */
+/** The heading of each list of changes, in the order of the lists in the text. */
 const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
   added: 'Added',
   changed: 'Changed',
@@ -21,11 +21,11 @@ const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
 };
 
 /**
- * Renders a difference between two times as Markdown. An entry that exceeds the token budget or
- * `MAX_RENDERED_CHARACTERS` is left out; each heading still gives the number of all entries of its list. A list whose
- * heading exceeds them is left out whole.
+ * Renders the changes between two times as Markdown. An entry that exceeds the token budget or
+ * `MAX_RENDERED_CHARACTERS` is left out; the heading of each list still gives the number of all its entries. A list
+ * whose heading does not fit is left out whole.
  * @param tokenBudget greatest estimated number of tokens of the text; its first lines are always there; no bound if
- *    left out
+ *   left out
  */
 export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered {
   const day = (time: number) => new Date(time).toISOString().replace(/\.000Z$/, 'Z');

@@ -3,23 +3,26 @@ import type { CompleteQuery } from './options.ts';
 import { type ReachedSpace, type RetrieveContext, spacesOf } from './retrieve-context.ts';
 import type { Trace } from './trace-stages.ts';
 
-/** Weight of vectors where neither the query nor an embedder names one: 0, so that words alone decide. */
+/**
+ * Default weight of vectors against words if neither the query nor an embedder gives one: 0, so that only words are
+ * compared.
+ */
 const WORDS_ONLY = 0;
 
-/** The query's vectors, and how much they weigh against its words. */
+/** The query's vectors, and their weight against its words. */
 interface EmbeddedQuery {
-  /** One vector for each model that answered; empty where none did or none was asked. */
+  /** One vector for each model that answered; empty if no model answered or none was asked. */
   readonly vectors: readonly QueryVector[];
-  /** The weight of vectors against words, 0..1; 0 where `vectors` is empty. */
+  /** Weight of vectors against words, 0..1; 0 if `vectors` is empty. */
   readonly vectorWeight: number;
   /** Whether vectors were wanted, but a model could not be reached or its provider failed. */
   readonly degraded: boolean;
 }
 
 /**
- * Asks every live model of the tenant for the query's vector and meanwhile loads the index of that model. A model that
- * fails is left out and sets `degraded`. No model is asked where the weight of vectors is 0.
- * @throws whatever `signal` was aborted with
+ * Asks every usable embedding model of the tenant for the query's vector, and meanwhile loads the vector index of each
+ * model. A model that fails is left out and sets `degraded`. No model is asked if the weight of vectors is 0.
+ * @throws the abort reason of `signal`
  */
 export async function embedQuery(
   context: RetrieveContext,

@@ -14,22 +14,24 @@ import {
 import type { Arrival } from './candidate.ts';
 
 export interface AugmentOptions {
-  /** Filter that the memories must pass, and so must the memories that state the relations. */
+  /** Filter that the returned memories must pass; the memories that state the relations must pass it, too. */
   readonly filter: CompiledFilter;
-  /** Users whose graphs are walked; undefined for all users. */
+  /** Users whose entities are searched; undefined for all users. */
   readonly userIds: readonly string[] | undefined;
-  /** Share of the activation that passes over a relation, 0..1. */
+  /** Factor on the activation that passes over a relation, 0..1. */
   readonly decayPerHop: number;
 }
 
-/** Greatest number of entities of the query whose relations are followed: those with the fewest mentions. */
+/** Greatest number of entities in the query whose relations are followed: those with the fewest mentions. */
 const MAX_NAMED = 8;
-/** Greatest number of related entities whose memories are read: the strongest. */
+/** Greatest number of related entities whose memories are read: those with the strongest relations. */
 const MAX_RELATED = 8;
-/** Greatest number of memories that are returned, and that are read for each related entity. */
+/**
+ * Greatest number of memories that are returned; the same limit applies to the memories read for one related entity.
+ */
 const MAX_MEMORIES = 20;
 
-/** How closely each type of relation ties two entities, 0..1. */
+/** Weight of each type of relation, 0..1: the share of activation that the relation passes on. */
 const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   uses: 0.9,
   depends_on: 0.9,
@@ -38,18 +40,16 @@ const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   replaces: 0.8,
   configures: 0.8,
 };
-/**
- * Weight of a relation that `RELATION_WEIGHTS` does not list: one that says less, or one that an operator has defined.
- */
+/** Weight of a relation whose type `RELATION_WEIGHTS` does not list, such as a type that an operator defined. */
 const RELATION_WEIGHT = 0.6;
 
 /**
- * Finds memories about entities that are related to entities of the query, over one relation in either direction. Where
- * a memory states that authentication uses JWT, a query for authentication also activates memories about JWT. The
- * memories pass the filter, and so does the memory that states the relation. At most 8 entities of the query and 8
- * related entities are followed.
- * @returns at most 20 memories, each with its strongest arrival, strongest first; of equal ones the latest memory
- *    first. The list is empty where the query names no known entity or the file has no relations.
+ * Finds memories about entities that have a relation, in either direction, to an entity in the query. If a memory
+ * states that authentication uses JWT, a query for authentication also finds memories about JWT. The returned memories
+ * and the memory that states the relation must pass the filter. At most 8 entities of the query and 8 related entities
+ * are followed.
+ * @returns at most 20 memories, each with the strongest activation that reached it, strongest first; of equal ones the
+ *   latest memory first. The list is empty if the query names no known entity or the file has no relations.
  */
 export function augment(store: Store, query: string, { filter, userIds, decayPerHop }: AugmentOptions): Arrival[] {
   const named = findNamed(store, query, userIds);
@@ -74,9 +74,10 @@ export function findNamed(store: Store, query: string, userIds: AugmentOptions['
 }
 
 /**
- * Finds the end of the next batch of entities: enough entities that their mentions may give `room` memories, and all
- * further ones with the activation of the last. Every entity after the batch has less activation, so its memories come
- * last.
+ * Finds the end of the next batch of entities: as many as have mentions for `room` memories, and all further entities
+ * with the same activation as the last of them. Every entity after the batch has a lower activation, so its memories
+ * rank lower.
+ * @param room number of memories that may still be added
  * @returns the index in `related` after the last entity of the batch
  */
 function endOfBatch(related: readonly Reached[], start: number, room: number): number {
@@ -88,7 +89,9 @@ function endOfBatch(related: readonly Reached[], start: number, room: number): n
   return end;
 }
 
-/** Lists the latest memories about each entity that pass the filter, an arrival for each. */
+/**
+ * Lists the latest memories that mention each entity and pass the filter, as arrivals: with the entity's activation.
+ */
 function arrivalsAt(store: Store, entities: readonly Reached[], filter: CompiledFilter): Arrival[] {
   const entityNos = entities.map(({ entityNo }) => entityNo);
   return mentioningMemories(store, entityNos, filter, MAX_MEMORIES).flatMap(({ memories }, place) => {
@@ -100,8 +103,8 @@ function arrivalsAt(store: Store, entities: readonly Reached[], filter: Compiled
 }
 
 /**
- * Adds arrivals from entities to `arrivals`, the map of arrivals over links, which it changes. Of two arrivals at one
- * memory the stronger stays; of two equal ones, the arrival over links.
+ * Adds memories reached from entities to `arrivals`, the map of memories reached over links, by `memoryNo`. If both
+ * reached a memory, the stronger activation is kept; of two equal ones, the one over links.
  */
 export function addArrivals(arrivals: Map<number, Arrival>, related: readonly Arrival[]): void {
   for (const arrival of related) {
@@ -110,28 +113,31 @@ export function addArrivals(arrivals: Map<number, Arrival>, related: readonly Ar
 }
 
 /**
- * Returns the coverage of the query that a memory gets for an arrival from an entity: its activation as a share of the
- * best coverage by words. The entity that the memory mentions counts in place of the query's word that it is related
- * to. Without this, such a memory would be scored as if it had nothing to do with the query.
+ * Returns a value for `Fit.coverage` of a memory that was reached from an entity: its activation times the best
+ * coverage by words. The entity that the memory mentions counts in place of the query's word that is related to it; by
+ * its own words, such a memory would be scored as if it had nothing to do with the query.
  * @param best the best coverage by words of any candidate
- * @returns 0 for an arrival over a link and for no arrival
+ * @returns 0 for a memory that was reached over a link or not at all
  */
 export function coverageByRelation(arrival: Arrival | undefined, best: number): number {
   return arrival?.via === 'entity' ? arrival.activation * best : 0;
 }
 
-/** A related entity with the strongest relation to it. */
+/** An entity that is related to an entity of the query, with the strongest of its relations. */
 interface Reached {
   readonly entityNo: number;
   readonly label: string;
   readonly weight: number;
-  /** Activation of the memories about it, 0..1. */
+  /** Activation that the memories about the entity get, 0..1. */
   readonly activation: number;
-  /** Number of memories that mention it. */
+  /** Number of memories that mention the entity. */
   readonly mentions: number;
 }
 
-/** Keeps each entity by its strongest relation and sorts the strongest entities first; ties by number. */
+/**
+ * Keeps the strongest relation of each entity and returns the entities, strongest first, at most `MAX_RELATED`; equal
+ * ones by ascending `entityNo`.
+ */
 function strongest(related: readonly RelatedEntity[], decayPerHop: number): Reached[] {
   const reached = new Map<number, Reached>();
   for (const entity of related) {
@@ -144,9 +150,9 @@ function strongest(related: readonly RelatedEntity[], decayPerHop: number): Reac
 }
 
 /**
- * Computes the weight of a relation, 0..1: that of its type, times the rarity of the entity that it reaches: a rare
- * entity says more about the memories that mention it. Rarity is 1 for an entity that a single memory mentions and
- * falls with the logarithm of the mentions: 0.5 for 100 of 10,000 memories.
+ * Computes the weight of a relation, 0..1: the weight of its type times the rarity of the entity to which it leads,
+ * since a rare entity says more about the memories that mention it. Rarity is 1 for an entity that a single memory
+ * mentions and falls with the logarithm of the mentions: 0.5 for 100 of 10,000 memories.
  */
 function weightOf({ relation, mentions, memories }: Pick<RelatedEntity, 'relation' | 'mentions' | 'memories'>): number {
   const rarity = 1 - Math.log(Math.max(1, mentions)) / Math.log(Math.max(2, memories) + 1);

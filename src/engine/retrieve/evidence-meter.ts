@@ -9,89 +9,93 @@ import { isCjk } from '../text/words.ts';
 import { createAliasFinder } from './other-names.ts';
 import { type QueryWord, weighWords, wordsOf } from './query-words.ts';
 
-/** The measurements of one memory: how far it answers the query, or one asking sentence of it. */
+/** How well one memory's text answers the query, or one asking sentence of the query, by several measures. */
 export interface Measured {
   /**
-   * Share of the query's words by weight, plus `NEAR_WEIGHT` (0.5) times `near`: 0..1.5, and up to 2.5 for a query in a
-   * script without spaces. In a text of another speaker than the person named in the query, names do not count.
+   * The main measure: the share of the query's words, by weight, that the text contains, plus 0.5 (`NEAR_WEIGHT`) times
+   * `near`. It is 0..1.5, and up to 2.5 for a query in a script without spaces. If another person than the one named in
+   * the query said the text, names do not count.
    */
   readonly strength: number;
-  /** The strength without the weight of the query's names: how well the text fits, whoever said it. */
+  /** The strength without the names in the query: how well the text matches, whoever said it. */
   readonly topic: number;
   /**
-   * Share of the query's words that the memory holds, 0..1, weighted by how much each word tells about the topic. It is
-   * 1 where the memory holds all words that tell anything, else at most 0.99. Stop words and other forms of a word do
-   * not count. For a query in a script without spaces the share is doubled, up to 0.99.
+   * Share of the query's words that the memory contains, 0..1, weighted by how much each word says about the topic. It
+   * is 1 if the memory contains all words that say anything, else at most 0.99. Stop words and inflected forms do not
+   * count. For a query in a script without spaces the share is doubled, up to 0.99.
    */
   readonly held: number;
   /**
-   * Share of the query's words, names left out, that the memory holds, 0..1, weighted by how much each tells about the
-   * topic. Another form of a word counts 0.7 (`FORM_SHARE`). It is 1 for a query of names alone.
+   * Share of the query's words, without names, that the memory contains, 0..1, weighted by how much each word says
+   * about the topic. An inflected form of a word counts 0.7 (`FORM_SHARE`). It is 1 for a query of names alone.
    */
   readonly topicHeld: number;
   /**
-   * Share of the query's names that the memory holds, 0..1; another form of a name counts 0.7. It is 1 for a query
-   * without names.
+   * Share of the names in the query that the memory contains, 0..1; an inflected form of a name counts 0.7. It is 1 for
+   * a query without names.
    */
   readonly namesHeld: number;
   /**
-   * How much nearer the memory's vector is than vectors of unrelated texts, 0..1; 0 where the cosine is not known, and
-   * for an asking sentence.
+   * How much nearer the memory's vector is to the query than vectors of unrelated texts are, 0..1; 0 if the cosine is
+   * not known, and for an asking sentence.
    */
   readonly near: number;
 }
 
 interface MeasureOptions {
-  /** Whether somebody other than the person named in the query said the text. */
+  /** Whether the text was said by somebody other than the person named in the query. */
   readonly saidByAnother?: boolean;
   /**
-   * Indexes, in the list of the query's words, of words that the word index found in the text: a set of `findBeyond`.
+   * Words that the word index found in the text beyond the part that was read, as indexes in the list of the query's
+   * words: a value of `findBeyond`.
    */
   readonly beyond?: ReadonlySet<number> | undefined;
 }
 
-/** A query that is prepared for measuring texts against it. */
+/** Measures how well texts answer one query. */
 export interface EvidenceMeter {
   /**
-   * Measures a text against the whole query and against each of its asking sentences.
-   * @param cosine `Fit.cosine` of the memory; null where the query or the memory has no vector
+   * Measures how well a text answers the whole query, and each of its asking sentences.
+   * @param cosine `Fit.cosine` of the memory; null if the query or the memory has no vector
    * @returns the measurements for the whole query first, then those for each asking sentence in order
    */
   measure(text: OwnText, cosine: number | null, options?: MeasureOptions): readonly Measured[];
   /**
-   * Finds with the word index which of the query's first 12 words (`MAX_LONG_TERMS`) these memories hold anywhere; for
-   * texts too long to be read whole. Returns, by `memoryNo`, a set of indexes in the list of the query's words; it is
-   * empty for a memory that holds none.
+   * Looks up in the word index which of the query's first 12 words (`MAX_LONG_TERMS`) occur anywhere in these memories;
+   * for texts that are too long to be read whole. Returns, for each `memoryNo`, the words found, as indexes in the list
+   * of the query's words; empty if none was found.
    */
   findBeyond(memoryNos: readonly number[]): ReadonlyMap<number, ReadonlySet<number>>;
 }
 
 /**
- * Weight of a query up to which the strength is the plain share of that weight that a memory holds. A longer query is
- * held to a smaller share by its best answers, so beyond this only the square root of the weight counts.
+ * Total weight of a query's words up to which the strength is the plain share of this weight. Even the best answers
+ * contain a smaller share of a longer query, so for it the share is relative to √(`SHORT_QUERY` · weight).
  */
 const SHORT_QUERY = 4;
-/** Share of a word's weight that counts where a memory holds another form of the word. */
+/** Share of a word's weight that counts if a memory contains only an inflected form of the word. */
 const FORM_SHARE = 0.7;
 /**
- * Weight of the vector's nearness beside the share of words. It is below 1, since texts of one language are alike in
- * much that has no meaning.
+ * Weight of the vector's nearness in the strength; the share of words has the weight 1. It is below 1, since all texts
+ * of one language have somewhat similar vectors.
  */
 export const NEAR_WEIGHT = 0.5;
-/** Number of the query's words, the first ones, that are looked up in the index for texts too long to be read. */
+/**
+ * Greatest number of the query's words, from the first on, that are looked up in the index for texts that are too long
+ * to be read.
+ */
 const MAX_LONG_TERMS = 12;
 /**
- * Increase of the factor on evidence for a query that is all in scripts without spaces. Every second pair of characters
- * crosses a border between words, so that the best match holds half of the pairs.
+ * Amount added to the factor 1 on the share of words, for a query that is all in scripts without spaces. There, about
+ * every second pair of characters spans two words, so that the best match contains only half of the pairs.
  */
 const CJK_GAIN = 1;
-/** Greatest `Measured.held` of a memory that does not hold all words that tell anything. */
+/** Greatest `Measured.held` of a memory that does not contain all words that say anything about the topic. */
 const NEARLY_ALL = 0.99;
 
 /**
- * Prepares a query for measuring texts against it. How rare its words are in the file plays no part: what other users
- * store must not change an answer, and a name that stands in half of a chat says as much about who is meant as a rare
- * one.
+ * Makes a meter that measures texts against a query. It does not use how rare the query's words are in the file: what
+ * other users store must not change an answer, and a name that occurs in half of a chat still says who is meant.
  * @param cosineBase cosine of unrelated texts under the query's model, 0 ≤ … < 1
  */
 export function createEvidenceMeter(
@@ -124,7 +128,7 @@ export function createEvidenceMeter(
 }
 
 /**
- * Returns the indexes, in the list of the query's words, of the words of one of its sentences. Words that are not in
+ * Returns the words of one sentence of the query, as indexes in the list of the query's words. Words that are not in
  * the list are left out.
  */
 function placesOf({ words, phrases, identifiers }: QueryTerms, { placeOf }: StemFinder): ReadonlySet<number> {
@@ -132,17 +136,17 @@ function placesOf({ words, phrases, identifiers }: QueryTerms, { placeOf }: Stem
   return new Set(places.filter((place) => place !== NOWHERE));
 }
 
-/** The query's words that a text holds, by their indexes in the list of the query's words. */
+/** The query's words that a text contains, as indexes in the list of the query's words. */
 interface HeldWords {
-  /** Words that the text holds by their stem, by another name, or as a part of a name. */
+  /** Words that the text contains with the same stem, under another spelling or name, or as a part of an identifier. */
   readonly exact: ReadonlySet<number>;
-  /** Words that the text holds only in another form. */
+  /** Words of which the text contains only a possible inflected form. */
   readonly forms: ReadonlySet<number>;
 }
 
 /**
- * Returns a function that finds the query's words in a memory's text, title and labels. The words at the indexes
- * `beyond`, which the word index found there, count as found.
+ * Returns a function that finds the query's words in a memory's text, title and labels. Its second argument `beyond`
+ * names words (as indexes) that the word index has found in the text; these count as found.
  */
 function createWordFinder(
   { words: spelled, placeOf, eachIn }: StemFinder,
@@ -173,36 +177,37 @@ function createWordFinder(
   };
 }
 
-/** Returns the weight of held words that counts as the whole query, for a query of the weight `total`. */
+/** Returns the weight of found words that counts as the whole query, if the query's words weigh `total` together. */
 const scaleOf = (total: number) => (total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total));
 
 /**
- * Returns the factor on the share of held words: 1, and up to 2 the more of the words are in scripts without spaces.
+ * Returns the factor on the share of found words: 1 for words in scripts with spaces, rising to 2 for words that are
+ * all in scripts without spaces.
  */
 function gainOf(own: readonly QueryWord[]): number {
   const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
   return 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
 }
 
-/** Returns the total weight of held words that gives a strength of 1 without a vector. */
+/** Returns the total weight of words that a text must contain for a strength of 1 without a vector. */
 export function fullWeightOf(queryWords: readonly QueryWord[]): number {
   return scaleOf(queryWords.reduce((sum, { weight }) => sum + weight, 0)) / gainOf(queryWords);
 }
 
-/** The whole query, or one of its asking sentences, prepared for measuring. */
+/** The words of the whole query or of one of its asking sentences, prepared for measuring. */
 interface View {
   /**
-   * Measures a text by the query's words that it holds.
-   * @param near how much nearer the text's vector is than vectors of unrelated texts, 0..1; 0 where that is not known
+   * Measures a text by the query's words that it contains.
+   * @param near how much nearer the text's vector is than vectors of unrelated texts, 0..1; 0 if that is not known
    * @param saidByAnother whether somebody other than the person named in the query said the text; then names do not
-   *    count in `strength` and `held`
+   *   count in `strength` and `held`
    */
   measure(held: HeldWords, near: number, saidByAnother: boolean): Measured;
 }
 
 /**
  * Prepares a query, or one of its sentences, for measuring.
- * @param places indexes of the query's words that belong to the sentence; all words where left out
+ * @param places the sentence's words, as indexes in `queryWords`; all words if left out
  */
 function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<number>): View {
   const own = queryWords.filter((_, place) => places?.has(place) ?? true);
@@ -212,7 +217,7 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const nameCount = own.filter(({ isName }) => isName).length;
   const telling = own.filter(({ worth }) => worth > 0).length;
   const gain = gainOf(own);
-  /** Weight of the query's words from which a memory that holds them counts as holding the whole query. */
+  /** Weight of the query's words from which a memory that contains them counts as containing the whole query. */
   const scale = scaleOf(total);
   const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
   return {

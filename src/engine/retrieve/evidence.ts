@@ -4,74 +4,76 @@ import type { QueryText } from '../text/query-text.ts';
 import type { Candidate } from './candidate.ts';
 import { createEvidenceMeter, type Measured } from './evidence-meter.ts';
 
-/** The evidence that a question is about these memories at all, from the best of the examined candidates. */
+/** Measures of whether any memory answers the question at all, each the best value among the examined candidates. */
 export interface Evidence {
   /**
-   * Greatest `Measured.strength` of any memory that was compared by vectors: how much of the question it holds, plus
-   * half of its vector's nearness. It is 0..1.5, and up to 2.5 for a question in a script without spaces. It is 0 where
-   * no memory was compared by vectors, and for an asking sentence, since only the whole query has a vector.
+   * Greatest `Measured.strength` of the memories that were compared by vectors: the share of the question's words in
+   * the memory, plus half of its vector's nearness. It is 0..1.5, and up to 2.5 for a question in a script without
+   * spaces. It is 0 if no memory was compared by vectors, and for an asking sentence, since only the whole query has a
+   * vector.
    */
   readonly strength: number;
   /**
-   * Greatest `Measured.strength` of any memory that was not compared by vectors, since the memory or the question has
-   * none: 0..1, and up to 2 for a question in a script without spaces. It is 0 where there is no such memory.
+   * Greatest `Measured.strength` of the memories that were compared by words only, since the memory or the question has
+   * no vector: 0..1, and up to 2 for a question in a script without spaces. It is 0 if there is no such memory.
    */
   readonly wordsStrength: number;
   /**
-   * How well the best text of the person named in the question fits, as a share (0..1) of how well the best text of
-   * anyone fits. It is 1 where the question names nobody who speaks in these memories.
+   * For a question about a person: how well the person's own best text matches, divided by how well the best text of
+   * anyone matches, 0..1. It is 1 if the question names nobody who speaks in these memories.
    */
   readonly voiced: number;
   /**
-   * Greatest share of the question's words that one memory holds, 0..1, weighted by how much each word tells about the
-   * topic. It is 1 only if one memory holds all words that tell anything.
+   * Greatest share of the question's words that one memory contains, 0..1, weighted by how much each word says about
+   * the topic. It is 1 only if one memory contains all words that say anything.
    */
   readonly held: number;
 }
 
-/** The evidence for a query, and the measurements of each examined memory. */
+/** The evidence that the memories answer a query, and the measurements of each examined memory. */
 export interface QueryEvidence {
   /**
-   * The evidence for the whole query and, after it, for each of its asking sentences. It is empty where no candidate
-   * was examined.
+   * The evidence for the whole query and, after it, for each of its asking sentences. It is empty if no candidate was
+   * examined.
    */
   readonly evidence: readonly Evidence[];
   /**
-   * Share of the whole query's words that each examined memory holds, 0..1, by `memoryNo`. It is also 1 where the
-   * memory holds all words of an asking sentence.
+   * Share of the whole query's words that each examined memory contains, 0..1, by `memoryNo`. It is also 1 if the
+   * memory contains all words of an asking sentence.
    */
   readonly heldBy: ReadonlyMap<number, number>;
   /**
-   * `memoryNo` of each examined memory that has nothing to do with the query: it holds none of its words, lies no
-   * nearer than chance, and has no arrival of at least 0.2 (`MIN_REACHED`) from an entity or over a link other than a
-   * waypoint.
+   * `memoryNo` of each examined memory that has nothing to do with the query: it contains none of the query's words,
+   * its vector is no nearer than vectors of unrelated texts, and no activation of at least 0.2 (`MIN_REACHED`) reached
+   * it from an entity or over a link other than a waypoint (the automatic link to the nearest memory).
    */
   readonly strange: ReadonlySet<number>;
   /**
-   * Measurements of each examined memory for the query, or for the asking sentence that it answers best, by `memoryNo`.
+   * For each examined memory, by `memoryNo`, its measurements for the query, or for the asking sentence that it answers
+   * best.
    */
   readonly measuredBy: ReadonlyMap<number, Measured>;
 }
 
-/** Greatest number of candidates that are examined: the first ones. */
+/** Greatest number of candidates that are examined, from the best on. */
 const WITNESSES = 20;
-/** Number of characters, the first ones, that are read of each candidate's text. */
+/** Length of the beginning of each candidate's text that is read, in UTF-16 code units. */
 const MAX_CHARACTERS = 4_000;
-/** Number of characters read of all texts together, beyond which no further candidate is examined. */
+/** Total length of the texts read, in UTF-16 code units, above which no further candidate is examined. */
 const MAX_ALL_CHARACTERS = 12_000;
 /**
- * Greatest number of truncated texts for which the index is asked for the query's words: those of the best candidates.
+ * Greatest number of truncated texts for which the word index is asked for the query's words: the texts of the best
+ * candidates.
  */
 const MAX_LONG = 3;
 
 /**
- * Gathers the evidence from the texts of the first 20 candidates, until 12,000 characters of text are read. BM25 as a
- * share of its maximum would tell too little. It weighs words by their frequency in the file, so that a missing name
- * costs nothing where every memory of a chat holds it; and it counts the words of a memory's neighbours in the session
- * as the memory's own.
+ * Measures the texts of the first 20 candidates against the query, until more than 12,000 characters are read. The
+ * candidates' BM25 would not do: it weighs words by their frequency in the file, so that a missing name costs nothing
+ * if every memory of a chat has the name; and it also counts the words of a memory's neighbours in the session.
  * @param candidates best first
- * @param cosineBase cosine of unrelated texts under the query's model, 0 ≤ … < 1; 0 where `fit.cosine` is already the
- *    excess over it
+ * @param cosineBase cosine of unrelated texts under the query's model, 0 ≤ … < 1; 0 if `fit.cosine` is already relative
+ *   to this cosine
  */
 export function evidenceOf(
   store: Store,
@@ -128,14 +130,14 @@ export function evidenceOf(
   return { evidence, heldBy, strange, measuredBy };
 }
 
-/** The highest values of all examined memories for a question. */
+/** The highest values among all examined memories, for the query or one of its asking sentences. */
 interface Gathered {
   strength: number;
   wordsStrength: number;
   held: number;
-  /** The highest `topic` of any text, whoever said it. */
+  /** The highest `Measured.topic` of any text, whoever said it. */
   anyone: number;
-  /** The highest `topic` of the texts that the person named in the question said or may have said. */
+  /** The highest `Measured.topic` of the texts that the person named in the question said or may have said. */
   named: number;
 }
 
@@ -155,17 +157,17 @@ function gather(
 
 /**
  * Nearness (`Measured.near`) from which a memory's vector counts as related. Unrelated texts of one language stay below
- * it.
+ * this value.
  */
 const NEAR_BY_CHANCE = 0.25;
 /**
- * Least activation by which an arrival shows that a memory has to do with the query. A weaker one comes over a link
- * from a memory that is itself hardly a hit.
+ * Least activation by which an arrival shows that a memory has to do with the query. A weaker activation comes from a
+ * memory that hardly matches itself.
  */
 const MIN_REACHED = 0.2;
 
 /**
- * Value of the reranker's feature `speaker` where the speaker is not known. A lower value means that another person
- * speaks than the one named.
+ * Value of the reranker's feature `speaker` if the speaker is not known. A lower value means that another person than
+ * the one named in the query speaks.
  */
 const UNKNOWN_SPEAKER = 0.5;

@@ -2,43 +2,46 @@ import type { Store } from '../store/open-store.ts';
 import { type Allowed, type Step, stepsFrom } from '../store/link-steps.ts';
 import type { Arrival } from './candidate.ts';
 
-/** A memory with the activation that the query gave it, 0..1; the best direct hit has 1. */
+/**
+ * A memory with its activation, 0..1: how strongly it matches the query, relative to the best direct hit, which has 1.
+ */
 export interface Activated {
   readonly memoryNo: number;
   readonly activation: number;
 }
 
-/** The bounds of spreading activation. */
+/** The limits of spreading activation over links. */
 export interface ExpandOptions extends Omit<Allowed, 'known'> {
   /**
    * Greatest number of links between a direct hit and a memory that it activates, 0..4. With 0, no link is followed.
    */
   readonly maxHops: number;
-  /** Share of the activation that is left after each link, 0..1. */
+  /** Factor on the activation for each link that it passes, 0..1. */
   readonly decayPerHop: number;
 }
 
 /** Default of `ExpandOptions.maxHops`, in links. */
 export const MAX_HOPS = 2;
-/** Default of `ExpandOptions.decayPerHop`. */
+/** Default of `ExpandOptions.decayPerHop`, 0..1. */
 export const DECAY_PER_HOP = 0.5;
-/** Greatest number of memories from which the first hop starts: the best direct hits. */
+/** Greatest number of memories whose links the first hop follows: the best direct hits. */
 const MAX_ORIGINS = 20;
 /**
- * Greatest number of memories from which a later hop starts: those with the strongest arrivals of the hop before. They
- * are fewer than for the first hop, since less activation arrives there.
+ * Greatest number of memories whose links a later hop follows: those with the strongest activation from the hop before.
+ * The number is lower than for the first hop, since less activation arrives there.
  */
 const MAX_LATER_ORIGINS = 8;
-/** Greatest number of links that a hop follows from each memory: the strongest. */
+/** Greatest number of links that a hop follows from each memory: those with the highest weight. */
 const STEPS_PER_ORIGIN = 10;
 
 /**
  * Spreads activation from the best direct hits over their links, in both directions, to memories that pass the filter.
  * At most 20 direct hits are starting points, and the 10 strongest links of each memory are followed; `contradicts`
- * links are not. Each hop takes one statement. Collins and Loftus, "A spreading-activation theory of semantic
- * processing", 1975.
+ * links are not followed. Each hop takes one SQL statement. Collins and Loftus, "A spreading-activation theory of
+ * semantic processing", 1975.
  * @param hits all direct hits, best first; all of them pass the filter
- * @returns by `memoryNo`, the strongest arrival at each memory that a link activated more than the query itself did
+ * @returns by `memoryNo`, the strongest arrival at each memory to which a link gave more activation than the query
+ *   itself
  */
 export function expand(store: Store, hits: readonly Activated[], options: ExpandOptions): Map<number, Arrival> {
   const spreading = startSpreading(hits);
@@ -71,18 +74,20 @@ function askOfNextHop(store: Store, spreading: Spreading, allowed: Allowed, deca
   });
 }
 
-/** The state of spreading activation between two hops. `spread` changes it. */
+/** The state of spreading activation over links, between two hops. `spread` changes it. */
 export interface Spreading {
-  /** Activation of each memory so far, by `memoryNo`. */
+  /** Activation (0..1) of each memory so far, from the query or over links, by `memoryNo`. */
   readonly activations: Map<number, number>;
-  /** Strongest arrival at each memory that a link activated, by `memoryNo`. */
+  /**
+   * For each memory that got activation over a link, the strongest arrival: from where and how strong, by `memoryNo`.
+   */
   readonly arrivals: Map<number, Arrival>;
   /** Memories from which the next hop starts, strongest first; empty when nothing is left to spread. */
   front: readonly Activated[];
 }
 
 /**
- * Makes the state before the first hop, which starts from the first 20 hits (`MAX_ORIGINS`).
+ * Creates the state before the first hop, which starts from the first 20 hits (`MAX_ORIGINS`).
  * @param hits all direct hits, best first
  */
 export function startSpreading(hits: readonly Activated[]): Spreading {
@@ -94,14 +99,14 @@ export function startSpreading(hits: readonly Activated[]): Spreading {
 }
 
 /**
- * Spreads activation by one hop and changes `spreading`. The activation that arrives is source × weight × decay. Of
- * several arrivals at a memory the strongest counts, not their sum, so that a hub gains nothing from its many links; of
- * equal ones, that from the origin with the lower number.
+ * Spreads activation by one hop and changes `spreading`. A memory gets the activation of the origin × weight of the
+ * link × `decayPerHop`. If several links lead to a memory, the strongest counts, not the sum, so that a memory with
+ * many links gains nothing; of equal ones, the link from the origin with the lower number counts.
  *
- * An arrival must also be stronger than the activation that the query itself gave the memory. So activation does not
- * return to where it came from, and direct hits do not lift each other, which would move their neighbours before better
- * hits: measured on chats in two languages with the waypoints of the link step, it costs .006 to .010 of recall@10 and
- * .004 to .007 of nDCG@10.
+ * An arrival counts only if it is stronger than the activation that the memory already has. So activation does not
+ * return to its origin, and direct hits do not raise each other, which would rank their neighbours before better hits:
+ * measured on chats in two languages with the waypoints of the link step, that costs .006 to .010 of recall@10 and .004
+ * to .007 of nDCG@10.
  * @param steps links that lead away from the memories of `spreading.front`
  */
 export function spread(spreading: Spreading, steps: readonly Step[], decayPerHop: number): void {

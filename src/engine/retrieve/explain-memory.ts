@@ -8,12 +8,12 @@ import type { RetrieveContext } from './retrieve-context.ts';
 import { degradationOf, recallMemories } from './retrieve.ts';
 
 /**
- * Explains why a memory did or did not come back for a query, and what would change that. The query runs as it is,
- * which shows at which stage the memory was left out. Then it runs again with changed requests, at most `MAX_TRIALS`
- * times, so that every remedy in the answer has been tried. Only the first query may ask a language model. The query
- * and all trials share the budget of the context; where it is used up, `notTried` names the fields that were not tried.
+ * Explains why a query did or did not return a memory, and what would change that. The query runs unchanged first,
+ * which shows at which stage the memory was left out. Then it runs with changed requests, at most `MAX_TRIALS` times,
+ * so that every proposed remedy has been tried. Only the first run may ask a language model. All runs share the work
+ * budget of the context; if it is used up, `notTried` names the fields that were not tried.
  * @throws EngineError `not_found` if no memory has this id, if it has expired, or if the request names users and none
- *    of them owns it
+ *   of them owns it
  */
 export async function explainMemory(
   context: RetrieveContext,

@@ -2,36 +2,39 @@ import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 
-/** The bounds of a query under which candidates are left out. */
+/** The limits below which candidates are dropped from an answer. */
 export interface Floors {
-  /** Least calibrated score that stays, 0..1; 0 for no floor. */
+  /** Least calibrated score of a candidate that is kept, 0..1; 0 for no limit. */
   readonly minScore: number;
-  /** Least raw score that stays, as a share of the best raw score among the candidates, 0..1; 0 for no floor. */
+  /**
+   * Least raw score of a candidate that is kept, as a share of the best raw score among the candidates, 0..1; 0 for no
+   * limit.
+   */
   readonly relativeFloor: number;
-  /** Confidence of the query, 0..1: the result of `confidenceOf`. */
+  /** Confidence that any memory answers the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
-  /** Share of the activation that is left after each link, 0..1. */
+  /** Factor on the activation for each link that it passes, 0..1. */
   readonly decayPerHop: number;
 }
 
 /**
- * Least activation of a strong arrival over one link: 0.8 as the link's weight from the best hit, with the default
- * decay. Over two links, the decay of the second link is left out, so the arrival is strong if the two weights multiply
- * to at least 0.8.
+ * Activation from which a memory counts as strongly reached over links, whatever its score. Over one link with the
+ * default decay of 0.5, the link must have a weight of at least 0.8 from the best hit. Over two links, the decay of the
+ * second link is not applied, so the product of both weights must be at least 0.8.
  */
 const STRONG_ARRIVAL = 0.4;
-/** Greatest number of links of an arrival for which the decay of the later links is left out. */
+/** Greatest number of links of an arrival for which the decay of all links but the first is not applied. */
 const STRONG_HOPS = 2;
 
-/** The candidates that the floors let through, and those that they left out. */
+/** The candidates that the floors (least scores) kept, and those that were dropped. */
 export interface Floored<Scored = Candidate> {
-  /** The candidates that stay, in the order in which they were passed. */
+  /** The kept candidates, in the order in which they were passed. */
   readonly kept: readonly Scored[];
-  /** The floor that each candidate failed which was left out, by `memoryNo`. */
+  /** The outcome of each dropped candidate, by `memoryNo`: which floor it failed. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
 
-/** The fields of a candidate that the floors read. */
+/** The fields of a candidate that `applyFloors` uses. */
 type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
   readonly row: Pick<Candidate['row'], 'memoryNo'>;
   readonly fused: object | null;
@@ -39,10 +42,10 @@ type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
 };
 
 /**
- * Leaves out candidates under `minScore` or the relative floor, so that a query without a relevant memory gets an empty
- * list rather than `k` wrong hits. A memory that only a strong link or a related name found holds no word of the query
- * and could never reach `minScore`. It stays if the query's confidence reaches `minScore`, unless it is under the
- * relative floor.
+ * Drops candidates below `minScore` or below the relative floor, so that a query without a relevant memory gets an
+ * empty list rather than `k` wrong hits. A memory that only a strong link or a related entity found contains no word of
+ * the query and could never reach `minScore`. Such a memory is kept if the query's confidence reaches `minScore`,
+ * unless it is below the relative floor.
  * @param candidates in the order in which they are to be returned, which a language model may have made
  */
 export function applyFloors<Scored extends Judged>(
@@ -64,8 +67,7 @@ export function applyFloors<Scored extends Judged>(
 
 /**
  * Tells whether the floor `minScore` applies to this query. A floor in the request always applies. A default floor
- * applies only where it is known which sentences of a message ask, since the sentences around a question lower every
- * score.
+ * applies only if it is known which sentences of a message ask a question, since the other sentences lower every score.
  * @param request the request before defaults are filled in
  */
 export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: AskingSentences): boolean {
@@ -73,9 +75,9 @@ export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: A
 }
 
 /**
- * Reports in the answer what the floor `minScore` did, or why it did not apply.
- * @param candidates all candidates, those under the floor included
- * @returns undefined where `minScore` is 0, and where the floor applied and no candidate was under it
+ * Reports what the floor `minScore` did to an answer, or that it did not apply.
+ * @param candidates all candidates, including those below the floor
+ * @returns undefined if `minScore` is 0, and if the floor applied and no candidate was below it
  */
 export function reportFloor(
   candidates: readonly Candidate[],

@@ -1,11 +1,11 @@
 /**
- * Merges the answers of several stores to one question by their calibrated scores, which mean the same in every store
+ * Merges the answers of several stores to one question by their calibrated scores, which can be compared between stores
  * (`calibrate`). The order within each answer is kept: a hit is placed by the lowest score among itself and the hits
  * before it in its answer.
  * @param answers the hits of each store, best first
  * @param k greatest number of hits returned
  * @returns at most `k` hits of all stores, best first; of equal scores, the hit that stands earlier in its own answer
- *    comes first
+ *   comes first
  */
 export function fuseMembers<Hit extends { readonly score: number }>(
   answers: readonly (readonly Hit[])[],

@@ -1,20 +1,20 @@
 /** The memories that one search found, with the weight of that search in the fusion. */
 export interface RankedList {
-  /** Each `memoryNo` once, best first. */
+  /** The memories by number, each once, best first. */
   readonly memoryNos: readonly number[];
   /** Weight of the list, 0..1; a list of weight 0 is ignored. */
   readonly weight: number;
 }
 
-/** A memory with its fused score. */
+/** A memory with its score from the rank fusion. */
 export interface Fused {
   readonly memoryNo: number;
   readonly score: number;
 }
 
 /**
- * The k of reciprocal rank fusion. The higher it is, the less the first ranks stand out; 60 is the value of its
- * authors.
+ * The constant k of reciprocal rank fusion. The higher it is, the smaller the difference between the first ranks; the
+ * authors of the method use 60.
  */
 const RANK_CONSTANT = 60;
 
@@ -37,7 +37,8 @@ export function fuseByRank(lists: readonly RankedList[], k = RANK_CONSTANT): Fus
 }
 
 /**
- * Returns what a rank in a list of weight 1 adds to a fused score, with the default k of 60.
+ * Returns the amount that a rank in a list of weight 1 adds to a fused score, 1 / (60 + rank), with the default k of
+ * 60.
  * @param rank from 1
  */
 export function rankShare(rank: number): number {

@@ -10,50 +10,56 @@ import { similaritiesOf } from './dense.ts';
 import type { Recall } from './recall.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
-/** What one run of the query's stages did with a memory. */
+/** What happened to a memory in one run of a query's stages, for an explanation. */
 export interface Inspection extends ReachedStage {
-  /** The memory as the filter read it: with `asOf.recorded`, its recorded state at that time. */
+  /** The memory as the filter saw it: its present state, or with `asOf.recorded` its recorded state at that time. */
   readonly memory: Memory;
   /** Times of the memory's last changes, newest first, Unix ms; at most 4 (`CHANGES_READ`). */
   readonly changedAt: readonly number[];
   /**
-   * Names of the filter's conditions that the memory fails, each once, in the order of the filter; empty where it
-   * passes all.
+   * Names of the filter's conditions that the memory fails, each once, in the order of the filter; empty if it passes
+   * all.
    */
   readonly failedFilters: readonly string[];
-  /** Id of the memory that replaced it among the candidates, since it is superseded; null where none did. */
+  /**
+   * Id of the successor that replaced the memory among the candidates, because the memory is superseded; null if it was
+   * not replaced.
+   */
   readonly supersededBy: string | null;
   /**
-   * Terms of the query by where they are found: in the memory itself, only in the text of its neighbours, or in
-   * neither.
+   * Terms of the query in three lists: found in the memory itself, found only in the text of its neighbours, and not
+   * found.
    */
   readonly terms: MemoryExplanation['terms'];
   /**
-   * Cosine of the query's vector and the memory's nearest vector, -1..1, by one model; null where the query or the
-   * memory has no vector. With several models, it is by the model that found the memory, else by the first with a
-   * vector of the memory.
+   * Cosine of the query's vector and the memory's nearest vector, -1..1, by one model; null if the query or the memory
+   * has no vector. With several models, it is the cosine by the model that found the memory, else by the first model
+   * with a vector of the memory.
    */
   readonly cosine: number | null;
   /**
-   * Public ids, by `memoryNo`, of up to two other memories: the successor that replaced the memory, and the memory one
-   * hop before it on the links by which it was reached.
+   * Public ids, by `memoryNo`, of up to two other memories: the successor that replaced the memory, and the memory from
+   * which activation reached it over a link.
    */
   readonly ids: ReadonlyMap<number, string>;
 }
 
-/** The last stage that a memory reached, and its place there. */
+/** The outcome of a memory in a query: the last stage that it reached, and its rank there. */
 interface ReachedStage {
   readonly outcome: Outcome;
-  /** Rank among all candidates, from 1; null where the memory is not a candidate. */
+  /** Rank among all candidates, from 1; null if the memory is not a candidate. */
   readonly rank: number | null;
   readonly candidate: Candidate | null;
 }
 
-/** Number of last changes that are read. A remedy may set the query back to before each of them. */
+/**
+ * Greatest number of a memory's last changes whose times are read. A remedy may propose `as_of` a time before one of
+ * them.
+ */
 const CHANGES_READ = 4;
 
 /**
- * Finds out what the stages did with a memory. It must be called inside a read of the store.
+ * Finds out what the stages of a query did with a memory. It must be called inside a read of the store.
  * @param recall the results of the stages
  * @throws EngineError `not_found` for a memory that does not exist or has expired
  */
@@ -90,8 +96,8 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
 }
 
 /**
- * Finds the outcome of a memory. The stages are looked through from the last to the first, since a memory that reached
- * a stage has passed all stages before it.
+ * Finds the last stage that a memory reached. The stages are checked from the last to the first, since a memory that
+ * reached a stage has passed all stages before it.
  */
 function findReachedStage(
   { packing, floored, candidates, replaced }: Recall,
@@ -111,8 +117,8 @@ function findReachedStage(
 }
 
 /**
- * Sorts the terms of the query by where they are found: in the memory's own columns, else in the text of its
- * neighbours, else nowhere.
+ * Divides the terms of the query into three lists: found in the memory itself; found only in the text of its
+ * neighbours; not found.
  */
 function termsOf(
   { plan: { terms } }: Recall,
@@ -131,7 +137,7 @@ function termsOf(
 }
 
 /**
- * Lists the query's terms that the memory or the text of its neighbours holds, each once, in the order of the query,
+ * Lists the query's terms that the memory or the text of its neighbours contains, each once, in the order of the query,
  * spelled as in an explanation.
  */
 export function termsHeld({ plan }: Recall, { terms: { matched, inContext } }: Inspection): string[] {

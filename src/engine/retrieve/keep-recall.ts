@@ -15,13 +15,14 @@ import { scopeSize } from './plan.ts';
 import type { Recall } from './recall.ts';
 
 /**
- * Greatest number of candidates that are stored with a recall beside its hits: the best of those that were left out.
+ * Greatest number of candidates that are stored with a recall in addition to its hits: the best of those that were
+ * dropped.
  */
 const MAX_CUT = 3;
 
 /**
- * Collects the parts of an answer that are stored, so that the recall can be inspected and scored again later. The text
- * of the question is among them, the texts of memories are not.
+ * Collects the parts of a recall (an answered query) that are stored, so that it can be inspected and scored again
+ * later. The text of the question is stored, the texts of memories are not.
  * @param request the query before defaults are filled in
  * @param model the model whose vectors took part; stored as null if the recall used no vectors
  */

@@ -1,6 +1,6 @@
 /**
- * Learns the weights of a profile, the weight of vectors, and the floor under the scores from feedback on recalls. The
- * kept features of recalls are scored again with other weights, so no query is run again.
+ * Learns the weights of a scoring profile, the weight of vectors, and the least score from feedback on recalls
+ * (answered queries). The stored features of recalls are scored again with other weights, so no query is run again.
  */
 
 import { createRandom } from '../random.ts';
@@ -18,67 +18,74 @@ import { rawScoreBy, rescore } from './replay.ts';
 import { isFused, withVectorWeight } from './reweigh.ts';
 
 /**
- * Fewest recalls to learn from. Only recalls count that have feedback on a match that was used and on one that was
- * useless or wrong.
+ * Fewest recalls from which weights are learned. A recall counts if it has feedback on a match that was used and on a
+ * match that was useless or wrong.
  */
 export const MIN_JUDGED_RECALLS = 40;
-/** Share of the recalls, the latest ones, on which weights are tested; they are learned from the others. */
+/** Share of the recalls that is held out: the latest ones test what was learned from the others. */
 const HELD_OUT = 0.3;
-/** Least gain on the held-out recalls for a proposal, in the share of pairs that are in the right order. */
+/**
+ * Least gain on the held-out recalls for which weights are proposed: the increase of the share of pairs (used match,
+ * useless or wrong match) that are in the right order.
+ */
 const MIN_GAIN = 0.02;
 /**
- * Greatest share of random draws from the held-out recalls in which the new order may be no better than the present
- * one. With 0.05 instead, noise brought a proposal in 4 of 30 trials.
+ * Greatest p-value of a proposal (`chanceOf`): the share of random samples of the held-out recalls in which the new
+ * order is no better than the present one. With 0.05 instead, noise led to a proposal in 4 of 30 trials.
  */
 const MAX_CHANCE = 0.01;
 const DRAWS = 1_000;
 
-/** Ranges within which a proposal stays, whatever the feedback says; none for a profile without weights. */
+/**
+ * Range of each weight, by profile: a proposed weight is never outside it, whatever the feedback says. A profile
+ * without weights has no entry.
+ */
 const RANGES: Readonly<Partial<Record<Profile, Readonly<Partial<Record<WeightName, readonly [number, number]>>>>>> = {
   composite: { similarity: [0.4, 1], salience: [0, 0.4], recency: [0, 0.4], waypoint: [0, 0.4] },
   activation: { activation: [0.3, 0.9], recency: [0, 0.4], strength: [0, 0.4], confidence: [0, 0.3] },
   retention: { alpha: [0, 1] },
   fusion: {},
 };
-/** Range of the weight of vectors against words: neither is ever switched off. */
+/** Range of the proposed weight of vectors against words; neither vectors nor words are ever switched off. */
 const VECTOR_WEIGHTS = [0.05, 0.8] as const;
 /** Steps by which a weight is changed, the largest first. */
 const STEPS = [0.1, 0.05, 0.02, 0.01];
-/** Difference of two raw scores from which their order counts as clear. */
+/** Difference of two raw scores from which their order counts as clear; it scales the cost of a pair (`costOf`). */
 const CLEAR = 0.05;
 /**
- * Cost of the squared change of a weight, relative to the mean cost of a recall. It keeps changes small where few
- * recalls were judged.
+ * Strength of the regularisation: the cost of a squared change of a weight, relative to the mean cost of a recall. It
+ * keeps changes small if the feedback is on few recalls.
  */
 const CAUTION = 0.2;
-/** Values of `minScore` that are tried, if they are above the present one. */
+/** Values of `minScore` that are tried; only values above the present one are used. */
 const FLOORS = [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
 /**
- * Least share of the used matches that must stay above a new floor, both on the recalls that it was learned from and on
+ * Least share of the used matches that a new `minScore` must keep, both on the recalls that it was learned from and on
  * the held-out ones.
  */
 const MIN_WANTED = 0.99;
 /**
- * Least share of the useless and wrong matches that a new floor must leave out in addition to those that the present
- * floor leaves out, on both groups of recalls.
+ * Least share of the useless and wrong matches that a new `minScore` must drop in addition to those that the present
+ * one drops, both on the recalls that it was learned from and on the held-out ones.
  */
 const MIN_CUT = 0.05;
 
 /**
- * The result of learning. `better` holds the proposed options; it is null where nothing was better on the held-out
- * recalls.
+ * The result of learning. `better` has the proposed options; it is null if nothing was better on the held-out recalls.
  */
 export interface LearnedWeights {
   readonly better: LearnedOptions | null;
-  /** Compares the options that were tried with the present ones. */
+  /** Compares the present options with the learned ones on the held-out recalls. */
   readonly report: LearnedReport;
 }
 
 /**
- * Learns weights, the weight of vectors and `minScore` from recalls of one profile. Equal recalls give equal results.
+ * Learns weights, the weight of vectors and `minScore` from the feedback on recalls of one profile. Equal recalls give
+ * equal results.
  * @param recalls any number, in any order; recalls of another profile, and those without feedback on both a used and a
- *    useless or wrong match, are left out
- * @returns `tooFew`, the number of recalls that count, if they are fewer than 40 (`MIN_JUDGED_RECALLS`)
+ *   useless or wrong match, are ignored
+ * @param present the options that apply now
+ * @returns `tooFew`, the number of recalls that count, if it is below 40 (`MIN_JUDGED_RECALLS`)
  */
 export function learnWeights(
   recalls: readonly RecallRecord[],
@@ -123,7 +130,7 @@ export function learnWeights(
   return { better, report: { ...report, after: measure(ofFuture, profile, better) } };
 }
 
-/** A recall with its candidates that feedback calls used, and those that it calls useless or wrong. */
+/** A recall with its candidates that have feedback: those that were used, and those that were useless or wrong. */
 interface Judged {
   readonly recall: RecallRecord;
   readonly used: readonly KeptCandidate[];
@@ -140,10 +147,13 @@ function judge(recall: RecallRecord): Judged {
   };
 }
 
-/** Weights that are tried, with the weight of vectors; null for the one that each recall had. */
+/**
+ * A point in the search space: the weights of the profile and the weight of vectors; null keeps the weight of vectors
+ * that each recall had.
+ */
 type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
 
-/** Returns the recalls as they would have been scored with another weight of vectors; with null, as they were. */
+/** Returns the recalls as they would have been scored with another weight of vectors (0..1); with null, unchanged. */
 type Shares = (vectorWeight: number | null) => readonly Judged[];
 
 function createShares(judged: readonly Judged[]): Shares {
@@ -157,9 +167,9 @@ function createShares(judged: readonly Judged[]): Shares {
 }
 
 /**
- * Finds weights of lower cost: changes one weight after the other by ever smaller steps, while that lowers the cost.
- * The cost is how clearly useless and wrong matches stand before used ones, plus `CAUTION` times the squared distance
- * from the present weights.
+ * Finds weights of lower cost by coordinate descent: changes one weight after the other by ever smaller steps, as long
+ * as that lowers the cost. The cost is high if useless and wrong matches have higher scores than used ones; `CAUTION`
+ * times the squared distance from the present weights is added.
  */
 function fitWeights(past: Shares, profile: Profile, present: Point): Point {
   const moves = movesOf(profile, present);
@@ -184,8 +194,8 @@ function fitWeights(past: Shares, profile: Profile, present: Point): Point {
 }
 
 /**
- * Lists functions that change one weight of a point each, within the weight's range, rounded to 0.01. The weight of
- * vectors is among them if `present.vectorWeight` is not null.
+ * Lists functions, each of which changes one weight of a point (`Point`) within the weight's range, rounded to 0.01.
+ * One of them changes the weight of vectors, unless `present.vectorWeight` is null.
  */
 function movesOf(profile: Profile, { vectorWeight: start }: Point): ((point: Point, change: number) => Point)[] {
   const moved = (value: number, [from, to]: readonly [number, number]) =>
@@ -219,8 +229,8 @@ function costOf(past: Shares, profile: Profile, { weights, vectorWeight }: Point
 }
 
 /**
- * Returns, for each pair of a used and a useless or wrong match, how much higher the raw score of the used one is;
- * negative where it is lower.
+ * Returns, for each pair of a used match and a useless or wrong one, the raw score of the used match minus that of the
+ * other.
  */
 function pairsOf({ used, bad }: Judged, profile: Profile, weights: Weights): number[] {
   // The profile `fusion` measures by the best fused score, which would make each difference too small to be clear.
@@ -235,9 +245,9 @@ function orderOf(one: Judged, profile: Profile, weights: Weights): number {
 }
 
 /**
- * Chooses the floor above the present one that leaves out the greatest share of the useless and wrong matches of the
- * earlier recalls; of equal ones the lowest. Returns the present floor where none meets `MIN_WANTED` and `MIN_CUT` on
- * the earlier recalls, or where the chosen one fails them on the later recalls.
+ * Chooses the value of `minScore` above the present one that drops the greatest share of the useless and wrong matches
+ * of the earlier recalls; of equal ones the lowest value. Returns the present value if none meets `MIN_WANTED` and
+ * `MIN_CUT` on the earlier recalls, or if the chosen one does not meet them on the later recalls.
  */
 function fitFloor([past, future]: readonly [Shares, Shares], point: Point, present: number) {
   const before = passing(past, point, present);
@@ -252,8 +262,8 @@ function fitFloor([past, future]: readonly [Shares, Shares], point: Point, prese
 }
 
 /**
- * Returns the share of the used matches that a floor lets through (`wanted`), and that share of the useless and wrong
- * ones (`unwanted`).
+ * Returns the shares of matches that a value of `minScore` keeps, 0..1: `wanted` of the used ones, `unwanted` of the
+ * useless and wrong ones.
  */
 function passing(shares: Shares, { weights, vectorWeight }: Point, floor: number): Omit<FeedbackMeasure, 'order'> {
   const counts = { used: 0, bad: 0, usedPassing: 0, badPassing: 0 };
@@ -274,8 +284,11 @@ function measure(shares: Shares, profile: Profile, { minScore, ...point }: Learn
 }
 
 /**
- * Draws as many recalls as there are, with replacement, `DRAWS` (1,000) times. Returns the share of draws in which the
- * new order is no better than the old one. The draws are the same for the same number of recalls.
+ * Computes a p-value by the bootstrap: draws `DRAWS` (1,000) samples of the recalls, with replacement, and returns the
+ * share of samples in which the new order is no better than the old one. An equal number of recalls gives equal
+ * samples.
+ * @param before share of pairs in the right order with the present weights, for each recall
+ * @param after that share with the new weights, in the same order
  */
 function chanceOf(before: readonly number[], after: readonly number[]): number {
   const random = createRandom(before.length);

@@ -15,30 +15,31 @@ import type { QueryPlan, Term } from './plan.ts';
 export interface LexicalHit {
   readonly memoryNo: number;
   /**
-   * BM25 as FTS5 computes it, with its sign turned: higher is better, without an upper bound. Where the texts of a
+   * BM25 as FTS5 computes it, with its sign reversed: higher is better, without an upper bound. If the texts of a
    * narrow scope are read instead of the index, it is an estimate from the share of the query's words that the text
-   * holds.
+   * contains.
    */
   readonly bm25: number;
   /**
-   * Share of the query that the memory holds, each term weighted by its rarity: about 1 for a memory of usual length
-   * that has each term once, more where terms are repeated. A term that no memory has counts as missed; a term that is
-   * too common to take part does not count. Unlike BM25, coverage can be compared between queries.
+   * Share of the query that the memory contains, each term weighted by its rarity: about 1 for a memory of usual length
+   * that has each term once, more if terms are repeated. A term that no memory has counts as missing; a term that was
+   * left out of the search because it is too common does not count. Unlike BM25, coverage can be compared between
+   * queries.
    */
   readonly coverage: number;
 }
 
 /** The result of the search by words. */
 export interface LexicalResult {
-  /** Hits, best first; of equal ones the lower `memoryNo` first. */
+  /** The hits, best first; of equally good ones, the one with the lower `memoryNo` first. */
   readonly hits: readonly LexicalHit[];
-  /** How the hits were found and which terms took no part, as a text for the trace. */
+  /** How the hits were found and which terms were not searched, as a text for the trace. */
   readonly note: string;
 }
 
 /**
- * The weight of a match by the column in which it stands. The words of neighbours in `context` help to find a turn of a
- * conversation, but the turn itself does not hold them.
+ * Weight of a match by the text column that contains it. The column `context` has the text of a memory's neighbours in
+ * a conversation. It helps to find the memory, but weighs little, since the memory itself does not contain these words.
  */
 const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
   title: 2,
@@ -51,31 +52,31 @@ const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
 };
 
 /**
- * Number of bytes of the word index that a query in a wide scope reads in its first attempt, for its rarest words; at
- * least one word is read. A memory that holds a word takes 6 to 15 bytes. All memories that hold any of these words are
- * scored.
+ * Number of bytes of the word index that a query in a wide scope (`Scope`) reads in its first attempt, for its rarest
+ * words; at least one word is read. An entry for a memory takes 6 to 15 bytes. All memories that contain any of these
+ * words are scored.
  */
 const WIDE_BYTES = 1_000_000;
 /**
- * Factors on `WIDE_BYTES` in successive attempts. The index itself knows no filter. Where too few of the memories that
- * it found pass the filter, the next factor applies, until enough pass or every word has taken part.
+ * Factors on `WIDE_BYTES` in successive attempts. The word index does not apply the filter. If too few of the memories
+ * found pass the filter, the next factor applies, until enough pass or every word has been searched.
  */
 const WIDENINGS = [1, 8, Infinity];
-/** Number of bytes of the word index that a query in a narrow scope may always read. */
+/** Number of bytes of the word index that a query in a narrow scope (`Scope`) may read in any case. */
 const NARROW_BYTES = 150_000;
 /**
- * Number of bytes of the word index whose reading costs as much as reading the text of one memory. Reading texts is the
- * other way to search a narrow scope.
+ * Number of bytes of the word index that take as long to read as the text of one memory; used to decide whether a
+ * narrow scope is searched by the index or by reading its texts.
  */
 const BYTES_PER_TEXT = 1_500;
-/** Number of characters, the first ones, that are read of each text where texts are read instead of the index. */
+/** Length of the beginning of each text that is read if texts are read instead of the index, in UTF-16 code units. */
 const TEXT_CHARACTERS = 1_000;
 /**
- * Number of memories that are ranked for each wanted hit and each unit of dilution (the memories of the file divided by
- * those of the scope).
+ * Number of memories that are ranked at first for each requested hit, multiplied by the dilution (memories of the file
+ * divided by those of the searched users), since memories of other users are dropped afterwards.
  */
 const SPARE = 2;
-/** Factor on the number of ranked memories in the next attempt, where too few of them pass the filter. */
+/** Factor on the number of ranked memories in the next attempt, if too few of them pass the filter. */
 const MORE = 8;
 /**
  * Greatest number of memories that are ranked in the first attempt, before it is known how many of them pass the
@@ -83,11 +84,11 @@ const MORE = 8;
  */
 const MAX_FIRST = 2_000;
 
-/** The bounds and weights of a search by words. */
+/** The limits and weights of a search by words. */
 export interface TextSearchOptions {
   /**
-   * Number of hits below which more common words of the query take part as well. It is ignored in a narrow scope, where
-   * all words take part.
+   * Number of hits that suffice: with fewer, more common words of the query are searched as well. It is ignored in a
+   * narrow scope, in which all words are searched.
    */
   readonly wanted: number;
   /** Greatest number of hits that are returned. */
@@ -98,9 +99,9 @@ export interface TextSearchOptions {
 
 /**
  * Ranks the memories of the scope by BM25 (Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3",
- * 1994). A memory is a candidate if it holds any of the terms; in a wide scope the most common terms are left out if
- * the rarer ones find enough.
- * @returns at most `options.limit` hits; none where no memory has a term
+ * 1994). A memory is a candidate if it contains any of the terms; in a wide scope the most common terms are left out if
+ * the rarer ones find enough memories.
+ * @returns at most `options.limit` hits; none if no memory has a term
  */
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
@@ -132,8 +133,8 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
 }
 
 /**
- * Adds the stem of each word to the query's terms, if the question is in a language with a stemmer. A memory that holds
- * another form of a word is found by the stem; one that holds the word itself scores by both.
+ * Adds the stem of each word to the query's terms, if the question is in a language with a stemmer. The stem also finds
+ * memories with an inflected form of the word; a memory with the word itself scores by both.
  */
 export function withStems({ terms, query }: Pick<QueryPlan, 'terms' | 'query'>): readonly Term[] {
   const { language } = query.terms;
@@ -145,30 +146,30 @@ export function withStems({ terms, query }: Pick<QueryPlan, 'terms' | 'query'>):
 }
 
 /**
- * Tells whether a form is at least as common as its word. A rarer form is not searched, since it would outweigh the
- * word of the question.
+ * Tells whether an irregular form of a word is at least as common as the word. A rarer form is not searched, since it
+ * would weigh more than the word of the question.
  */
 function saysNoMore(index: WordSearch, form: string, word: string): boolean {
   return index.frequencyOf(form) >= index.frequencyOf(word);
 }
 
-/** A term of the query with the cost of reading its postings. */
+/** A term of the query with the cost of reading its postings (its entries in the word index). */
 interface Located extends Term {
   /** Greatest number of bytes of the word index that are read for the term's postings; 0 if no memory has the term. */
   readonly bytes: number;
 }
 
-/** The ranked memories of the scope, and how they were found. */
+/** The ranked memories of the search, and how they were found. */
 interface Ranking {
   readonly rows: readonly TextRank[];
-  /** The terms that took part. */
+  /** The terms that were searched, the rarest first. */
   readonly scoring: readonly Located[];
   readonly note: string;
 }
 
 /**
- * Searches a wide scope with the rarest words first. More common words are added until `wanted` memories pass the
- * filter, every word has taken part, or the query's work budget is used up.
+ * Searches a wide scope, the rarest words first. More common words are added until `wanted` memories pass the filter,
+ * every word has been searched, or the query's work budget is used up.
  */
 function rankWide(
   store: Store,
@@ -189,7 +190,7 @@ function rankWide(
 }
 
 /**
- * Searches a narrow scope: all words take part, and all memories of the scope are scored. Where reading the postings of
+ * Searches a narrow scope: all words are searched, and all memories of the scope are scored. If reading the postings of
  * common words costs more than reading the texts of the scope, the texts are read instead.
  */
 function rankNarrow(
@@ -218,9 +219,9 @@ function weightsOf(columnWeights: TextSearchOptions['columnWeights']): number[] 
 }
 
 /**
- * Lists the best memories that pass the filter, at most `limit`. The smaller the share of the file that the scope is,
- * the more memories are ranked at first. While too few of them pass, 8 times (`MORE`) as many are ranked. It returns
- * fewer where no more memories match, or where the query's work budget is used up.
+ * Lists the best memories that pass the filter, at most `limit`. The smaller the share of the file that belongs to the
+ * searched users, the more memories are ranked at first. If too few of them pass, 8 times (`MORE`) that number is
+ * ranked, and so on. Returns fewer than `limit` if no more memories match, or if the query's work budget is used up.
  * @param best ranks memories and returns the best ones, at most the given number
  */
 function bestPassing(
@@ -240,8 +241,9 @@ function bestPassing(
 }
 
 /**
- * Ranks memories by the first 1,000 characters of their texts and their labels: coverage of the query's words, scaled
- * to BM25. Memories that hold none of the words are left out.
+ * Ranks memories by the first 1,000 characters of their texts and by their labels: coverage of the query's words,
+ * scaled to BM25. Memories that contain none of the words are left out.
+ * @param limit greatest number of memories returned
  * @param most the BM25 of a memory that has every word
  */
 function rankByTexts(
@@ -258,7 +260,7 @@ function rankByTexts(
 }
 
 /**
- * Returns the rarest terms whose postings together fit the budget (bytes); at least one.
+ * Returns the rarest terms whose postings together fit the budget (bytes); at least one term.
  * @param byRarity terms, the rarest first
  */
 function rarest(byRarity: readonly Located[], budget: number): readonly Located[] {
@@ -269,8 +271,8 @@ function rarest(byRarity: readonly Located[], budget: number): readonly Located[
 
 /**
  * Returns the BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document
- * frequencies. A word counts once together with its forms. The sum is equal to the last digit whatever the order of
- * `terms`.
+ * frequencies. A word and its irregular forms count once together. The terms are added in a fixed order, so that
+ * rounding is the same for any order of `terms`.
  */
 function mostBm25(index: WordSearch, terms: readonly Located[]): number {
   const ordered = terms

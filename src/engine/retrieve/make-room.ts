@@ -12,14 +12,19 @@ export interface Lists {
   readonly dense: readonly DenseResult[];
 }
 
-/** Share of a list that superseded memories may fill. Above it, the searches run once more without them. */
+/**
+ * Share of a list of hits that superseded memories may fill. Above this share, the searches run once more without
+ * superseded memories.
+ */
 const CROWDED = 0.5;
 
 /**
- * Decides whether superseded memories crowd out the others. A fact that changes every day has hundreds of superseded
- * versions that fit a query alike. All of them lead to one memory, and they would fill the lists alone.
- * @returns the plan of a second search without superseded memories, if these are more than half of any list; else
- *    undefined, and also where the filter lets none of them through
+ * Decides whether superseded memories fill too much of the lists of hits. A fact that changes every day has hundreds of
+ * superseded versions that match a query equally well. All of them lead to one memory, and they could fill the lists
+ * alone.
+ * @returns the plan of a second search without superseded memories, if they are more than half of any list; else
+ *   undefined. Also undefined if the plan does not replace superseded memories by their successors, since `liveFilter`
+ *   is then `filter`.
  */
 export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
   if (plan.filter === plan.liveFilter) return undefined;
@@ -39,8 +44,8 @@ export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: L
 }
 
 /**
- * Merges the results of two searches for one query: each memory once, best first; of equal ones the lower `memoryNo`
- * first. All fields other than the hits, such as the notes, are taken from `first`.
+ * Merges the results of two runs of the searches for one query: each memory once, best first; of equally good ones, the
+ * one with the lower `memoryNo` first. All fields other than the hits, such as the notes, are taken from `first`.
  */
 export function mergeLists(first: Lists, second: Lists): Lists {
   const byWords = (a: LexicalHit, b: LexicalHit) => b.bm25 - a.bm25;

@@ -2,15 +2,15 @@ import { areSameDate, datesIn, fitOfDate, type NamedDate } from '../text/dates.t
 import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 
-/** Greatest amount added to the factor of 1 on the raw score, for a memory of a date that the question names. */
+/** Greatest amount that is added to the factor 1 on the raw score of a memory whose date the question names. */
 const DATE_WEIGHT = 0.8;
-/** Number of characters, the first ones, of a candidate's text that are searched for dates. */
+/** Length of the beginning of a candidate's text that is searched for dates, in UTF-16 code units. */
 const MAX_CHARACTERS = 1_000;
 
 /**
- * Raises the raw score of candidates whose event time lies at or near a date that the question names, by a factor of 1
- * to 1.8. One of the first 24 candidates whose text names the date gets the full factor, since the date may be a
- * property of what is asked for, such as a birthday. A question without a date changes nothing.
+ * Raises the raw score of candidates whose event time is at or near a date that the question names, by a factor of 1 to
+ * 1.8. A candidate among the first 24 whose text names the date gets the full factor, since the date may be a property
+ * of what is asked for, such as a birthday. A question without a date changes nothing.
  * @param candidates best first
  * @param now time of the question, Unix ms
  * @returns all candidates, sorted anew by raw score if the question names a date

@@ -2,15 +2,15 @@ import { words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
 /**
- * Least share of their distinct words that two near-duplicates have in common (Jaccard index). In addition, every word
- * in which they differ must hold a digit, as numbers and times do: one other word, such as "not", may turn a text into
- * its contrary.
+ * Least Jaccard index of the distinct words of two near-duplicates. In addition, every word that only one of them has
+ * must contain a digit, as numbers and times do: one other word, such as "not", may reverse the meaning of a text.
  */
 const NEAR = 0.8;
-/** Fewest distinct words of a near-duplicate. In a shorter text, a single word may make the difference. */
+/** Fewest distinct words of a near-duplicate. In a shorter text, a single number may make the difference. */
 const MIN_WORDS = 8;
 /**
- * Greatest number of characters, title included, of a text that is compared. Longer texts are never near-duplicates.
+ * Greatest length of a text that is compared, title included, in UTF-16 code units. A longer text is never a
+ * near-duplicate.
  */
 const MAX_CHARACTERS = 2_000;
 const HAS_DIGIT = /\p{N}/u;
@@ -22,17 +22,17 @@ interface Known {
 }
 
 /**
- * Creates a recogniser of near-duplicates: it keeps the words of each hit and compares later memories with them. Only
- * memories of one user that one API key wrote are compared: otherwise whoever may write could have the memories of
- * others left out, by a better match of nearly the same words. Memories whose writer is not known, as in an engine
- * without keys, are not compared.
- * @param collapses whether near-duplicates are recognised; with false, nothing is compared
+ * Creates a detector of near-duplicates among the hits of one query: it keeps the words of each hit and compares later
+ * memories with them. Only memories of one user that one API key wrote are compared. Otherwise, anyone who may write
+ * could store better matches with nearly the same words, and the memories of others would be left out. Memories whose
+ * writer is not known, as in an engine without keys, are not compared.
+ * @param collapses whether near-duplicates are detected; with false, nothing is compared
  */
 export function createNearDuplicates(collapses: boolean) {
   const known = new Map<string, Known[]>();
   /**
-   * The memory that was examined last, with its words. It is kept since a memory is examined just before it becomes a
-   * hit.
+   * The memory that was examined last, with its words. It is cached, since a memory is examined just before it becomes
+   * a hit.
    */
   let last: { readonly memory: Memory; readonly words: ReadonlySet<string> } | undefined;
   const wordsOf = (memory: Memory) => {
@@ -44,8 +44,8 @@ export function createNearDuplicates(collapses: boolean) {
   };
   return {
     /**
-     * Tells whether an earlier hit says nearly what this memory says. If so, the memory's id is added to the list of
-     * the first such hit.
+     * Tells whether a memory is a near-duplicate of an earlier hit. If so, its id is added to the list of the first
+     * such hit.
      */
     isRepeated(memory: Memory): boolean {
       const others = collapses && hasKnownWriter(memory) ? known.get(sourceOf(memory)) : undefined;
@@ -57,7 +57,7 @@ export function createNearDuplicates(collapses: boolean) {
     },
     /**
      * Adds a memory as a hit, with which later memories are compared.
-     * @returns the ids of the hit's near-duplicates: empty at first, it grows with later calls of `isRepeated`
+     * @returns the ids of the hit's near-duplicates: an empty array that later calls of `isRepeated` fill
      */
     take(memory: Memory): readonly string[] {
       const similar: string[] = [];
@@ -72,8 +72,8 @@ export function createNearDuplicates(collapses: boolean) {
 }
 
 /**
- * Tells whether a known API key wrote the memory. Without keys, there is nobody whose flood of memories would have to
- * be bounded.
+ * Tells whether it is known which API key wrote the memory. Without keys, no single writer can be held responsible for
+ * a flood of memories, so nothing is compared.
  */
 function hasKnownWriter({ writtenBy }: Memory): boolean {
   return writtenBy !== null && writtenBy !== 'anonymous';

@@ -5,8 +5,8 @@ import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
 
 /**
- * Retrieval options that apply where neither the request nor the tenant nor the settings name them. An option that is
- * missing here gets its default in the stage that reads it. The values were measured: `npm run eval` prints the table.
+ * Retrieval options that apply if neither the request nor the tenant nor the settings give them. An option that is
+ * missing here gets its default in the stage that uses it. The values were measured: `npm run eval` prints the table.
  */
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
@@ -28,22 +28,25 @@ export const DEFAULT_OPTIONS = {
   writerShare: 0.75,
 } as const satisfies RetrievalOptions;
 
-/** Relative floor of `cut: relative` where the request, the tenant and the settings name none. */
+/**
+ * Relative floor (least share of the best raw score) of `cut: relative`, if neither the request nor the tenant nor the
+ * settings give one.
+ */
 const RELATIVE_CUT = 0.5;
 
-/** A query with a value for every option that has a default in `DEFAULT_OPTIONS`. */
+/** A query in which every option that has a default in `DEFAULT_OPTIONS` has a value. */
 export type CompleteQuery = MemoryQuery & {
   readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
 } & { readonly penalties: Required<Penalties> };
 
 /**
  * Fills in the options that a query leaves out. An option is taken from the request, else from the first of `defaults`
- * that names it, else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights`
- * are merged name by name. `cut: relative` sets a relative floor of 0.5 where nothing names one; `includeEpisodes:
- * false` sets `topK.episodes` to 0 where the request names none.
+ * that gives it, else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights`
+ * are merged name by name. `cut: relative` sets a relative floor of 0.5 if none is given; `includeEpisodes: false` sets
+ * `topK.episodes` to 0 if the request does not give it.
  * @param defaults options in order of precedence
- * @throws EngineError `invalid` for a weight of the request that the profile does not read; weights of defaults are not
- *    checked
+ * @throws EngineError `invalid` for a weight in the request that the profile does not use; weights of defaults are not
+ *   checked
  */
 export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOptions[]): CompleteQuery {
   const layers: RetrievalOptions[] = [DEFAULT_OPTIONS, ...defaults.toReversed(), query].map(withoutUndefined);
@@ -69,7 +72,7 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
 
 /**
  * Checks that the reranker of a request can run: `llm` needs a language model.
- * @param languageModel null where none is configured
+ * @param languageModel null if none is configured
  * @throws EngineError `invalid` for `rerank: 'llm'` without a language model
  */
 export function requireReranker({ rerank }: RetrievalOptions, languageModel: LanguageModel | null): void {

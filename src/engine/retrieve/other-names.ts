@@ -4,18 +4,18 @@ import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem
 import { isAscii, words } from '../text/words.ts';
 
 /**
- * Finds the words of a query in a text by their other names. It gives the index of each word in the list of the query's
- * words. Its `eachIn` never calls `visitForm`.
+ * Finds words of a query in a text under their other names (`otherNameOf`). It reports each word as its index in the
+ * list of the query's words. Its `eachIn` never calls `visitForm`.
  */
 export type AliasFinder = Omit<StemFinder, 'words'>;
 
-/** Number of the query's words, the first ones, for which another name is looked up. */
+/** Greatest number of the query's words, from the first on, whose other names are looked up. */
 const MAX_OTHER_NAMES = 12;
 
 /**
  * Creates a finder for the other names of a query's first 12 words (`MAX_OTHER_NAMES`).
  * @param spelled the query's words, normalised
- * @returns undefined where none of these words has another name
+ * @returns undefined if none of these words has another name
  */
 export function createAliasFinder(spelled: readonly string[]): AliasFinder | undefined {
   const others = spelled.slice(0, MAX_OTHER_NAMES).map(otherNameOf);
@@ -34,8 +34,8 @@ export function createAliasFinder(spelled: readonly string[]): AliasFinder | und
 }
 
 /**
- * Returns the other spelling of a word, or the name under which a well-known thing is matched: `color` for `colour`,
- * `postgresql` for `postgres`. Returns undefined where the word has neither.
+ * Returns the other spelling of a word, or the name under which a well-known thing is stored: `color` for `colour`,
+ * `postgresql` for `postgres`. Returns undefined if the word has neither.
  */
 export function otherNameOf(word: string): string | undefined {
   let cached = otherNames.get(word);

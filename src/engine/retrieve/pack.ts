@@ -13,7 +13,7 @@ import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 export interface Packed {
   readonly candidate: Candidate;
   readonly memory: Memory;
-  /** Ids of the near-duplicates that the hit replaces, best first; empty where it has none. */
+  /** Ids of the near-duplicates that were left out because of this hit, best first; empty if there are none. */
   readonly similar: readonly string[];
 }
 
@@ -27,41 +27,42 @@ export interface Packing {
    * Places of the hits in their documents, by `memoryNo`; undefined where they were not read, since `perDocument` is 0.
    */
   readonly provenance: ReadonlyMap<number, Provenance> | undefined;
-  /** Whether candidates were left out because the hits together count for `MAX_HIT_BYTES` (6 MiB). */
+  /** Whether candidates were left out because the hits together reached `MAX_HIT_BYTES` (6 MiB). */
   readonly isFull: boolean;
-  /** Token budget that the best match would need; null unless that match exceeds the query's budget. */
+  /** Token budget that the best match would need, if it did not fit the query's token budget; else null. */
   readonly bestNeeds: number | null;
 }
 
 /**
- * Greatest `k` for which `perDocument` applies. A caller who wants more hits wants all of them, even from one document.
+ * Greatest `k` for which `perDocument` (the limit of hits of one document) applies. A caller who wants more hits wants
+ * all of them, even from one document.
  */
 const DIVERSE_K = 10;
-/** Greatest number of bytes that the texts, values and metadata of all hits count for. A text has up to 256 KiB. */
+/** Greatest size of the texts, values and metadata of all hits together, in bytes. One text has up to 256 KiB. */
 const MAX_HIT_BYTES = 6 * 1024 * 1024;
-/** Greatest `k` with which the texts alone cannot exceed `MAX_HIT_BYTES`. */
+/** Greatest `k` for which the texts of all hits cannot exceed `MAX_HIT_BYTES`, whatever their length. */
 const MANY_HITS = MAX_HIT_BYTES / (256 * 1024);
 /**
- * Number of memories that may exceed the token budget before no shorter one is looked for. A text may have 256 KiB, so
- * only few texts that do not fit are read.
+ * Number of memories that may turn out too long for the token budget before the search for a shorter one ends, since a
+ * text may have 256 KiB and reading it costs time.
  */
 const TRIED_FURTHER = 30;
 /**
- * Number of characters for each token of the budget, more than natural text has. Of a text that is longer than the
- * whole budget by this measure, the beginning is estimated first.
+ * Number of characters for each token of the budget, more than natural text has. If a text has more characters than
+ * that for the whole budget, only its beginning is estimated at first.
  */
 const CHARACTERS_PER_TOKEN = 6;
 
 type ReadMemories = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
 /**
- * Selects the best `k` candidates within the bounds of the query: hits of one document, hits of a kind, the token
- * budget, and 6 MiB in all. Of memories that say nearly the same, only the best is selected. A candidate that does not
- * fit is skipped; a shorter one after it may fit. The root of a document repeats the words of its chunks. So a chunk
- * that fits replaces the root, which stays a hit only where no chunk is one; with `perDocument` 0 both may be hits.
+ * Selects the best `k` candidates within the limits of the query: hits of one document, hits of one kind, the token
+ * budget, and 6 MiB in all. Of near-duplicates, only the best is selected. A candidate that does not fit is skipped,
+ * since a shorter one after it may fit. A document's root (the memory of the whole document) repeats the words of its
+ * chunks; so a chunk that fits replaces the root, unless `perDocument` is 0.
  * @param ranked candidates, best first
- * @param read reads memories by `memoryNo`; a memory that it leaves out was erased. It is called for at most `k`
- *    memories at a time, so that long texts are read only where they are wanted
+ * @param read reads memories by `memoryNo`; a memory that was erased is missing in its result. It is called for at most
+ *   `k` memories at a time, so that long texts are read only if they are needed
  */
 export function pack(store: Store, ranked: readonly Candidate[], query: CompleteQuery, read: ReadMemories): Packing {
   const { k } = query;
@@ -144,19 +145,19 @@ function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument
 }
 
 /**
- * Creates the bound on the bytes that all hits count for together: `MAX_HIT_BYTES` (6 MiB). With a `k` of at most 24,
- * the texts alone cannot exceed it, so only memories with a value are counted.
+ * Creates the limit on the bytes of all hits together: `MAX_HIT_BYTES` (6 MiB). With a `k` of at most 24, the texts
+ * alone cannot exceed it, so only memories with a structured value are counted.
  */
 function createTexts(store: Store, k: number) {
   const isMany = k > MANY_HITS;
   let left = MAX_HIT_BYTES;
   let taken = 0;
   return {
-    /** Returns the leading part of `memoryNos` whose texts fit into the bytes that are left. */
+    /** Returns the first elements of `memoryNos` whose texts together fit into the bytes that are left. */
     readable: (memoryNos: readonly number[]) => (isMany ? withinBytes(store, memoryNos, left) : memoryNos),
     /**
-     * Subtracts the bytes that a memory counts for. Returns false if too few are left; from then on, no memory fits.
-     * The first memory fits in any case.
+     * Subtracts the bytes of a memory from those that are left. Returns false if too few are left; from then on, no
+     * memory fits. The first memory fits in any case.
      */
     take(memoryNo: number, { content, value, metadata }: Memory): boolean {
       // Few texts without values fit together; most memories have little metadata, or none.
@@ -171,25 +172,30 @@ function createTexts(store: Store, k: number) {
   };
 }
 
-/** The root of a document that is a hit, with its index in the list of candidates. */
+/**
+ * A hit that is the root of a document (the memory of the whole document), with its index in the list of candidates.
+ */
 interface PackedRoot {
   readonly hit: Packed;
   readonly place: number;
 }
 
 /**
- * Creates a record of the documents whose root is a hit, and of those that need no root, since one of their chunks is a
- * hit.
+ * Creates a record of which documents have their root (the memory of the whole document) among the hits, and which have
+ * a chunk among them and so need no root.
  */
 function createRoots() {
   const rootOf = new Map<string, PackedRoot>();
   const withChunk = new Set<string>();
   return {
-    /** Tells whether a memory is the root of a document that already has a chunk among the hits. */
+    /**
+     * Tells whether a memory is the root of a document (the memory of the whole document) of which a chunk is already a
+     * hit.
+     */
     isRepeated: ({ chunk, documentId }: Provenance): boolean => chunk === null && withChunk.has(documentId),
     /**
-     * Finds the root among the hits that this chunk of the same document replaces. Returns undefined if the memory is
-     * no chunk or its root is no hit.
+     * Returns the hit that this chunk replaces: the root of its document. Returns undefined if the memory is no chunk
+     * or its document's root is no hit.
      */
     repeatedBy: ({ chunk, documentId }: Provenance): PackedRoot | undefined =>
       chunk === null ? undefined : rootOf.get(documentId),
@@ -203,22 +209,22 @@ function createRoots() {
   };
 }
 
-/** Counts how many further hits each document and each kind may have. A place is an index in the list of candidates. */
+/** Counts how many further hits each document and each kind may have. `place` is an index in the list of candidates. */
 interface Quotas {
   /**
-   * Returns the reason to leave out the candidate at this place; null if its document and its kind may have another
+   * Returns the reason to leave out the candidate at this index; null if its document and its kind may have another
    * hit.
    */
   refusal(place: number): 'document_limit' | 'kind_limit' | null;
-  /** Counts the candidate at this place as a hit. */
+  /** Counts the candidate at this index as a hit. */
   take(place: number): void;
   /** Undoes `take` for a hit that is removed again. */
   giveBack(place: number): void;
 }
 
 /**
- * Least number of candidates whose origins are read by one statement. The first `k` are usually enough, and each memory
- * costs 3 µs.
+ * Least number of candidates whose documents and kinds are read by one SQL statement. The first `k` are usually enough,
+ * and each memory costs 3 µs.
  */
 const ORIGINS_AT_ONCE = 10;
 
@@ -269,21 +275,21 @@ function kindOf({ row }: Candidate, { root, isSource }: Origin): 'knowledge' | '
 }
 
 /**
- * The room that is left for the texts of the hits, in tokens or, for an answer as text without a token budget, in
+ * What is left of the limit on the texts of the hits: in tokens or, for an answer as text without a token budget, in
  * characters.
  */
 interface Budget {
   /**
-   * Subtracts what a memory takes.
-   * @returns false, with nothing subtracted, where the memory does not fit
+   * Subtracts the size of a memory.
+   * @returns false if the memory does not fit; then nothing is subtracted
    */
   take(memory: Memory): boolean;
-  /** Undoes `take` for a memory. */
+  /** Adds the size of a memory again that `take` subtracted. */
   giveBack(memory: Memory): void;
-  /** Whether no further memory needs to be tried: nothing is left, or too many memories did not fit. */
+  /** Whether no further memory needs to be tried, because nothing is left or too many memories did not fit. */
   isSpent(): boolean;
   /**
-   * Returns the token budget that the first memory would need, if it did not fit while no other was taken; else null.
+   * Returns the token budget that the first memory would need, if it did not fit before any other was taken; else null.
    */
   bestNeeds(): number | null;
 }
@@ -318,7 +324,7 @@ function budgetOf({ tokenBudget, format = 'json' }: CompleteQuery): Budget {
 }
 
 /**
- * Creates the bound on an answer as text where the query has no token budget: `MAX_RENDERED_CHARACTERS` of titles and
+ * Creates the limit on an answer as text if the query has no token budget: `MAX_RENDERED_CHARACTERS` of titles and
  * texts.
  */
 function textBudget(): Budget {
@@ -341,8 +347,8 @@ function textBudget(): Budget {
 }
 
 /**
- * Tells whether the beginning of a long text already shows that the text does not fit, since an estimate only grows
- * with the text. False says nothing: the text must then be estimated whole.
+ * Tells whether the beginning of a long text already shows that the text exceeds `tokens`, since an estimate only grows
+ * with the text. If false, the whole text must be estimated.
  */
 function isClearlyOver(content: string, tokens: number): boolean {
   const enough = Math.ceil(CHARACTERS_PER_TOKEN * (tokens + 1));

@@ -8,14 +8,14 @@ import type { LexicalResult } from './lexical.ts';
 import { matcherFor, type QueryPlan, termsOf } from './plan.ts';
 import { relevance } from './score.ts';
 
-/** A sentence of a message that asks or may ask, with the results of a search for it alone. */
+/** A sentence of a message that asks or may ask a question, with the results of a search for this sentence alone. */
 export interface SearchedPart {
-  /** The plan of the whole message, with the text, terms and matcher of this sentence. */
+  /** The plan of the whole message, but with the text, terms and matcher of this sentence. */
   readonly plan: QueryPlan;
   readonly lexical: LexicalResult;
   /**
-   * Whether the sentence counts as asking: a mark or a word tells so, or nothing tells which of the message's sentences
-   * ask. False for a sentence that only may ask (`AskingSentences.mayAsk`).
+   * Whether the sentence counts as a question: because of a question mark or a question word, or because nothing shows
+   * which of the message's sentences ask. False for a sentence of `AskingSentences.mayAsk`.
    */
   readonly asks: boolean;
 }
@@ -25,42 +25,50 @@ interface Part extends SearchedPart {
   readonly weight: number;
 }
 
-/** The asking sentences of a message, each with its weight, and the weight of the message as a whole. */
+/** The asking sentences of a message, each with its weight, and the weight of the message as a whole, for scoring. */
 export interface Parts {
-  /** At most 4 sentences (`MAX_PARTS`), the heaviest first; empty where the message counts as a single question. */
+  /** At most 4 sentences (`MAX_PARTS`), the greatest weight first; empty if the message counts as a single question. */
   readonly parts: readonly Part[];
-  /** Weight of the message as a whole, 0..1; `parts` share the rest. It is 1 where there are no parts. */
+  /**
+   * Weight of the message as a whole, 0..1; the asking sentences together have the weight 1 - `whole`. It is 1 if
+   * `parts` is empty.
+   */
   readonly whole: number;
 }
 
-/** The parts of a message that counts as a single question: none. */
+/** The value for a message that counts as a single question: no asking sentences. */
 export const NO_PARTS: Parts = { parts: [], whole: 1 };
 
-/** Greatest number of asking sentences that candidates are compared with; those of less weight are ignored. */
+/** Greatest number of asking sentences that candidates are compared with; those of the lowest weight are ignored. */
 const MAX_PARTS = 4;
-/** Number of the best memories of an asking sentence whose agreement with the rest of the message is measured. */
+/**
+ * Number of the best memories of an asking sentence that are used to measure its agreement with the other sentences.
+ */
 const WITNESSES = 3;
-/** Agreement (`agreementOf`) up to which the message as a whole gets no weight: its other sentences are noise. */
+/** Agreement (`agreementOf`) up to which the message as a whole gets no weight, since its other sentences are noise. */
 const NOISE = 0.16;
-/** Agreement from which all sentences are about one thing, so that the message as a whole gets all the weight. */
+/**
+ * Agreement (`agreementOf`) from which all sentences are about one thing, so that the message as a whole gets all the
+ * weight.
+ */
 const ONE_QUESTION = 0.2;
 
 /**
- * Factor on the BM25 of a sentence without a question word, where no mark tells which sentences ask. The sentence
- * becomes a part only if its best memory then exceeds those of the sentences with a question word.
+ * Factor on the BM25 of a sentence without a question word, in a message without question marks. The sentence counts as
+ * a question only if its best memory then has a higher score than those of the sentences with a question word.
  */
 const UNASKED = 0.5;
 
 /**
- * Least weight of the whole message where exactly one other sentence accompanies the one that asks: a single one says
- * what the question is about more often than several do.
+ * Least weight of the whole message if it has exactly one asking sentence and one other sentence, since a single other
+ * sentence often says what the question is about.
  */
 const LEAST_OF_TWO = 0.5;
 
 /**
- * Makes a plan for each sentence of a message that may be searched by itself. It differs from the message's plan in
- * text, terms and matcher only. A sentence without terms is left out.
- * @returns an empty list for a message whose sentences cannot be searched alone (`AskingSentences.standAlone`)
+ * Makes a plan for each sentence of a message that can be searched by itself. It differs from the message's plan only
+ * in text, terms and matcher. A sentence without terms is left out.
+ * @returns an empty list if the sentences cannot be understood alone (`AskingSentences.standAlone` is false)
  */
 export function plansOfParts(store: Store, plan: QueryPlan): Omit<SearchedPart, 'lexical'>[] {
   const { asking, askingTerms, mayAskTerms } = plan.query;
@@ -85,12 +93,13 @@ const NOTHING_ASKED: QueryPlan['query']['asking'] = {
 };
 
 /**
- * Weighs the asking sentences against the whole message by their agreement: the share of the other sentences' words, by
- * rarity, that the best memories of an asking sentence hold. Sentences about one thing find each other's memories;
- * unrelated sentences do not. Where no question mark tells which sentences ask, a sentence counts by the BM25 of its
- * best memory, and one without a question word by half of it.
+ * Computes the weights of the asking sentences and of the whole message from their agreement: how much of the other
+ * sentences' words, weighted by rarity, is in the best memories of an asking sentence. If all sentences are about one
+ * thing, the agreement is high and the whole message gets the weight. Without question marks, a sentence is weighted by
+ * the BM25 of its best memory, and one without a question word by half of it.
  * @param whole the hits of the whole message
- * @returns `NO_PARTS` where no sentence found a memory
+ * @param searched the sentences, each with its own hits
+ * @returns `NO_PARTS` if no sentence found a memory
  */
 export function weighParts(
   whole: LexicalResult,
@@ -111,14 +120,14 @@ export function weighParts(
   return { parts, whole: Math.min(1, Math.max(least, (agreement - NOISE) / (ONE_QUESTION - NOISE))) };
 }
 
-/** Returns the BM25 of the best memory of a sentence; 0 without hits; half of it for a sentence that only may ask. */
+/** Returns the BM25 of the best memory of a sentence; half of it for a sentence that only may ask; 0 without hits. */
 function bestOf({ lexical, asks }: SearchedPart): number {
   return (lexical.hits[0]?.bm25 ?? 0) * (asks ? 1 : UNASKED);
 }
 
 /**
- * Returns the query with further asking sentences: those that only their weight shows to be asking. Their words come
- * before those of the other sentences, since limits cut off the last words.
+ * Returns the query with those sentences added to its asking ones that `weighParts` found to be questions although they
+ * have no question word. Their words come first, since limits cut off the last words.
  */
 export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryText {
   const found = parts.filter(({ asks }) => !asks).map(({ plan }) => plan.query.terms);
@@ -128,8 +137,8 @@ export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryTex
 }
 
 /**
- * Returns the greatest share of the rest of a message, 0..1, that one of the 3 best memories of an asking sentence
- * holds; 1 where the rest has no words.
+ * Returns the agreement of an asking sentence with the other sentences of its message, 0..1: the greatest share of
+ * their words, by rarity, that one of the sentence's 3 best memories contains; 1 if they have no words.
  */
 function agreementOf(whole: LexicalResult, part: LexicalResult): number {
   const rest = mostOf(whole) - mostOf(part);
@@ -139,21 +148,21 @@ function agreementOf(whole: LexicalResult, part: LexicalResult): number {
   return Math.max(0, ...held) / rest;
 }
 
-/** Returns the BM25 of a memory that holds every word; 0 without hits. */
+/** Returns the BM25 of a memory that contains every word of the search, computed from the best hit; 0 without hits. */
 function mostOf({ hits }: LexicalResult): number {
   const [best] = hits;
   return best === undefined || best.coverage <= 0 ? 0 : best.bm25 / best.coverage;
 }
 
 /**
- * Least share of the weight for the lists of the asking sentences, and for that of the whole message, so that a memory
- * that only one of them found still becomes a candidate.
+ * Least share of the weight for the list of the whole message, and for the lists of the asking sentences together, so
+ * that a memory that only one list has still becomes a candidate.
  */
 const LEAST_SHARE = 0.01;
 
 /**
- * Makes the lists of word hits for the fusion: one for the whole message, then one for each asking sentence. There is
- * only the first where the whole message has all the weight.
+ * Makes the ranked lists of the word search for the fusion: one for the whole message, then one for each asking
+ * sentence; only the first one if the whole message has all the weight.
  * @param weight weight of all these lists together
  */
 export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight: number): RankedList[] {
@@ -167,10 +176,11 @@ export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight:
 }
 
 /**
- * Sets `Fit.joint` of each memory: its fit to the asking sentence that it fits best and to the whole message, added by
- * their weights. Each fit is a share of the best memory's fit, so that every sentence brings its best memories to the
- * front. `Fit.part` names that sentence, from 1; it is 0 where the whole message has more than half of the weight.
- * @returns the findings unchanged where the whole message has all the weight
+ * Sets `Fit.joint` of each memory: the weighted sum of its fit to the whole message and its fit to the asking sentence
+ * that it matches best. Each fit is relative to the best memory's fit, so that the best memories of every sentence rank
+ * first. `Fit.part` is the number of that sentence, from 1; it is 0 if the whole message has more than half of the
+ * weight.
+ * @returns the findings unchanged if the whole message has all the weight
  */
 export function joinParts(
   findings: ReadonlyMap<number, Findings>,
@@ -201,8 +211,9 @@ export function joinParts(
 }
 
 /**
- * Returns a function that computes `Fit.answers` for a memory. It returns an object that is spread into the memory's
- * fit: empty where no question precedes the memory.
+ * Returns a function that computes `Fit.answers` for a memory: how much of the query is in the question before the
+ * memory. The function returns an object to be spread into the memory's fit; it is empty if no question precedes the
+ * memory.
  * @param questions the question that precedes each memory in its session, by `memoryNo`
  */
 export function matchQuestions(
@@ -215,15 +226,12 @@ export function matchQuestions(
   };
 }
 
-/**
- * Returns the text of a message that asks: the whole message, or only its asking sentences where the whole has half of
- * the weight or less.
- */
+/** Returns the text that asks: the whole message if it has more than half of the weight, else its asking sentences. */
 export function askedText({ query }: Pick<QueryPlan, 'query'>, { parts, whole }: Parts): string {
   return whole > 0.5 ? query.text : parts.map(({ plan }) => plan.query.text).join(' ');
 }
 
-/** Returns the relevance of each memory as a share of the greatest relevance, 0..1, by `memoryNo`. */
+/** Returns the relevance of each memory divided by the greatest relevance of all, 0..1, by `memoryNo`. */
 function sharesOf(
   findings: ReadonlyMap<number, Findings>,
   vectorWeight: number,

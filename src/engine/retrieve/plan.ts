@@ -17,15 +17,18 @@ import { createQueryMatcher, type QueryMatcher } from './text-match.ts';
 export interface Term {
   /** The term as a person would write it, for explanations. A word and an identifier may have equal `text`. */
   readonly text: string;
-  /** The term as the word index looks for it; the words of a phrase are joined by blanks. */
+  /** The term as it is written in the word index; the words of a phrase are joined by blanks. */
   readonly words: string;
-  /** `words` of the term whose irregular form this term is; left out for any other term. `text` is that of the word. */
+  /**
+   * For an irregular form of a word: `words` of the term of that word. `text` is then the word, not the form. Left out
+   * for any other term.
+   */
   readonly formOf?: string;
 }
 
 /**
- * The memories that are searched. In a `narrow` scope every memory that passes the filter is listed and compared, so
- * the answer is exact. In a `wide` scope rare words and the vector index choose the candidates.
+ * The memories that are searched. In a `narrow` scope all memories that pass the filter are listed and each is
+ * compared, so the answer is exact. In a `wide` scope rare words and the vector index choose the candidates.
  */
 type Scope =
   | {
@@ -38,68 +41,75 @@ type Scope =
   | {
       readonly kind: 'wide';
       /**
-       * The one user of the query; undefined for several users, for all users, and for a user who owns all memories of
-       * the file.
+       * The only user that the query names; undefined for several users, for all users, and for a user who owns all
+       * memories of the file.
        */
       readonly userNo: number | undefined;
       /**
-       * Number of memories of the file divided by that of the query's users, at least 1; other conditions of the filter
-       * do not count. A search that ignores the filter ranks this factor more memories.
+       * Number of memories in the file divided by the number of memories of the query's users, at least 1; other
+       * conditions of the filter do not count. A search that ignores the filter must rank more memories by this factor.
        */
       readonly dilution: number;
     };
 
-/** The plan of a query, which all of its stages read. */
+/** The plan of a query, which all stages of the query use. */
 export interface QueryPlan {
   /** The text of the query, split into words, phrases, identifiers and sentences. */
   readonly query: QueryText;
   /** The phrases, words and identifiers of the query, each once; each word is followed by its irregular forms. */
   readonly terms: readonly Term[];
-  /** Conditions that a candidate must meet. Unless the query names statuses, they let superseded memories through. */
+  /** Conditions that a candidate must meet. Superseded memories meet them, unless the query names other statuses. */
   readonly filter: CompiledFilter;
   /**
-   * Conditions that a returned memory must meet: a superseded memory is replaced by the live end of its chain. This is
-   * the same object as `filter` where superseded memories are returned themselves, as with `deepRecall` or `asOf`.
+   * Conditions that a returned memory must meet. A superseded memory fails them and is replaced by the last memory of
+   * its chain of successors. This is the same object as `filter` if superseded memories are returned themselves, as
+   * with `deepRecall` or `asOf`.
    */
   readonly liveFilter: CompiledFilter;
   readonly scope: Scope;
   /** Number of memories in the file. */
   readonly memories: number;
-  /** Sectors that the search by vectors goes through one by one; null where it searches all at once. */
+  /** Sectors that the vector search searches one by one; null if it searches all at once. */
   readonly denseSectors: readonly Sector[] | null;
   /**
-   * Returns the matcher that compares texts with the query: the same one for all calls. The first call looks up how
-   * rare the words are in the file, so it must be made inside the read that made the plan.
+   * Returns the matcher that compares texts with the query: the same matcher at every call. The first call looks up how
+   * rare the words are in the file, so it must be made inside the read transaction that made the plan.
    */
   matcher(): QueryMatcher;
-  /** Reads texts by `memoryNo`. It may be called only inside the read that made the plan. */
+  /** Reads texts by `memoryNo`. It may be called only inside the read transaction that made the plan. */
   readonly texts: TextReader;
-  /** Reads ranking rows by `memoryNo`. It may be called only inside the read that made the plan. */
+  /**
+   * Reads the rows that ranking needs, by `memoryNo`. It may be called only inside the read transaction that made the
+   * plan.
+   */
   readonly rows: RowReader;
 }
 
-/** Number of memories up to which every scope counts as narrow, however small its file is. */
+/**
+ * Number of memories up to which every scope (the memories that a query searches) is narrow (`Scope`), even in a small
+ * file.
+ */
 const MIN_NARROW = 400;
 /**
- * Greatest number of memories in a narrow scope. An exact scan misses nothing, but costs 1.4 µs for each vector of the
- * scope, which is little beside the rest of the query up to this size.
+ * Greatest number of memories in a narrow scope (`Scope`). An exact scan misses nothing, but costs 1.4 µs for each
+ * vector of the scope, which is little compared with the whole query up to this size.
  */
 export const NARROW_SCOPE = 2_000;
 /**
- * Share of the file's memories up to which a scope counts as narrow, within the bounds `MIN_NARROW` (400) and
- * `NARROW_SCOPE` (2,000).
+ * A scope counts as narrow (`Scope`) up to this share of the file's memories, but at least up to `MIN_NARROW` (400) and
+ * at most up to `NARROW_SCOPE` (2,000) memories.
  */
 const NARROW_SHARE = 1 / 16;
 
 /**
- * Share of the query's work budget that may be spent on listing a scope. If the list is not complete by then, the scope
- * is searched as a wide one, where words and vectors find the best memories first.
+ * Share of the query's work budget that may be spent on listing the memories of a scope. If the list is not complete by
+ * then, the scope is searched as a wide one.
  */
 const LISTING_SHARE = 0.5;
 
 /**
  * Plans a query: splits its text, compiles its filter, and decides between an exact scan of the scope and a search with
- * the indexes. It must be called inside a read; the plan is valid for that snapshot.
+ * the indexes. It must be called inside a read transaction; the plan is valid for its snapshot.
  * @param now time of the query, Unix ms
  */
 export function planQuery(store: Store, query: MemoryQuery, now: number): QueryPlan {
@@ -146,22 +156,22 @@ export function describePlan({ scope, terms, denseSectors }: QueryPlan): string 
 }
 
 /**
- * Returns the number of memories that are searched: the exact number for a narrow scope; for a wide one, all memories
- * of the query's users, whatever the rest of the filter says.
+ * Returns the number of memories that are searched: the exact number for a narrow scope; for a wide one, the number of
+ * all memories of the query's users, without regard to the other conditions of the filter.
  */
 export function scopeSize({ scope, memories }: QueryPlan): number {
   return scope.kind === 'narrow' ? scope.memoryNos.length : memories / scope.dilution;
 }
 
 /**
- * Least confidence of a classification that limits the search by vectors to sectors. Below it all sectors are searched,
- * since a wrong guess would hide the answer.
+ * Least confidence of the classification of a question for which the vector search is limited to the found sectors.
+ * Below it all sectors are searched, since a wrong guess would hide the answer.
  */
 const SURE_OF_SECTOR = 0.5;
 
 /**
- * Finds the sectors that a question asks about; null where the classification is not sure enough. It uses patterns
- * alone, since the weights of the classifier were learned from statements.
+ * Finds the sectors that a question asks about; null if the classification is not confident enough. It uses the
+ * classifier by patterns, since the learned weights were trained on statements, not questions.
  */
 function candidateSectors(query: string): readonly Sector[] | null {
   const { primary, additional, confidence } = classify(query, 'patterns');

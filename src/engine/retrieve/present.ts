@@ -8,10 +8,9 @@ import type { Recall } from './recall.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 /**
- * Makes the answer for the caller: the hits with the memories around them and, for any format but `json`, the answer as
- * text.
- * @param read reads memories by `memoryNo`, in their present state or in the recorded state that the query looks back
- *    to
+ * Makes the answer for the caller: the hits with the memories around them (neighbours, sources) and, for any format but
+ * `json`, the answer as text.
+ * @param read reads memories by `memoryNo`, in their present state or in the recorded state that the query asks for
  */
 export function present(
   store: Store,
@@ -31,7 +30,7 @@ export function present(
   };
 }
 
-/** Greatest number of near-duplicates whose ids are listed with a hit; `count` still counts all. */
+/** Greatest number of near-duplicates whose ids are listed with a hit; the hit's `count` includes all of them. */
 const MAX_SIMILAR_IDS = 20;
 
 /** Makes the hits, each with the path of links that led to it. */
@@ -54,9 +53,9 @@ function presentHits(store: Store, recall: Recall): Hit[] {
 }
 
 /**
- * Lists the ids of the memories from the direct hit to this memory. It lists only this memory's id for a direct hit,
- * for an arrival from an entity, and where another memory of the path was erased meanwhile, as may happen while a
- * language model answers.
+ * Lists the ids of the memories on the path of links from the direct hit to this memory. The list has only this
+ * memory's id for a direct hit, for a memory reached from an entity, and if another memory of the path was erased
+ * meanwhile, as may happen while a language model answers.
  */
 function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, string>): string[] {
   if (fused !== null || arrival === null) return [row.id];
@@ -72,9 +71,9 @@ function idsOf({ packing, plan }: Recall): Map<number, string> {
 }
 
 /**
- * Explains how a hit got its score: what each stage found about it.
+ * Explains the score of a hit: what each stage found out about it.
  * @param ids ids of the memories on its path, by `memoryNo`
- * @param terms terms of the query that the hit holds
+ * @param terms terms of the query that the hit contains
  */
 export function explainHit(
   { scoring, confidence }: Recall,
@@ -104,7 +103,7 @@ export function explainHit(
 }
 
 /**
- * Lists, by `memoryNo`, the terms of the query that each memory or the text of its neighbours holds, in the order of
+ * Lists, by `memoryNo`, the terms of the query that each memory or the text of its neighbours contains, in the order of
  * the query.
  */
 function matchedTerms(store: Store, { terms }: QueryPlan, memoryNos: readonly number[]): Map<number, string[]> {

@@ -1,14 +1,14 @@
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
-/** Number of candidates, the first ones, from which the support of sessions is computed. */
+/** Number of candidates, from the best on, from which the factors of sessions are computed. */
 const WITNESSES = 20;
 
 /**
- * Raises the raw score of candidates whose session holds other fitting candidates, by a factor of 1 to 1 + `weight`,
+ * Raises the raw score of candidates whose session has other matching candidates, by a factor of 1 to 1 + `weight`,
  * since memories of one matter are often of one session. All candidates of a session get the same factor, so their
- * order stays. A session with a single fitting memory gets none, and neither do memories without a session. Measured on
- * chats and notes of many sessions, a weight of 0.1 raises recall and nDCG@10 of both; a weight of 0.2 begins to cost
- * recall@10 of the chats.
+ * order stays. A session with a single matching memory gets no factor, and neither do memories without a session.
+ * Measured on chats and notes of many sessions, a weight of 0.1 raises recall and nDCG@10 of both; a weight of 0.2
+ * begins to cost recall@10 of the chats.
  * @param candidates best first
  * @param weight 0..1; 0 leaves all candidates unchanged
  * @returns all candidates, best first by raw score
@@ -27,8 +27,8 @@ export function applySessionPrior(candidates: readonly Candidate[], weight: numb
 }
 
 /**
- * Computes the support that each session gives its candidates: the sum of their squared fits, without the best one.
- * Squares keep many weak matches from outweighing a few good ones.
+ * Computes how well other candidates of a session match: the sum of the squared fits of its candidates, without the
+ * best one, by session. Squares keep many weak matches from outweighing a few good ones.
  */
 function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number> {
   const sums = new Map<string, { sum: number; best: number }>();
@@ -42,8 +42,8 @@ function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number>
 }
 
 /**
- * Returns how well a candidate fits the query by words, vectors and the adjustments so far, whatever its age and
- * recalls.
+ * Returns how well a candidate matches the query by words, vectors and the adjustments so far, without its age and its
+ * past recalls.
  */
 function fitOf({ features, adjustments }: Candidate): number {
   return adjustments.reduce((fit, { factor }) => fit * factor, features.similarity);

@@ -1,8 +1,8 @@
 /**
  * Writes answers as text for a language model. A recalled text may come from anywhere, so it is marked as quoted data
- * with its source, and nothing in it can end the quotation. It never stands at the start of a line. Code fences,
- * beginnings of tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash. Characters that
- * are invisible are removed. Other Markdown, such as emphasis and links, stays.
+ * with its source, and nothing in it can end the quotation: it never stands at the start of a line; code fences,
+ * beginnings of tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash; invisible
+ * characters are removed. Other Markdown, such as emphasis and links, stays.
  */
 
 import { estimateTokens, forEachRun } from '../text/tokens.ts';
@@ -36,19 +36,19 @@ const KEY_FACTS = 'Key facts:';
 const SURROUNDING_CHARACTERS = 280;
 /** Greatest length of a title in a text, in characters. */
 const TITLE_CHARACTERS = 120;
-/** Greatest length of an id in a text, in characters. */
+/** Greatest length of an id in a text for a model, in characters; a longer one is cut. */
 const NAME_CHARACTERS = 64;
 
 /**
- * Greatest number of characters of the titles and texts of all hits together where no token budget bounds them. Without
- * it, 200 memories may have 50 MiB.
+ * Greatest total length of the titles and texts of all hits if no token budget bounds them, in UTF-16 code units.
+ * Without this limit, 200 memories may have 50 MiB.
  */
 export const MAX_RENDERED_CHARACTERS = 1024 * 1024;
 
 /**
- * Returns how to compute the tokens of a memory in a format (`of`), and the tokens of the format itself (`fixed`). For
- * `prompt`, `text` and `plain`, both are upper bounds that include the layout. Headings of episodes and the memories
- * around a hit are not included: they take only what is left of a budget.
+ * Returns the token costs of a format: `fixed` for the format itself, and `of` for a memory in it. For `prompt`, `text`
+ * and `plain`, both are upper bounds that include the layout. Headings of episodes and the memories around a hit are
+ * not included: they are written only if something of the budget is left.
  */
 export function costsOf(format: Format): { readonly fixed: number; readonly of: (memory: Memory) => number } {
   if (format === 'json') return { fixed: 0, of: ({ content }) => estimateTokens(content) };
@@ -63,9 +63,9 @@ const nothingFits = (needed: number) =>
 
 /**
  * Renders an answer as text. An answer without hits gives, in the format `prompt`, one sentence that says so, if that
- * sentence fits; else it gives ''.
- * @param tokenBudget the budget by which `pack` chose the hits for the same format. All hits are in the text; headings
- *    of episodes and the memories around a hit are included only as far as they fit
+ * sentence fits the budget; else ''.
+ * @param tokenBudget the budget with which `pack` chose the hits for the same format. All hits are in the text;
+ *   headings of episodes and the memories around a hit are included only if they fit
  */
 export function render(
   { hits, episodes = [], bestNeeds = null }: Answer,
@@ -89,16 +89,16 @@ export function render(
 
 // ── The layout of a prompt ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** A heading of the text with the hits under it. */
+/** A heading of the rendered text with the hits under it. */
 interface Section {
   readonly heading: readonly string[];
-  /** Ids of the memories of the hits under the heading. */
+  /** Ids of the memories under the heading. */
   readonly ids: ReadonlySet<string>;
 }
 
 /**
  * Lays out the hits as lines: first episodes with the facts derived from them, then episodes without facts, then facts
- * without an episode. The order is that of the memory system memv.
+ * without an episode. The order is taken from the memory system memv.
  */
 function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBudget: number): string[] {
   const bullets = hits.map(({ memory }) => bullet(memory));
@@ -133,8 +133,8 @@ function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBu
 }
 
 /**
- * Subtracts the cost of lines from the rest of the budget. Returns false, with nothing subtracted, where they cost more
- * than the rest.
+ * Subtracts the cost of lines from what is left of the token budget. Returns false if the lines cost more; then nothing
+ * is subtracted.
  */
 type Afford = (lines: readonly string[]) => boolean;
 
@@ -154,7 +154,7 @@ function episodeSections(episodes: readonly Episode[], hits: ReadonlySet<string>
 }
 
 /**
- * Returns a memory of an episode with the content that its heading quotes: its gist, or its text where it has no gist.
+ * Returns a copy of an episode's memory for its heading: with its gist as content, or with its text if it has no gist.
  */
 function described(memory: Memory): Memory {
   return memory.gist.trim() === '' ? memory : { ...memory, content: memory.gist };
@@ -212,9 +212,9 @@ export function excerpt(memory: Memory): string {
 }
 
 /**
- * Returns the source of a memory in square brackets: id, day, user and session. A memory whose text addresses the model
- * is marked ` [instruction-like]`. The source stands before the text, and `TAG` escapes anything similar in a recalled
- * text.
+ * Returns the source of a memory in square brackets: id, day, user and session. If the memory's text seems to give
+ * instructions to a model (`INSTRUCTION_LIKE`), ` [instruction-like]` is added. The source stands before the text, and
+ * `TAG` escapes anything similar in a recalled text.
  */
 function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory): string {
   const facts = [
@@ -227,7 +227,7 @@ function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory):
 }
 
 /**
- * Writes an id of at most 64 characters: one of letters, digits and `_.:@/+-` as it is, any other in quotes, so that
+ * Writes an id, cut to 64 characters: unchanged if it has only letters, digits and `_.:@/+-`, else in quotes, so that
  * its end is visible.
  */
 function name(id: string): string {
@@ -254,7 +254,10 @@ const UNSEEN_SET = `[${[
   String.raw`\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`,
 ].join('')}]`;
 const UNSEEN = new RegExp(UNSEEN_SET, 'gu');
-/** Source of a regular expression for scripts in which a joiner between two letters changes how these are written. */
+/**
+ * Source of a regular expression for scripts in which an invisible joiner between two letters changes how they are
+ * written.
+ */
 const JOINING_SCRIPTS = 'Arab Syrc Mong Nkoo Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Khmr Mymr Tibt'
   .split(' ')
   .map((script) => String.raw`\p{scx=${script}}`)
@@ -262,11 +265,11 @@ const JOINING_SCRIPTS = 'Arab Syrc Mong Nkoo Deva Beng Guru Gujr Orya Taml Telu 
 /** Source of a regular expression for the letters and marks of `JOINING_SCRIPTS`. */
 const JOINED_SET = String.raw`[[\p{L}\p{M}]&&[${JOINING_SCRIPTS}]]`;
 /**
- * Source of a regular expression for emoji: a joiner draws one from several characters; a selector draws it in colour
- * or with a keycap.
+ * Source of a regular expression for emoji. Invisible characters belong to them: a joiner combines several characters
+ * into one emoji, a selector shows it in colour or as a keycap.
  */
 const PICTOGRAPH_SET = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}]`;
-/** Matches an invisible character. Group 1 holds it where it belongs to the writing and must stay. */
+/** Matches an invisible character. If the character is a part of correct writing and must stay, it is in group 1. */
 const UNSEEN_OR_PART = new RegExp(
   [
     String.raw`([\u200c\u200d](?=${JOINED_SET})(?<=${JOINED_SET}[\u200c\u200d])`,
@@ -280,9 +283,9 @@ const UNSEEN_OR_PART = new RegExp(
 /** Matches a code fence: three or more backticks or tildes. */
 const FENCE = /`{3,}|~{3,}/g;
 /**
- * Matches the beginning of anything like a tag in angle brackets: tags end or begin a quotation, name a role, call a
- * tool or belong to a chat template, and no list of their names is complete. In square brackets it matches only the
- * names of known templates, and `memory`, with which a source begins.
+ * Matches the beginning of anything like a tag in angle brackets, such as a tag that ends a quotation, names a role,
+ * calls a tool or belongs to a chat template; no list of their names is complete. In square brackets it matches only
+ * the names of known templates, and `memory`, with which a source begins.
  */
 const TAG =
   /[<‹﹤＜◁](?=[\p{L}_/／|｜!！?▁])|[[［](?=\s*\/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_|IMG|memory(?![\p{L}\p{N}_])))/giu;
@@ -298,8 +301,8 @@ function safe(text: string): string {
 }
 
 /**
- * Splits a text into harmless lines: unsafe beginnings are escaped, invisible characters removed. Empty lines at both
- * ends are dropped, and of several empty lines in a row only the first stays.
+ * Splits a text into lines that cannot change the structure of a prompt: unsafe beginnings are escaped, invisible
+ * characters removed. Empty lines at both ends are dropped, and several empty lines in a row become one.
  */
 export function safeLines(text: string): string[] {
   return safe(text)
@@ -311,11 +314,15 @@ export function safeLines(text: string): string[] {
 }
 
 /**
- * Number of characters of a text that are read for each character that a short line may have, since some are removed.
+ * Number of characters of a text that are read for each character of the wanted line, since some characters are
+ * removed.
  */
 const READ_PER_SHOWN = 4;
 
-/** Writes a text on one harmless line of at most `maxCharacters` characters. A longer text is cut and ends with `…`. */
+/**
+ * Writes a text on one line of at most `maxCharacters` characters that cannot change the structure of a prompt (as
+ * `safeLines`). A longer text is cut and ends with `…`.
+ */
 export function inline(text: string, maxCharacters: number): string {
   const line = safe(text.slice(0, READ_PER_SHOWN * maxCharacters))
     .replaceAll(/\s+/g, ' ')
@@ -324,8 +331,8 @@ export function inline(text: string, maxCharacters: number): string {
 }
 
 /**
- * Matches words by which a text addresses the model that reads it rather than a person. A match is only a hint for the
- * reader of the answer: the pattern misses much, and a memory about such texts matches, too.
+ * Matches words with which a text seems to give instructions to the model that reads it. A match is only a hint for the
+ * reader of the answer: the pattern misses much, and it also matches a memory about such texts.
  */
 const INSTRUCTION_LIKE = new RegExp(
   [
@@ -361,10 +368,13 @@ function isInstructionLike(text: string): boolean {
 
 // ── Cost ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Greatest cost of a line end, in hundredths of a token. */
+/** Greatest estimated cost of a line end, in hundredths of a token. */
 const MAX_LINE_END = 100;
 
-/** Returns an upper bound of the tokens of these lines, in hundredths of a token, whichever lines stand around them. */
+/**
+ * Returns an upper bound of the estimated tokens of these lines, in hundredths of a token, whatever lines are before
+ * and after them.
+ */
 export function costOf(lines: readonly string[]): number {
   let total = 0;
   for (const line of lines) {

@@ -3,22 +3,24 @@ import type { QueryTerms } from '../text/index-text.ts';
 import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
-/** A word of the query, with how much it counts as evidence when a memory holds it. */
+/** A word of the query, with its weight as evidence if a memory contains it. */
 export interface QueryWord {
   /** The word in its normalised form. */
   readonly word: string;
-  /** Weight of the word in the strength of evidence: its informativeness, doubled (`NAME_WEIGHT`) for a name. */
+  /**
+   * Weight of the word in the strength of evidence: its informativeness (0.1..1), doubled (`NAME_WEIGHT`) for a name.
+   */
   readonly weight: number;
-  /** Whether the query writes the word with a capital at a place where no sentence begins. */
+  /** Whether the query writes the word with a capital although no sentence begins there. */
   readonly isName: boolean;
   /**
-   * How much the word tells about the topic, 0..1: its informativeness, but 0 for stop words and for Chinese question
+   * How much the word says about the topic, 0..1: its informativeness, but 0 for stop words and for Chinese question
    * words and pronouns.
    */
   readonly worth: number;
 }
 
-/** Factor on the weight of a name: whom a question asks about matters most. */
+/** Factor on the weight of a name, since the person that a question asks about matters most. */
 const NAME_WEIGHT = 2;
 
 /**
@@ -30,7 +32,7 @@ export function wordsOf({ words: single, phrases, identifiers }: QueryTerms): st
 }
 
 /**
- * Weighs the words of a query as evidence, in the order of `spelled`.
+ * Computes the weights of a query's words as evidence, in the order of `spelled`.
  * @param spelled the distinct words of `query`, normalised
  */
 export function weighWords(query: string, spelled: readonly string[]): QueryWord[] {
@@ -43,8 +45,8 @@ export function weighWords(query: string, spelled: readonly string[]): QueryWord
 }
 
 /**
- * Computes `QueryWord.worth` of each word. If the query is a single capitalised word that would count 0, such as `May`,
- * that word counts 1.
+ * Computes `QueryWord.worth` of each word. If the query is a single capitalised word that would get 0, such as `May`,
+ * the word gets 1.
  */
 function worthOf(query: string, spelled: readonly string[]): number[] {
   const topical = spelled.some(isCjk) ? new Set(words(query.replace(CJK_GRAMMAR, ' '))) : undefined;
@@ -59,7 +61,7 @@ function worthOf(query: string, spelled: readonly string[]): number[] {
 const CJK_GRAMMAR =
   /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
 
-/** Returns the words that a query writes with a capital where no sentence begins, normalised. */
+/** Returns the words that a query writes with a capital although no sentence begins there, normalised. */
 function namesIn(query: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { 0: word, index } of query.matchAll(CAPITALISED)) {

@@ -6,7 +6,7 @@ import type { RetrieveContext } from './retrieve-context.ts';
 
 /**
  * Returns a function that reads memories by `memoryNo`: in their recorded state at the time `asOf.recorded`, or in
- * their present state where that is not set. Memories that have been erased are left out.
+ * their present state if that is not set. Memories that have been erased are left out.
  * @param now time for which salience and strength are computed, Unix ms
  */
 export function createMemoryReader(
@@ -21,9 +21,9 @@ export function createMemoryReader(
 }
 
 /**
- * Reads what ranking needs of distinct memories, in no order. With `asOf.recorded`, the status is the one recorded at
- * that time. With any `asOf`, a superseded memory gets the status `active`: since it passes the filter, it still held
- * at that time.
+ * Reads the rows that ranking needs of distinct memories, in no order. With `asOf.recorded`, the status is the one
+ * recorded at that time. With any `asOf`, a superseded memory gets the status `active`: since it passed the filter, it
+ * was still valid at that time.
  */
 export function readRankingRowsAsOf(
   store: Store,

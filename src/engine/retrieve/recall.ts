@@ -11,47 +11,50 @@ import type { Packing } from './pack.ts';
 import type { QueryPlan } from './plan.ts';
 import type { Scoring } from './score.ts';
 
-/** The results of all stages of a query. Hits and explanations are made from them. */
+/** The results of all stages of a query, from which hits and explanations are made. */
 export interface Recall {
   readonly query: CompleteQuery;
   readonly plan: QueryPlan;
-  /** The query's vectors, one for each model that answered; empty where words alone decided. */
+  /** The query's vectors, one for each model that answered; empty if only words were compared. */
   readonly vectors: readonly QueryVector[];
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
-  /** The memories that the searches by words and by vectors found, best first. */
+  /** The memories that the word search and the vector search found, with their fused scores, best first. */
   readonly fused: readonly Fused[];
-  /** The arrivals over links and from entities, by `memoryNo`. */
+  /** The memories that activation reached over links or from entities, by `memoryNo`. */
   readonly arrivals: ReadonlyMap<number, Arrival>;
   readonly scoring: Scoring;
   /**
-   * All candidates after the resolve stage, in their final order, with calibrated scores. Candidates under the floors
-   * are among them.
+   * All candidates after the resolve stage, in their final order, with calibrated scores; also those that a floor
+   * (least score) drops.
    */
   readonly candidates: readonly Candidate[];
   /**
-   * `memoryNo` of the live end that replaced each superseded memory, by the `memoryNo` of the superseded memory; null
-   * where no live end passes the filter.
+   * For each superseded memory that was replaced, `memoryNo` of the memory that replaced it: the last of its chain of
+   * successors; null if that memory does not pass the filter.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
-  /** The confidence that the query is about these memories at all, 0..1: the result of `confidenceOf`. */
+  /** The confidence that any of these memories answers the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
-  /** What the texts of the examined candidates have to do with the question. The calibrated scores depend on it. */
+  /**
+   * Which examined candidates contain the query's words, and which have nothing to do with it. The calibrated scores
+   * depend on this.
+   */
   readonly evidence: Pick<QueryEvidence, 'heldBy' | 'strange'>;
-  /** Measurements of each examined candidate, by `memoryNo`. */
+  /** Measurements of each examined candidate's text, by `memoryNo`. */
   readonly measured: ReadonlyMap<number, Measured>;
   readonly floored: Floored;
   /**
-   * Report on the floor `minScore` in the answer; undefined where there is no floor, and where it applied and no
-   * candidate was under it.
+   * Report in the answer on the floor `minScore`; undefined if there is no floor, and if it applied but dropped no
+   * candidate.
    */
   readonly floor: FloorReport | undefined;
-  /** Report on the cut in the answer; undefined for `cut: none`, and where the cut left out nothing. */
+  /** Report in the answer on the option `cut`; undefined for `cut: none`, and if the cut dropped nothing. */
   readonly cut: CutReport | undefined;
   readonly packing: Packing;
-  /** Whether vectors were wanted but a model could not take part. */
+  /** Whether vectors were wanted but a model failed or could not be reached. */
   readonly degraded: boolean;
-  /** Why the stages ended before they had searched everything that they should; null where they did not. */
+  /** Why the stages stopped before they had searched everything, such as a used-up budget; null if they did not. */
   readonly end: WorkEnd | null;
   /** Time of the query, Unix ms. */
   readonly now: number;

@@ -13,28 +13,29 @@ import {
 } from './remedy-trials.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
-/** Changes of a request that together bring a memory back. */
+/** Changes of a request with which the query returns a memory that it left out. */
 export interface Remedies {
   /**
-   * One sentence for each change. Where no change helps: sentences for the conditions of the filter that the memory
-   * fails, then the reasons why nothing helps. Empty where the memory is returned without a change.
+   * One sentence for each change. If no change helps: sentences for the conditions of the filter that the memory fails,
+   * then the reasons why nothing helps. Empty if the query returns the memory without a change.
    */
   readonly remedies: readonly string[];
   /**
-   * The fields of the request that the changes set, by name, with their new values; null where no change helps, `{}`
-   * where none is needed.
+   * The fields of the request that the changes set, by name, with their new values; null if no change helps, `{}` if
+   * none is needed.
    */
   readonly changes: { readonly [field: string]: Json } | null;
   /** Fields of the request whose changes were not tried because the work budget was used up; each once. */
   readonly notTried: readonly string[];
 }
 
-/** Greatest number of changes that are made to a request one after the other. */
+/** Greatest number of successive changes of a request that are tried. */
 const MAX_CHANGES = 8;
 
 /**
- * Removes one obstacle after the other, from the filter to `k`, until the memory comes back. Where no single change
- * helps, or after 8 changes, all possible changes are made at once, and those that are not needed are taken back.
+ * Finds changes with which the query returns a memory: removes one obstacle after the other, from the filter to `k`. If
+ * no single change helps, or after 8 changes, all possible changes are made at once, and then those that are not needed
+ * are undone.
  */
 export async function findRemedies(context: RetrieveContext, explained: Explained): Promise<Remedies> {
   const { attempt, attemptLast, notTried } = createTrials(context, explained);
@@ -66,9 +67,8 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
 }
 
 /**
- * Finds a change that removes the obstacle of the current trial; undefined where none is found or the memory is
- * returned.
- * @param asked the original request with its defaults; a remedy's sentence names its values
+ * Finds a change that removes the obstacle of the current trial; undefined if none is found or the memory is returned.
+ * @param asked the original request with its defaults; the sentence of a remedy names its values
  */
 async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt): Promise<Remedy | undefined> {
   const { request, recall, inspection } = current;
@@ -122,7 +122,7 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
   }
 }
 
-/** The change that switches off an option, by the outcome that the option causes. */
+/** For each outcome that an option causes, the change that switches this option off. */
 const SWITCHES = {
   not_exact: {
     says: 'it answers too little of the question by itself: set cut to none',
@@ -146,7 +146,7 @@ const SWITCHES = {
   },
 } as const;
 
-/** Rounds a floor down to four decimals, so that it is short in a sentence and the memory stays above it. */
+/** Rounds a least score down to four decimals, so that it is short in a sentence and the memory stays above it. */
 function roundedDown(value: number): number {
   return Math.max(0, Math.floor(value * 10_000) / 10_000);
 }
@@ -154,8 +154,8 @@ function roundedDown(value: number): number {
 // ── Where nothing helps ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Returns sentences that say why no change helps. There are none for a candidate that a bound other than `k` leaves
- * out, nor for a memory that fails a condition other than one on time.
+ * Returns sentences that say why no change helps. The list is empty for a candidate that is left out by another limit
+ * than `k`, and for a memory that fails a condition of the filter other than one on time.
  */
 function reasons({ request, recall, inspection }: Trial, { recall: asked }: Explained): string[] {
   const { terms, cosine, memory } = inspection;

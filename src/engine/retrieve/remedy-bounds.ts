@@ -1,6 +1,6 @@
 /**
- * Finds remedies for a memory that passes the filter but is left out by a bound: wider lists, a higher `k`, a larger
- * budget, or all bounds at once.
+ * Finds remedies for a memory that passes the filter but is left out by a limit: longer candidate lists, a higher `k`,
+ * a larger budget, or all limits at once.
  */
 
 import { estimateTokens } from '../text/tokens.ts';
@@ -8,15 +8,15 @@ import { type MemoryQuery, QUERY_LIMITS } from '../types.ts';
 import type { CompleteQuery } from './options.ts';
 import { type Attempt, type Change, isCandidate, type Remedy, type Trial } from './remedy-trials.ts';
 
-/** The greatest values that a request may have. */
+/** The greatest values that a request may give to these fields. */
 const { k: MAX_K, candidates: MAX_CANDIDATES, hops: MAX_HOPS, tokenBudget: MAX_TOKENS } = QUERY_LIMITS;
 
 // ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for a `k` that brings the memory back. It tries small values, not every one, and then the greatest. Returns the
- * greatest `k` where only that helps, or where the memory is then left out by another bound instead of `k`, which a
- * later change may lift. Returns undefined where a higher `k` does not help or no trial is left.
+ * Looks for a `k` with which the query returns the memory. It tries some small values and then the greatest. It returns
+ * the greatest `k` if only that helps, or if the memory is then left out by another limit, which a later change may
+ * lift. Returns undefined if a higher `k` does not help or no trial is left.
  */
 export async function raiseK({ request, inspection }: Trial, attempt: Attempt): Promise<Remedy | undefined> {
   if (request.k >= MAX_K) return undefined;
@@ -51,9 +51,9 @@ function placeOf({ recall, inspection }: Trial): number {
 }
 
 /**
- * Looks for a token budget with room for the memory and all hits before it; the greatest budget where no smaller one
- * helps. Returns undefined if no trial is left.
- * @param asked the original request with its defaults; the sentence names its budget
+ * Looks for a token budget into which the memory and all hits before it fit; returns the greatest budget if no smaller
+ * one helps. Returns undefined if no trial is left.
+ * @param asked the original request with its defaults; the sentence of the remedy names its budget
  */
 export async function widenBudget(
   { request }: Trial,
@@ -86,8 +86,8 @@ export async function widenBudget(
 // ── Candidates ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the first change that makes the memory a candidate: longer lists, then words or vectors where one of them
- * had no weight, then more hops. Returns undefined where none does.
+ * Looks for the first change that makes the memory a candidate: longer lists, then words or vectors if one of them had
+ * no weight, then more hops over links. Returns undefined if no change does.
  */
 export async function lookFurther(
   { request, recall: { query } }: Trial,
@@ -145,9 +145,9 @@ export async function lookFurther(
 // ── Everything at once ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the changes that together bring the memory back: every bound but `max_hops` at its widest, without the
- * changes that are not needed. Returns undefined where the memory fails the filter, where it is still left out, and
- * where no trial is left.
+ * Looks for the changes with which together the query returns the memory: tries every limit but `max_hops` at its
+ * widest, then undoes the changes that are not needed. Returns undefined if the memory fails the filter, if it is still
+ * left out, or if no trial is left.
  */
 export async function widenAll(current: Trial, attempt: Attempt): Promise<Change[] | undefined> {
   if (current.inspection.outcome === 'filtered') return undefined;
@@ -165,13 +165,13 @@ export async function widenAll(current: Trial, attempt: Attempt): Promise<Change
   return needed;
 }
 
-/** A change to the widest value of one bound. */
+/** A change that sets one limit to its widest value. */
 interface Widening extends Change {
-  /** The changed field of the request. */
+  /** The changed field of the request with its new value. */
   readonly change: Partial<MemoryQuery>;
 }
 
-/** Lists every bound that can be widened, except `max_hops`. The bounds that are needed least often come first. */
+/** Lists a change for every limit that can be widened, except `max_hops`. The limits that rarely matter come first. */
 function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
   const widenings: (Widening | false)[] = [
     (request.vectorWeight === 0 || request.vectorWeight === 1) && {

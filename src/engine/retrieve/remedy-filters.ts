@@ -4,7 +4,10 @@ import type { AsOf, Memory, MemoryFilter, MemoryQuery } from '../types.ts';
 import type { Inspection } from './inspect.ts';
 import type { Attempt, Remedy } from './remedy-trials.ts';
 
-/** The field of a request's filter that lifts a condition when it is left out, by the name of the condition. */
+/**
+ * For each condition of the filter, by name, the field of the request's filter that must be left out to remove the
+ * condition.
+ */
 const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
   'filters.sessions': 'sessionIds',
   'filters.types': 'types',
@@ -18,8 +21,8 @@ const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
 };
 
 /**
- * Makes the change that lifts the first condition of the filter that the memory fails. The next trial shows whether the
- * memory fails another one. Returns undefined where no change of the request lifts that condition.
+ * Returns the change that removes the first condition of the filter that the memory fails. The next trial shows whether
+ * the memory fails another condition. Returns undefined if no change of the request removes that condition.
  */
 export async function passFilter(
   request: MemoryQuery,
@@ -92,9 +95,9 @@ function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined
 }
 
 /**
- * Looks for a time (`as_of`) at which the memory held and its event had happened. It tries the first such time by the
- * recorded state that the request names; then by other recorded states: the present one, and those before each of the
- * memory's last changes. Returns undefined where no time helps.
+ * Looks for a time (`as_of`) at which the memory was valid and its event had happened. It tries the first such time
+ * with the recorded state that the request names; then with other recorded states: the present one, and those before
+ * each of the memory's last changes. Returns undefined if no time helps.
  */
 async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: Attempt): Promise<Remedy | undefined> {
   const holds = async (asOf: AsOf | undefined) => {
@@ -123,8 +126,8 @@ async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: A
 export const TIME_CONDITIONS: ReadonlySet<string> = new Set(['validity', 'as_of.valid', 'as_of.recorded']);
 
 /**
- * Returns the first time, Unix ms, at which the memory held and its event had happened. Returns null where it never
- * held after its event, since its validity ended by then.
+ * Returns the first time, Unix ms, at which the memory was valid and its event had happened; null if there is none,
+ * since its validity ended before the event.
  */
 export function firstHeld({ validFrom, validTo, eventTime }: Memory): number | null {
   const first = Math.max(validFrom ?? -Infinity, eventTime);

@@ -1,5 +1,6 @@
 /**
- * Tries changed requests: each trial runs the stages of the query once more and inspects what they did with the memory.
+ * Tries changed requests: each trial runs the query once more and records what happened to the memory that is
+ * explained.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,31 +10,31 @@ import type { Recall } from './recall.ts';
 import type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 import { recallMemories } from './retrieve.ts';
 
-/** Greatest number of queries that one explanation runs to find changes of the request that bring the memory back. */
+/** Greatest number of queries that one explanation runs to find changes with which the memory is returned. */
 export const MAX_TRIALS = 32;
-/** Number of the `MAX_TRIALS` queries that are reserved for changing all bounds at once. */
+/** Number of the `MAX_TRIALS` queries that are reserved for the attempt that changes all limits at once. */
 const TRIALS_KEPT = 6;
 
-/** A request that has been run, with the inspection of the memory whose outcome is explained. */
+/** A request that was run, with what happened to the memory that is explained. */
 export interface Explained {
   readonly request: MemoryQuery;
   /** The results of the stages for the original request. */
   readonly recall: Recall;
-  /** What these stages did with the memory. */
+  /** What happened to the memory in the stages of the original request. */
   readonly inspection: Inspection;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A change of the request that may bring the memory back. */
+/** A change of the request with which the query may return the memory. */
 export interface Change {
-  /** The change as an English sentence. */
+  /** The change as an English sentence for the answer. */
   readonly says: string;
   /**
-   * The kind of obstacle that the change lifts: a condition of the filter, or a bound such as `k`. A condition is named
-   * in the answer even where something else leaves the memory out as well.
+   * What the change removes: a `condition` of the filter that the memory fails, or a `bound` such as `k`. The sentence
+   * of a condition is in the answer even if something else leaves the memory out as well.
    */
   readonly lifts: 'condition' | 'bound';
-  /** The change for a program: fields of the request with their new values; null removes a field. */
+  /** The change for a program: fields of the HTTP request with their new values; null removes a field. */
   readonly sets: { readonly [field: string]: Json };
 }
 
@@ -42,7 +43,7 @@ export interface Remedy extends Change {
   readonly request: MemoryQuery;
 }
 
-/** A request that was tried, the results of its stages, and what these did with the memory. */
+/** A request that was run, the results of its stages, and what happened to the memory in them. */
 export interface Trial {
   readonly request: MemoryQuery;
   readonly recall: Recall;
@@ -50,16 +51,16 @@ export interface Trial {
 }
 
 /**
- * Runs a changed request and inspects the memory. Returns undefined once the allowed trials or the work budget are used
- * up.
+ * Runs a changed request and records what happened to the memory. Returns undefined if no trial or no work budget is
+ * left.
  */
 export type Attempt = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
 /**
  * Creates the functions that run trials and count them, at most `MAX_TRIALS` (32).
- * @returns `attempt` runs a trial while more than 6 (`TRIALS_KEPT`) are left; `attemptLast` may use these, too.
- *    `notTried` collects the fields, by their names in the HTTP API, of changes that were not tried because the work
- *    budget was used up
+ * @returns `attempt` runs a trial as long as more than 6 (`TRIALS_KEPT`) are left; `attemptLast` may use the last 6,
+ *   too. `notTried` collects the fields, by their names in the HTTP API, of changes that were not tried because the
+ *   work budget was used up
  */
 export function createTrials(
   context: RetrieveContext,

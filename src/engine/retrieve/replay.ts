@@ -16,31 +16,31 @@ import { completeQuery } from './options.ts';
 import { type Formula, rawScoreOf, weightsOf } from './score.ts';
 
 /**
- * Fields of a query that can be changed for a kept recall, since the stored candidates suffice to apply them. Any other
- * field needs the memories in their state at that time.
+ * Fields of a query that can be changed when a stored recall is scored again, since the stored candidates suffice for
+ * them. For any other field, the memories would be needed as they were at that time.
  */
 const CHANGEABLE = ['profile', 'weights', 'minScore', 'relativeFloor', 'k'] as const satisfies (keyof MemoryQuery)[];
-/** Outcomes that other weights, floors or another `k` may change. */
+/** Outcomes of a candidate that may differ with other weights, floors or another `k`. */
 const LIFTABLE: readonly Outcome[] = ['returned', 'beyond_k', 'below_min_score', 'below_relative_floor'];
 /**
- * Smallest difference between two numbers that a comparison mentions. Recency alone moves a score by less in half an
- * hour.
+ * Smallest difference between two numbers that a comparison of answers reports. The passing of half an hour alone
+ * changes a score by less.
  */
 const LEAST_TOLD = 0.001;
 
-/** The result of scoring a kept recall again: its hits, best first, and the formula by which they were scored. */
+/** The result of scoring a stored recall again: its hits, best first, and the formula by which they were scored. */
 export interface Rescored {
   readonly hits: readonly KeptCandidate[];
   readonly formula: Formula;
 }
 
 /**
- * Scores a kept recall again, over its stored candidates only, with the formula and floors of the recall or with
- * changed ones. Without changes, the hits are those of the recall in their order, with equal scores if nothing was
- * erased. Without changes the stored scores are kept if the best candidate, which the others were compared with, was
- * erased, or if a language model had ordered the candidates.
+ * Scores a stored recall (an answered query) again, over its stored candidates only, with its own formula and floors or
+ * with changed ones. Without changes, the hits are those of the recall in their order, with equal scores if no memory
+ * was erased. Without changes, the stored scores are kept if they cannot be computed again: if the best candidate, with
+ * which the others were compared, was erased, or if a language model had ordered the candidates.
  * @throws EngineError `invalid` for a change of a field other than `profile`, `weights`, `minScore`, `relativeFloor`
- *    and `k`, or for a weight that the profile does not read
+ *   and `k`, or for a weight that the profile does not use
  */
 export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): Rescored {
   const changed = Object.keys(changes).filter((name) => changes[name as keyof MemoryQuery] !== undefined);
@@ -114,16 +114,16 @@ export function rawScoreBy({ features, adjustments }: KeptCandidate, formula: Fo
   return adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(features, formula));
 }
 
-/** One of two answers that are compared, with the recall that it belongs to. */
+/** One of two answers that are compared: its hits, and the stored recall that they belong to. */
 export interface Compared extends Rescored {
   readonly recall: KeptRecall;
-  /** `memoryNo` of each superseded memory that matched and was replaced by its successor; none where left out. */
+  /** `memoryNo` of each superseded memory that matched and was replaced by its successor; empty if left out. */
   readonly supersededNos?: readonly number[];
 }
 
 /**
- * Compares two answers to a question: hits whose rank or score changed, hits that are gone, and new hits, each with the
- * reason. A score that changed by less than 0.001 counts as unchanged.
+ * Compares two answers to one question: hits whose rank or score changed, hits that are gone, and new hits, each with
+ * the reason. A score that changed by less than 0.001 counts as unchanged.
  * @param createdAt times at which hits of the second answer were stored, Unix ms, by id
  */
 export function compareAnswers(
@@ -164,8 +164,8 @@ export function compareAnswers(
 }
 
 /**
- * Lists the numbers and names that differ between a hit of one answer and the same hit of another. Where none differs,
- * the only entry is `others`: other hits made the difference.
+ * Lists the values that differ between a hit in one answer and the same hit in another. If none differs, the only entry
+ * is `others`: the difference comes from other hits.
  */
 function causesOf(
   before: readonly [Compared, KeptCandidate],
@@ -180,7 +180,7 @@ function causesOf(
   return causes.length > 0 ? causes : [{ what: 'others', from: null, to: null }];
 }
 
-/** Returns the values from which the score of a hit is computed, by name. */
+/** Returns the named values from which the score of a hit is computed, such as weights and features. */
 function factsOf({ formula, recall }: Compared, candidate: KeptCandidate): Map<string, number | string | null> {
   const { features, adjustments, hit } = candidate;
   const isRead = (name: string) =>

@@ -3,36 +3,36 @@ import type { LanguageModel, Logger } from '../ports.ts';
 import { fenceOf, quote } from '../text/fence.ts';
 import type { Candidate } from './candidate.ts';
 
-/** The input of a reranking by a language model. */
+/** The input for a reranking by a language model. */
 export interface ModelRerankOptions {
   readonly model: LanguageModel;
   readonly query: string;
-  /** Greatest number of candidates that the model ranks, 2..50: the first ones. */
+  /** Number of candidates, from the best on, that the model ranks, 2..50. */
   readonly most: number;
-  /** Texts of these candidates by `memoryNo`; a missing text counts as empty. */
+  /** Texts of the candidates by `memoryNo`; a missing text counts as empty. */
   readonly texts: ReadonlyMap<number, string>;
   readonly logger: Logger;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Number of characters, the first ones, that the model gets of each candidate's text. */
+/** Length of the beginning of each candidate's text that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 600;
-/** Number of characters, the first ones, that the model gets of the query. */
+/** Length of the beginning of the query that the model gets, in UTF-16 code units. */
 const MAX_QUERY = 2_000;
 /**
- * Greatest length of the model's answer, in tokens. Fifty numbers take 150 tokens; the rest is for a model that puts a
- * sentence around them.
+ * Greatest length of the model's answer, in tokens. Fifty numbers take 150 tokens; the remainder is for a model that
+ * adds a sentence around them.
  */
 const ANSWER_TOKENS = 256;
 
 /**
- * Asks a language model for the order of the first `most` candidates. Candidates that it does not name follow in their
- * old order. Raw and calibrated scores stay at their ranks, and each candidate gets those of its new rank, so that
+ * Asks a language model for the order of the first `most` candidates. Candidates that the model does not name follow in
+ * their old order. Scores belong to ranks: a candidate gets the raw and calibrated scores of its new rank, so that
  * order and scores agree.
  * @param candidates best first
  * @returns all candidates in their new order, unchanged if there are fewer than two; null if the model failed or its
- *    answer names no candidate, which is logged as `rerank_by_model_failed`
- * @throws whatever `signal` was aborted with
+ *   answer names no candidate, which is logged as `rerank_by_model_failed`
+ * @throws the abort reason of `signal`
  */
 export async function rerankByModel(
   candidates: readonly Candidate[],
@@ -75,9 +75,10 @@ function promptOf(query: string, texts: readonly string[]): { instructions: stri
 }
 
 /**
- * Reads the new order of the candidates, as indexes from 0: first those that the reply names, then the others. Of
- * several arrays the longest counts, since a model may mention single passages before or after its answer.
- * @returns null if the reply names no candidate
+ * Parses the model's reply as the new order of the candidates. If the reply has several arrays, the longest counts,
+ * since a model may mention single passages before or after its answer.
+ * @param count number of candidates
+ * @returns indexes of all candidates, from 0: first those that the reply names, then the others; null if it names none
  */
 function readOrder(reply: string, count: number): readonly number[] | null {
   const arrays = (reply.match(/\[[\d\s,]*\]/g) ?? []).flatMap((text) => {

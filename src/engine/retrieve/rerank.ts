@@ -12,13 +12,13 @@ import type { QueryMatcher, TextMatch } from './text-match.ts';
  */
 export interface RerankFeatures extends TextMatch {
   /**
-   * 1 where the text begins with the name of a speaker whom the query names, 0 where it begins with another speaker's,
-   * 0.5 where no speaker is named or recognised.
+   * 1 if the text begins with the name of a speaker whom the query names, 0 if it begins with the name of another
+   * speaker, 0.5 if the query names no speaker or the text's speaker is not recognised.
    */
   readonly speaker: number;
   /** Share of the text, in characters, that is not a question; 1 for an empty text. */
   readonly statement: number;
-  /** 1 where the query asks for a time and the text has an expression of time, else 0. */
+  /** 1 if the query asks for a time and the text has an expression of time, else 0. */
   readonly dated: number;
   /**
    * How near in time the text's event is to the newest event of the reranked candidates, if the query asks for the
@@ -28,10 +28,10 @@ export interface RerankFeatures extends TextMatch {
 }
 
 /**
- * The weight of each feature in the factor on the raw score, and the neutral value at which it changes nothing. The
- * values were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or tells, help
- * most, since the word index does not know them. Coverage counts only for a message that asks in several sentences, and
- * little: BM25 covers it already, but it cannot compare the best memories of two sentences.
+ * For each feature, its weight in the factor on the raw score, and the neutral value that changes nothing. The values
+ * were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or states something, help
+ * most, since the word index does not know them. Coverage counts only for a message with several asking sentences, and
+ * little: BM25 includes it already, but BM25 cannot compare the best memories of two sentences.
  */
 const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; readonly neutral: number }>> = {
   coverage: { weight: 0.03, neutral: 0 },
@@ -47,26 +47,26 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
 const MIN_FACTOR = 0.8;
 const MAX_FACTOR = 1.25;
 /**
- * Number of distinct words in an asking sentence up to which coverage counts in full. For a longer one it counts less,
- * in inverse proportion.
+ * Number of distinct words of an asking sentence up to which the feature `coverage` has its full weight. For a longer
+ * sentence, the weight is multiplied by `SHORT_QUERY` / its number of words.
  */
 const SHORT_QUERY = 3;
 
 /**
- * Greatest number of characters that are read of each candidate's text; `MAX_ALL_CHARACTERS` bounds all these texts
- * together.
+ * Length of the beginning of each candidate's text that is read, in UTF-16 code units, at most; `MAX_ALL_CHARACTERS`
+ * limits all these texts together.
  */
 const MAX_CHARACTERS = 4_000;
 const MAX_ALL_CHARACTERS = 24_000;
-/** Rate at which the feature `recency` falls, per day between the event and the newest event. */
+/** Rate of the exponential decay of the feature `recency`, per day between a text's event and the newest event. */
 const RECENCY_LAMBDA = 0.05;
 
 /**
- * Reranks candidates by their texts: reads the first 24 and multiplies each raw score by a factor of 0.8 to 1.25, so
- * that a clearly better match stays before a worse one.
+ * Reranks candidates by their texts: reads the texts of the first 24 and multiplies each raw score by a factor of 0.8
+ * to 1.25, so that a clearly better match stays before a worse one.
  * @param candidates best first
- * @param parts plans of the message's asking sentences: a candidate is compared with the sentence that `Fit.part`
- *    names, or with the whole message
+ * @param parts plans of the message's asking sentences. A candidate is compared with the sentence whose number
+ *   `Fit.part` gives, or with the whole message
  * @returns all candidates, best first; those that were read have their features in `rerank`
  */
 export function rerank(
@@ -82,7 +82,7 @@ export function rerank(
   ].sort(byRawScore);
 }
 
-/** The fields of a plan by which candidates are compared with the query. */
+/** The fields of a plan that the reranker uses to compare candidates with the query. */
 type ComparedPlan = Pick<QueryPlan, 'query' | 'matcher' | 'texts'>;
 
 function moved(candidate: Candidate, { features, factor }: Measured): Candidate {
@@ -112,22 +112,22 @@ function measure(candidates: readonly Candidate[], plans: readonly ComparedPlan[
   });
 }
 
-/** A question that is prepared for comparing the candidates' texts with it. */
+/** The query or one of its asking sentences, prepared for comparing the candidates' texts with it. */
 interface Question {
   readonly matcher: QueryMatcher;
   /** The feature `speaker` of each text, in the order of the candidates. */
   readonly speakers: readonly number[];
   readonly asksWhen: boolean;
-  /** Time of the newest event among the candidates, Unix ms; null where the question does not ask for the latest. */
+  /** Time of the newest event among the candidates, Unix ms; null if the question does not ask for the latest. */
   readonly newest: number | null;
   /** Factors on the weights of features, 0..1; 1 for a feature that is left out. */
   readonly scale: Partial<Record<keyof RerankFeatures, number>>;
 }
 
 /**
- * Prepares a question for the comparison with texts.
- * @param isOneOfSeveral whether the message has other asking sentences. Each of them has a best memory with the highest
- *    fit, and coverage tells which of these memories holds more of its own sentence.
+ * Prepares a question for the comparison with the candidates' texts.
+ * @param isOneOfSeveral whether the message has other asking sentences. Then the feature `coverage` counts, since it
+ *   can compare the best memories of different sentences.
  */
 function questionOf(
   { query: { text: query }, matcher: matcherOf }: ComparedPlan,
@@ -172,8 +172,8 @@ function measureOne(
 }
 
 /**
- * Returns the coverage that the word index found, at most 1, for a text whose beginning alone is read. It is 0 for a
- * memory that replaces a superseded one, since the index found the text of that one.
+ * Returns the coverage that the word index found, at most 1, for a text of which only the beginning is read. It is 0
+ * for a memory that replaces a superseded one, since the index found the superseded memory's text.
  */
 function coverageByIndex({ fit, foundAs }: Candidate): number {
   return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
@@ -188,23 +188,23 @@ function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFe
   return Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, factor));
 }
 
-/** The parts of a memory's text that the reranker reads. */
+/** The parts of a memory's text that the reranker compares with the query. */
 interface TextParts {
   readonly content: string;
   readonly title: string;
-  /** Entities, tags and files as text; '' where there are none. */
+  /** Entities, tags and files of the memory as text; '' if it has none. */
   readonly labels: string;
   /**
-   * Name before the colon that begins a line of a chat: `Caroline` in `Caroline: I have been there.`; '' if the text
-   * does not begin with such a name of at most 40 characters.
+   * Speaker's name at the start of a line of chat: `Caroline` in `Caroline: I have been there.`; '' if the text does
+   * not begin with at most 40 characters and a colon.
    */
   readonly head: string;
-  /** The text after `head` and its colon; the whole text where there is no head. */
+  /** The text after `head` and its colon; the whole text if `head` is ''. */
   readonly said: string;
 }
 
 const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]', files: '[]' };
-/** Matches the beginning of a line of a chat up to its colon. */
+/** Matches the start of a line of chat, from the speaker's name to the colon. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
 
 function partsOf(own: OwnText): TextParts {
@@ -220,9 +220,9 @@ function partsOf(own: OwnText): TextParts {
 }
 
 /**
- * Computes the feature `speaker` of each text. A head that begins several texts is a speaker; other heads may be
- * headings. A question about a person is answered more often by what the person says than by what is said to the
- * person. All values are 0.5 where the query names no speaker.
+ * Computes the feature `speaker` of each text. A name before a colon that begins at least two texts counts as a
+ * speaker; other such words may be headings. A question about a person is answered more often by what the person says
+ * than by what others say to the person. All values are 0.5 if the query names no speaker.
  */
 function speakersOf(texts: readonly TextParts[], query: string): number[] {
   const { neutral } = WEIGHTS.speaker;
@@ -242,8 +242,8 @@ function speakersOf(texts: readonly TextParts[], query: string): number[] {
 }
 
 /**
- * Returns the share of a text's characters that belong to its questions. A question reaches from the end of the
- * sentence before it to its question mark.
+ * Returns the share of a text's characters that belong to questions, 0..1. A question begins at the end of the sentence
+ * before it and ends with its question mark.
  */
 function questionShare(text: string): number {
   let [asked, start] = [0, 0];

@@ -7,46 +7,46 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { readRankingRows, type RankingRow } from '../store/ranking-rows.ts';
 import { adjust, byRawScore, type Candidate, type Findings } from './candidate.ts';
 
-/** The settings of the resolve stage. */
+/** The settings of the resolve stage, which replaces superseded memories and weakens contradicted ones. */
 export interface ResolveOptions {
   /** Filter that a memory must pass to replace a superseded one. A superseded memory that passes it is kept. */
   readonly filter: CompiledFilter;
   /**
-   * Whether superseded memories are kept, whatever the filter: with deep recall, with `asOf`, and with statuses that
-   * the caller named.
+   * Whether superseded memories are kept, whatever the filter: with `deepRecall`, with `asOf`, and if the caller named
+   * statuses.
    */
   readonly keepSuperseded: boolean;
-  /** Only contradictions recorded by this time count (inclusive, Unix ms); all count where it is left out. */
+  /** Time, Unix ms: only contradictions recorded at or before it count; all count if it is left out. */
   readonly recordedBy?: number | undefined;
   /** Factor on the raw score of the weaker of two candidates that contradict each other, 0..1. */
   readonly contradicted: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
-  /** Scores a live end, with the findings about the superseded memory that it replaces. */
+  /** Scores a memory that replaces a superseded one, with what the searches found out about the superseded one. */
   readonly score: (row: RankingRow, findings: Findings) => Candidate;
 }
 
 /** The result of the resolve stage. */
 export interface Resolved {
-  /** The candidates that are kept, and the live ends that replace superseded ones, by falling raw score. */
+  /** The candidates that are kept and the memories that replace superseded ones, by falling raw score. */
   readonly resolved: Candidate[];
   /**
-   * `memoryNo` of the live end that replaced each superseded memory, by the `memoryNo` of the superseded memory; null
-   * where no live end passes the filter. A superseded memory that is kept has no entry.
+   * For each superseded memory that is not kept, `memoryNo` of the memory that replaced it; null if no successor passes
+   * the filter.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
 }
 
 /**
- * Least factor on the raw score of the weaker of two candidates whose contradiction is only proposed, by the form of
- * their texts. Of two that fit alike the better founded comes first, and a wrong proposal hides neither.
+ * Least factor on the raw score of the weaker of two contradicting candidates if the contradiction is only proposed,
+ * since the form of the texts suggests it. A wrong proposal then hides neither of them.
  */
 const PROPOSED_FACTOR = 0.9;
 
 /**
- * Replaces superseded memories by the live ends of their chains, then lowers the raw score of the weaker of two
- * candidates that contradict each other. A superseded memory is left out where neither it nor a successor passes the
- * filter.
+ * Replaces superseded memories by the last memory of their chain of successors (the live end), then lowers the raw
+ * score of the weaker of two candidates that contradict each other. A superseded memory is left out if neither it nor a
+ * successor passes the filter.
  * @param candidates in any order
  */
 export function resolve(store: Store, candidates: readonly Candidate[], options: ResolveOptions): Resolved {
@@ -65,10 +65,10 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
 }
 
 /**
- * Finds the memory that replaces each superseded one. It is the superseded memory itself if that passes the filter,
- * which it does while its successor does not hold yet; else the live end of its chain, if that holds and passes; else
- * the nearest successor that passes, of two equally near the one stored later. A memory without any of these has no
- * entry.
+ * Finds the memory that replaces each superseded one, by this order: the superseded memory itself if it passes the
+ * filter, which it does as long as its successor is not yet valid; the last memory of its chain of successors (the live
+ * end) if that is valid and passes; the nearest successor that passes, of two equally near the one stored later. A
+ * memory with none of these has no entry.
  * @returns `memoryNo` of the replacement, by the `memoryNo` of the superseded memory
  */
 function liveEnds(
@@ -103,7 +103,7 @@ function nearestEnds(store: Store, superseded: readonly number[], filter: Compil
 }
 
 /**
- * Finds the nearest wanted memory by breadth-first search along successors; of equally near ones the one with the
+ * Finds the nearest memory of `wanted` by breadth-first search along successors; of equally near ones the one with the
  * higher `memoryNo`. Each memory is visited once, so that the search ends even in a cycle. Returns undefined if none is
  * reached.
  */
@@ -121,8 +121,9 @@ function nearest(
 }
 
 /**
- * Replaces superseded candidates by their live ends. A live end gets the findings of the best candidate that leads to
- * it, unless its own findings give it a higher raw score.
+ * Replaces superseded candidates by the memories in `ends`. A replacement gets the findings of the best candidate that
+ * leads to it, unless its own findings give it a higher raw score.
+ * @param ends `memoryNo` of the replacement, by the `memoryNo` of the superseded memory
  */
 function putInPlace(
   store: Store,
@@ -148,7 +149,10 @@ function putInPlace(
   return [...standing.values()];
 }
 
-/** Marks a candidate that replaces a superseded memory with that memory. A memory that replaces itself is unchanged. */
+/**
+ * Records in a replacement (`standIn`) which superseded memory it replaces. A memory that replaces itself is returned
+ * unchanged.
+ */
 function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
   if (older.memoryNo === standIn.row.memoryNo) return standIn;
   return {
@@ -160,8 +164,8 @@ function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
 
 /**
  * Lowers the raw score of the weaker of two candidates that contradict each other. A pair with a memory of status
- * `contradicted` is skipped, since the status has lowered its score already. A candidate whose score is lowered still
- * counts against others. The strongest opponent of each decides the factor.
+ * `contradicted` is skipped, since this status has already lowered its score. A candidate with a lowered score still
+ * lowers the scores of others. The strongest opponent of a candidate determines the factor.
  */
 function demoteContradicted(
   store: Store,
@@ -197,8 +201,8 @@ interface Opponent {
 }
 
 /**
- * Tells whether an opponent weighs more than another: one that is more than proposed by form comes first, then the one
- * with the better standing.
+ * Tells whether an opponent is stronger than another: an opponent by a recorded contradiction is stronger than one by a
+ * contradiction that only the form of the texts suggests; else the order of `byStanding` decides.
  */
 function isStronger(one: Opponent, other: Opponent): boolean {
   const [proposed, otherProposed] = [one.by === 'form', other.by === 'form'];
@@ -206,8 +210,8 @@ function isStronger(one: Opponent, other: Opponent): boolean {
 }
 
 /**
- * Compares two candidates for a sort: the weaker first, by strength times confidence times recency; of equal ones the
- * older first, since the newer was said in knowledge of it.
+ * Compares two candidates for a sort from the weaker to the stronger, by strength × confidence × recency; of equal ones
+ * the older is the weaker, since the newer was written later.
  */
 function byStanding(a: Candidate, b: Candidate): number {
   return standingOf(a) - standingOf(b) || (a.row.id < b.row.id ? -1 : 1);

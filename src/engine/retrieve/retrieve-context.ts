@@ -8,20 +8,20 @@ import type { CompleteQuery } from './options.ts';
 import type { Recall } from './recall.ts';
 import type { Trace } from './trace-stages.ts';
 
-/** A vector space of the file: the model that made its vectors, and how to embed a query with that model. */
+/** A vector space of a tenant's file: all vectors of one model, and how to embed a query with that model. */
 export interface QuerySpace {
-  /** Embedder of the space; null where the settings do not say how to reach its model, or where there is no model. */
+  /** Embedder of the space's model; null if the settings do not say how to reach the model, or if there is no model. */
   readonly embedder: Embedder | null;
-  /** Number of the model in the file; null where the file has no vectors. */
+  /** Number of the model in the file; null if the file has no vectors. */
   readonly modelNo: number | null;
   /**
-   * Index of the vectors; null where there is none. The field must be read again after each wait, as the file may have
-   * been reopened meanwhile.
+   * Index of the vectors; null if there is none. Read the field again after each `await`, as the file may have been
+   * reopened meanwhile.
    */
   readonly index: VectorIndex | null;
   /**
    * Embeds a query in this space. The result is null if the provider failed.
-   * @throws whatever `signal` was aborted with
+   * @throws the abort reason of `signal`
    */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
 }
@@ -29,24 +29,24 @@ export interface QuerySpace {
 /** What retrieval needs of a tenant: its file, its models and its settings. */
 export interface RetrieveContext extends QuerySpace {
   /**
-   * A read connection to the tenant's file. The field must be read again after each wait, as the file may have been
-   * reopened meanwhile.
+   * A read connection to the tenant's file. Read the field again after each `await`, as the file may have been reopened
+   * meanwhile.
    */
   readonly store: Store;
   /**
-   * Embedder of the tenant's main vector space; null where the tenant has no vectors, or their model cannot be reached.
+   * Embedder of the tenant's main vector space; null if the tenant has no vectors, or if their model cannot be reached.
    */
   readonly embedder: Embedder | null;
-  /** Number, in this file, of the main vector space's model; null while the file has no vectors. */
+  /** Number, in this file, of the main vector space's model; null if the file has no vectors. */
   readonly modelNo: number | null;
   /**
-   * Whether the settings do not say how to reach the model of one of the file's vector spaces; false where left out.
-   * Such a space has no embedder, and answers are degraded.
+   * Whether the file has a vector space for whose model the settings do not say how to reach it; false if left out.
+   * Such a space is not searched, and answers are marked as degraded.
    */
   readonly isModelUnreachable?: boolean;
   /**
-   * Index of the main vector space; null where there is none. The field must be read again after each wait, as the file
-   * may have been reopened meanwhile.
+   * Index of the main vector space; null if there is none. Read the field again after each `await`, as the file may
+   * have been reopened meanwhile.
    */
   readonly index: VectorIndex | null;
   /**
@@ -55,26 +55,25 @@ export interface RetrieveContext extends QuerySpace {
    */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
   /**
-   * The vector spaces besides the main one, where sectors have models of their own; none where left out. Each is
-   * searched by itself.
+   * The vector spaces in addition to the main one, if some sectors have embedding models of their own; none if left
+   * out. Each is searched separately.
    */
   readonly furtherSpaces?: readonly QuerySpace[];
   /**
-   * Whether several models are asked one after the other for the query's vectors. They are asked at the same time where
-   * it is false or left out.
+   * Whether several models are asked one after the other for the query's vectors; if false or left out, all at once.
    */
   readonly asksOneByOne?: boolean;
-  /** The language model that reranks candidates; its calls have a time limit. Null where none is configured. */
+  /** The language model that reranks candidates; its calls have a time limit. Null if none is configured. */
   readonly languageModel: LanguageModel | null;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Default retrieval options in order of precedence: the tenant's own first, then those of the settings. */
+  /** Default retrieval options in order of precedence: the tenant's own first, then those of the process's settings. */
   readonly defaults: readonly RetrievalOptions[];
-  /** Budget of work that all queries of this context share; unbounded where left out. */
+  /** Work budget that all queries of this context share; unbounded if left out. */
   readonly budget?: WorkBudget;
   /** Returns a new id for an answer (`recallId`). */
   newId(): string;
-  /** Tracing that records each stage as a span; null or left out where the request is not traced. */
+  /** Tracing that records each stage as a span; null or left out if the request is not traced. */
   readonly tracing?: Tracing | null;
   /**
    * Callback that `retrieve` calls with the results of all stages and the answer made from them. `recallMemories` does
@@ -88,23 +87,23 @@ export interface RetrieveContext extends QuerySpace {
   readMemories(store: Store, memoryNos: readonly number[], now: number): ReadonlyMap<number, Memory>;
 }
 
-/** A query that is being answered, as the stages get it. */
+/** A query that is being answered, with everything that its stages need. */
 export interface RunningQuery {
   readonly context: RetrieveContext;
   /** The query before defaults are filled in. */
   readonly request: MemoryQuery;
   /** The query with all defaults filled in. */
   readonly query: CompleteQuery;
-  /** The query's vectors, one for each model that answered; empty where words alone decide. */
+  /** The query's vectors, one for each model that answered; empty if only words are compared. */
   readonly vectors: readonly QueryVector[];
-  /** Weight of vectors against words, 0..1: 1 for vectors alone; 0 where `vectors` is empty. */
+  /** Weight of vectors against words, 0..1: 1 for vectors alone; 0 if `vectors` is empty. */
   readonly vectorWeight: number;
   readonly trace: Trace;
   /** Time of the query, Unix ms. */
   readonly now: number;
 }
 
-/** A vector space whose model can be asked: neither its embedder nor its number is null. */
+/** A vector space whose model can be reached: neither `embedder` nor `modelNo` is null. */
 export interface ReachedSpace {
   readonly embedder: Embedder;
   readonly modelNo: number;
@@ -112,7 +111,7 @@ export interface ReachedSpace {
 }
 
 /**
- * Lists the tenant's vector spaces whose model can be reached, the main one first. It is empty where only words can be
+ * Lists the tenant's vector spaces whose model can be reached, the main one first. It is empty if only words can be
  * searched.
  */
 export function spacesOf(context: RetrieveContext): ReachedSpace[] {

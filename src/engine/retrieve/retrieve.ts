@@ -1,6 +1,6 @@
 /**
- * The path of a query, stage by stage: `rankCandidates` goes from the text of the query to calibrated candidates,
- * `finish` from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
+ * Answers a query, stage by stage: `rankCandidates` goes from the text of the query to calibrated candidates, `finish`
+ * from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
  */
 
 import { readCosineBase } from '../store/calibrations.ts';
@@ -46,13 +46,14 @@ export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 
 /**
  * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, resolve, rerank,
- * calibrate, floor, pack. Only the query's vectors are awaited, and a language model where one reranks. The rest runs
- * on one snapshot without a break, so that equal data at an equal `now` gives an equal answer.
+ * calibrate, floor, pack. Only calls of models are awaited: for the query's vectors, and for a reranking by a language
+ * model. All other work runs without a pause on one snapshot, so that equal data at an equal `now` gives an equal
+ * answer.
  * @returns at most `k` hits, best first: by falling raw score, unless `writerShare` puts a hit of another writer before
- *    a better one. `degraded` is true if vectors were wanted but a model failed or could not be reached, and if the
- *    work budget was used up
- * @throws EngineError `invalid` for a filter that is not valid, a weight that the profile does not read, or the
- *    reranker `llm` without a language model; whatever `signal` was aborted with
+ *   a better one. `degraded` is true if vectors were wanted but a model failed or could not be reached, and if the work
+ *   budget was used up
+ * @throws EngineError `invalid` for a filter that is not valid, a weight that the profile does not use, or the reranker
+ *   `llm` without a language model; the abort reason of `signal`
  */
 export async function retrieve(
   context: RetrieveContext,
@@ -79,7 +80,8 @@ function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall):
 }
 
 /**
- * Tells whether vectors were missing or the stages ended early, with the reasons: `vectors`, or why the stages ended.
+ * Tells whether vectors were missing or the stages stopped early, with the reasons: `vectors`, or why the stages
+ * stopped.
  */
 export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'degraded' | 'degradedReasons'> {
   const degradedReasons = [...(degraded ? (['vectors'] as const) : []), ...(end === null ? [] : [end])];
@@ -99,7 +101,7 @@ export async function recallMemories(
 }
 
 /**
- * Runs all stages of a query and returns what `conclude` makes of their results.
+ * Runs all stages of a query and returns the result of `conclude`, which gets the results of the stages.
  * @param conclude is called inside the read of the last stage, so that it reads the same snapshot as that stage
  */
 async function recallAnd<T>(
@@ -122,8 +124,8 @@ async function recallAnd<T>(
   ]);
   const now = context.clock.now();
   /**
-   * Runs stages on one snapshot of the store, within the work budget. It reads `context.store` anew, since the file may
-   * have been reopened during a wait.
+   * Runs stages on one snapshot of the store, within the work budget. It reads `context.store` again, since the file
+   * may have been reopened during an `await`.
    */
   const read = <Result>(work: () => Result): Result => {
     const { store, budget } = context;
@@ -171,7 +173,7 @@ type RankedCandidates = Pick<
   | 'measured'
 >;
 
-/** Runs the stages from the plan to calibrated candidates, best first. */
+/** Runs the stages from `plan` to `calibrate`; returns the candidates with calibrated scores, best first. */
 function rankCandidates(running: RunningQuery): RankedCandidates {
   const { context, query, vectors, vectorWeight, trace, now } = running;
   const { store } = context;
@@ -243,15 +245,15 @@ function circumstancesOf({ asked, asking }: QueryText, scope: number): Circumsta
 }
 
 /**
- * Returns a note for the trace on the number of candidates that follow a question with words of the query; no note for
- * none.
+ * Returns a note for the trace with the number of candidates that follow a question which contains words of the query;
+ * an empty object if there are none.
  */
 function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
   const answers = candidates.filter(({ fit }) => (fit.answers ?? 0) > 0).length;
   return answers === 0 ? {} : { note: `${answers} follow a question with words of the query` };
 }
 
-/** Reorders candidates by their texts, sessions, dates and topic. With `rerank: none`, only sessions count. */
+/** Reorders candidates by their texts, sessions, dates and topic. With `rerank: none`, only by sessions. */
 function reorder(
   { context: { store }, query, now }: RunningQuery,
   candidates: readonly Candidate[],
@@ -272,8 +274,8 @@ function reorder(
 }
 
 /**
- * Runs the last stages: leaves out candidates under the floors or by a cut, and selects the hits within the bounds of
- * the query.
+ * Runs the last stages: drops candidates by the floors or by the option `cut`, and selects the hits within the limits
+ * of the query.
  */
 function finish(
   { context, request, query, vectors, trace, now }: RunningQuery,

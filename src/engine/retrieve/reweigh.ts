@@ -3,16 +3,18 @@ import type { Fit } from './candidate.ts';
 import { rankShare } from './fuse.ts';
 import { relevance } from './score.ts';
 
-/** Tells whether both words and vectors had a weight in a recall, so that another weight can be computed afterwards. */
+/**
+ * Tells whether both words and vectors had a weight in a recall, so that it can be scored again with another weight.
+ */
 export function isFused({ scoring }: Pick<RecallRecord, 'scoring'>): boolean {
   return scoring.vectorWeight > 0 && scoring.vectorWeight < 1;
 }
 
 /**
- * Computes the stored candidates of a recall as another weight of vectors would have made them: similarity from the
- * stored fit, and the fused score from the stored ranks. Both are relative to the best of all candidates, which may not
- * be stored; its value is assumed to change by the same factor as the best stored value. No candidate is added or
- * removed. A recall in which words or vectors had no weight is returned unchanged.
+ * Computes what the stored candidates of a recall (an answered query) would be with another weight of vectors:
+ * similarity from the stored fit, and the fused score from the stored ranks. Both are relative to the best of all
+ * candidates. That candidate may not be stored, so its value is assumed to change by the same factor as the best stored
+ * value. No candidate is added or removed. A recall in which words or vectors had no weight is returned unchanged.
  * @param vectorWeight weight of vectors against words, more than 0 and less than 1
  */
 export function withVectorWeight(recall: RecallRecord, vectorWeight: number): RecallRecord {
@@ -20,7 +22,7 @@ export function withVectorWeight(recall: RecallRecord, vectorWeight: number): Re
   if (!isFused(recall) || vectorWeight === scoring.vectorWeight || candidates.length === 0) return recall;
   const relevanceAt = ({ fit }: KeptCandidate, weight: number) => relevance(fit as unknown as Fit, weight);
   const fusedAt = (candidate: KeptCandidate, weight: number) => fusedBy(candidate, scoring.vectorWeight, weight);
-  /** Returns the factor by which the best value of the stored candidates changes. */
+  /** Returns the factor by which the best value among the stored candidates changes with the new weight. */
   const changeOf = (valueAt: (candidate: KeptCandidate, weight: number) => number) => {
     const [before, after] = [scoring.vectorWeight, vectorWeight].map((weight) =>
       Math.max(Number.MIN_VALUE, ...candidates.map((candidate) => valueAt(candidate, weight))),
@@ -42,8 +44,10 @@ export function withVectorWeight(recall: RecallRecord, vectorWeight: number): Re
 }
 
 /**
- * Computes a fused score with another weight of vectors. The part of the score that is not from the list of vectors is
- * from the lists of words. It is 0 for a memory that no list had.
+ * Computes the fused score of a candidate with another weight of vectors. The part of the stored score that does not
+ * come from the list of vectors comes from the lists of words. It is 0 for a memory that was in no list.
+ * @param from the weight of vectors in the recall
+ * @param to the new weight of vectors
  */
 function fusedBy({ fused, dense }: KeptCandidate, from: number, to: number): number {
   if (fused === null) return 0;

@@ -11,13 +11,13 @@ import type { RunningQuery } from './retrieve-context.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
 /**
- * What scoring reads: the plan, the results of both searches, their fusion, the arrivals, and the message's asking
- * sentences.
+ * The input of scoring: the plan, the results of both searches, their fusion, the memories reached over links or from
+ * entities, and the message's asking sentences.
  */
 type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & { readonly parts: Parts };
 
 /**
- * Scores every memory that a search found or an arrival reached.
+ * Scores every memory that a search found or that activation reached over a link or from an entity.
  * @returns the candidates by falling raw score, and the values that they share in scoring
  */
 export function scoreCandidates(
@@ -47,11 +47,12 @@ export function scoreCandidates(
   return { scored, scoring };
 }
 
-/** Greatest number of memories whose preceding question is read: the best ones of the fused list. */
+/** Greatest number of memories whose preceding question in the session is read: the best ones of the fused list. */
 const MAX_ANSWERS = 30;
 
 /**
- * Reads the questions that the best memories follow in their sessions, by the `memoryNo` of the memory that follows.
+ * Reads the questions that precede the best memories in their sessions, by the `memoryNo` of the memory after the
+ * question.
  */
 export function questionsBefore(
   store: Store,
@@ -72,7 +73,7 @@ function memoryNosOf({ fused, arrivals }: Pick<SearchResults, 'fused' | 'arrival
 
 type Gathered = SearchResults & { readonly questions: ReadonlyMap<number, string> };
 
-/** Gathers the findings of each stage about each memory, by `memoryNo`. */
+/** Collects what each stage found out about each memory, by `memoryNo`. */
 function gatherFindings(
   store: Store,
   vectors: readonly QueryVector[],
@@ -105,9 +106,9 @@ function gatherFindings(
 }
 
 /**
- * Computes the cosine of each memory by one model: the model that found the memory, else the first with a vector of it.
- * Cosines of different models cannot be compared. So with several models, each cosine is replaced by its excess over
- * the cosine of unrelated texts in that model, as a share of the greatest possible excess. A memory without a vector
+ * Computes the cosine of each memory and the query by one model: the model that found the memory, else the first model
+ * with a vector of it. Cosines of different models cannot be compared, so with several models each is replaced by
+ * (cosine - base) / (1 - base), where base is the cosine of unrelated texts in that model. A memory without a vector
  * has no entry.
  */
 function cosinesOf(

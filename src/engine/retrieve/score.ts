@@ -4,9 +4,9 @@ import type { Adjustment, Features, Penalties, Profile, Similarity, Weights } fr
 import type { Candidate, Findings, Fit } from './candidate.ts';
 
 /**
- * The weights that each profile reads, with their default values. OpenMemory gives similarity 0.6 and salience 0.2.
- * Salience starts at 0.4 to 0.8, by the number of sectors that a text has, which says little about a query: these
- * weights cost .005 of nDCG@10 on the abstracts and .009 of recall@1 on the chats.
+ * The weights that each scoring profile uses, with their default values. OpenMemory gives similarity 0.6 and salience
+ * 0.2. But salience starts at 0.4 to 0.8, by the number of sectors that a text has, which says little about a query:
+ * OpenMemory's weights cost .005 of nDCG@10 on the abstracts and .009 of recall@1 on the chats.
  */
 export const PROFILE_WEIGHTS = {
   composite: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 },
@@ -15,15 +15,15 @@ export const PROFILE_WEIGHTS = {
   fusion: {},
 } as const satisfies Record<Profile, Weights>;
 
-/** Rate at which recency falls, per day since a memory was last recalled or changed. */
+/** Rate of the exponential decay of recency, per day since a memory was last recalled or changed. */
 const RECENCY_LAMBDA = 0.05;
 /** Least value of the feature `retention`, so that a memory can still be recalled after years. */
 const RETENTION_FLOOR = 0.02;
 
-/** The values that all candidates of a query share in scoring. */
+/** Values that are the same for all candidates of a query in scoring. */
 export interface Scoring {
   readonly profile: Profile;
-  /** The weights of the profile, all of them given. */
+  /** The weights of the profile; none is missing. */
   readonly weights: Weights;
   /** Weight of vectors against words, 0..1. */
   readonly vectorWeight: number;
@@ -31,28 +31,29 @@ export interface Scoring {
   readonly similarity: Similarity;
   /** Factors on the raw score by the status of a memory. */
   readonly penalties: Required<Penalties>;
-  /** Best relevance of any candidate, above 0. */
+  /** Best result of `relevance` of any candidate, above 0. */
   readonly bestRelevance: number;
-  /** Best fused score of any candidate, above 0; 1 where neither words nor vectors found a memory. */
+  /** Best fused score of any candidate, above 0; 1 if neither words nor vectors found a memory. */
   readonly bestFused: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
 }
 
-/** The values that the formula of a profile reads beside the features. */
+/** The values that the formula of a profile uses in addition to the features. */
 export type Formula = Pick<Scoring, 'profile' | 'weights' | 'bestFused'>;
 
 /**
- * Weight of the query's words in the question before a memory, compared with those in the memory itself. An answer need
- * not repeat the words of its question: “Three times a week.”
+ * Weight of the query's words in the question before a memory, compared with those in the memory itself, since an
+ * answer need not repeat the words of its question: “Three times a week.”
  */
 const ANSWER_WEIGHT = 0.5;
 
 /**
- * Computes the relevance of a memory by words and vectors: coverage and cosine, averaged with `vectorWeight`. Coverage
- * is raised by half of `Fit.answers`. `Fit.joint` is returned where it is set. A memory without a cosine counts by its
- * coverage alone, and a cosine below 0 counts as 0. A convex combination keeps the distance between two memories, which
- * ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023).
+ * Computes the relevance of a memory by words and vectors: the mean of coverage and cosine, weighted with
+ * `vectorWeight`. Coverage is raised by half of `Fit.answers`. If `Fit.joint` is set, it is returned instead. A memory
+ * without a cosine counts by its coverage alone, and a cosine below 0 counts as 0. A convex combination keeps the
+ * distance between two memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
+ * Retrieval", TOIS 2023).
  */
 export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorWeight: number): number {
   if (joint !== undefined) return joint;
@@ -61,8 +62,8 @@ export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorW
 }
 
 /**
- * Makes a candidate of a memory, with its features and its raw score, which includes the factor of its status. Its
- * calibrated `score` is 0 until `calibrate` sets it.
+ * Makes a candidate from a memory and what the searches found out about it: its features and its raw score, which
+ * includes the factor of its status. Its calibrated `score` is 0 until `calibrate` sets it.
  */
 export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Scoring): Candidate {
   const features = featuresOf(row, findings, scoring);
@@ -81,9 +82,9 @@ export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Sco
 }
 
 /**
- * Computes the features of a memory. Similarity is relative to the best candidate unless the query asks otherwise,
- * because 0.3 of salience and recency would bury good matches: with random salience and age of a year, recall@10 on
- * three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative one.
+ * Computes the features of a memory. By default similarity is relative to the best candidate, since otherwise salience
+ * and recency, with a weight of 0.3, would outweigh good matches: with random salience and an age of up to a year,
+ * recall@10 on three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative one.
  */
 export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, scoring: Scoring): Features {
   const { vectorWeight, bestFused, now } = scoring;
@@ -103,7 +104,7 @@ export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, s
 }
 
 /**
- * Computes the raw score by the formula of the profile. The formulas are those of the systems that Cairn grew from:
+ * Computes the raw score (before calibration) by the formula of the profile. Each formula is that of a memory system:
  * OpenMemory (`composite`), OpenMem (`activation`), cognitive-memory (`retention`), memv and open-mem (`fusion`).
  */
 export function rawScoreOf(features: Features, { profile, weights, bestFused }: Formula): number {
@@ -124,7 +125,7 @@ function weightedSum(features: Features, weights: Weights): number {
 
 /**
  * Returns the weights of a profile: the given ones, and defaults for those left out. Given weights that the profile
- * does not read are dropped.
+ * does not use are dropped.
  */
 export function weightsOf(profile: Profile, given: Weights = {}): Weights {
   const defaults: Weights = PROFILE_WEIGHTS[profile];

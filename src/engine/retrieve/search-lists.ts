@@ -8,17 +8,21 @@ import type { QueryPlan } from './plan.ts';
 import { type RunningQuery, spacesOf } from './retrieve-context.ts';
 
 /**
- * Number of word hits beyond `k` where the query does not set `kSparse`. Scoring may raise a low one, and further hits
- * by words are cheap.
+ * Number of hits of the word search in addition to `k`, if the query does not set `kSparse`. Scoring may raise a low
+ * hit, and further hits by words are cheap.
  */
 const LEXICAL_SPARE = 20;
-/** Fewest vector hits that are asked for where the query does not set `kDense`, since scoring reorders them. */
+/**
+ * Least number of hits that the vector search is asked for, if the query does not set `kDense`, since scoring reorders
+ * them.
+ */
 const MIN_DENSE = 20;
 
 /**
- * Searches by the words of each asking sentence of a message, and weighs these sentences against the whole. If question
- * marks tell which sentences ask, these share the number of hits, since each candidate costs time; each still gets `k`.
- * Returns `NO_PARTS` where the message has no such sentences or vectors have all the weight.
+ * Searches by the words of each asking sentence of a message, and computes the weights of these sentences and of the
+ * whole message. If question marks show which sentences ask, the limit of hits is divided among these sentences, since
+ * each candidate costs time; each still gets at least `k`. Returns `NO_PARTS` if the message has no such sentences or
+ * vectors have all the weight.
  * @param whole the word hits of the whole message
  */
 export function searchParts(
@@ -40,8 +44,8 @@ export function searchParts(
 }
 
 /**
- * Searches by words and by vectors, each for a ranked list. Where superseded memories crowd a list, both searches run
- * once more without them, and the lists are merged.
+ * Searches by words and by vectors, each for a ranked list. If superseded memories fill more than half of a list, both
+ * searches run once more without them, and the lists are merged.
  */
 export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
   const lists = searchOnce(running, plan);
@@ -56,7 +60,7 @@ function textSearchOf({ k, kSparse, columnWeights }: CompleteQuery): TextSearchO
 }
 
 /**
- * Runs both searches once. The search by words is off where vectors have all the weight.
+ * Runs the word search and the vector search once. The word search is off if vectors have all the weight.
  * @param among suffix of the stages' names in the trace
  */
 function searchOnce(

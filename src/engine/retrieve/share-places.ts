@@ -1,10 +1,10 @@
 import type { Candidate } from './candidate.ts';
 
 /**
- * Reorders candidates so that one API key wrote at most the given share of the first n, rounded up, for each n up to
- * `k`. The share is exceeded only where no other key has a candidate left. The candidates of each key keep their order.
- * So a key that stores many good matches cannot push out what others wrote. Nothing changes where one key wrote all
- * candidates, or where it is not known who wrote them.
+ * Reorders candidates so that, among the first n for each n up to `k`, at most the given share (rounded up) was written
+ * with one API key. So a key that stores many good matches cannot push out what others wrote. The share is exceeded
+ * only if no other key has a candidate left. The candidates of each key keep their order. Nothing changes if one key
+ * wrote all candidates, or if it is not known who wrote them.
  * @param ranked best first
  * @param share 0..1; 1 changes nothing
  */
@@ -25,7 +25,8 @@ export function sharePlaces(ranked: readonly Candidate[], k: number, share: numb
 }
 
 /**
- * Finds the queue whose next candidate ranks best, among the queues from which fewer than `most` were taken.
+ * Finds the queue whose next candidate ranks best, among the queues from which fewer than `most` candidates were taken.
+ * @param heads for each queue, the number of candidates that were taken from it
  * @returns the index of the queue; undefined if there is none
  */
 function firstOf(

@@ -1,6 +1,7 @@
 /**
- * An inverted index of standing queries: from the words of a memory to the few queries that it may answer. It holds the
- * queries, not the memories, so that a memory is read once, whatever the number of queries.
+ * An inverted index of standing queries (stored queries that are compared with each new memory): from the words of a
+ * memory to the few queries that it may answer. It indexes the queries, not the memories, so that a memory is read
+ * once, whatever the number of queries.
  */
 
 import { labelsOf, type OwnText } from '../store/own-texts.ts';
@@ -16,10 +17,10 @@ import { otherNameOf } from './other-names.ts';
 import { fullWeightOf } from './evidence-meter.ts';
 import { weighWords, wordsOf } from './query-words.ts';
 
-/** A standing query whose text is split into words and terms. */
+/** A standing query (a stored query that is compared with each new memory) whose text is split into words and terms. */
 export interface PreparedQuery extends ComparedQuery {
   readonly text: QueryText;
-  /** How the inflected forms of its words are recognised: the result of `wordFormsOf`. */
+  /** How inflected forms of the query's words are recognised: the result of `wordFormsOf`. */
   readonly forms: WordFormsKnown;
 }
 
@@ -27,8 +28,8 @@ export interface StandingIndex {
   /** The queries by their number (`queryNo`). */
   readonly queries: ReadonlyMap<number, PreparedQuery>;
   /**
-   * Lists the queries that a memory may answer: those of its user or of all users whose words it holds to a sufficient
-   * weight. The memory must hold one of a query's telling words.
+   * Lists the queries that a memory may answer: those of its user or of all users of whose words it contains enough, by
+   * weight. One of the words must have at least the weight `FINDING_WEIGHT`.
    * @param userId owner of the memory
    * @param leastStrength returns the strength of evidence that an answer to a query must have, 0..1
    */
@@ -36,21 +37,24 @@ export interface StandingIndex {
 }
 
 /**
- * Least weight of a word that makes its query a candidate. A commoner word only adds to the weight of the others,
- * unless its query has no heavier word.
+ * Weight from which a word of a memory makes a query with that word a candidate. A word of less weight only adds to the
+ * weight of others, unless its query has no word of more weight.
  */
 const FINDING_WEIGHT = 0.6;
-/** Number of leading letters by which words are compared in languages without a stemmer. */
+/**
+ * Number of leading letters by which words that are not ASCII are compared in addition to their stems, since their
+ * inflected forms may be unknown.
+ */
 const BEGINNING = 4;
 
 interface Posting {
   readonly slot: number;
   readonly weight: number;
-  /** Whether the word alone makes its query a candidate. */
+  /** Whether the word alone makes its query a candidate for a memory (its weight is at least `FINDING_WEIGHT`). */
   readonly finds: boolean;
 }
 
-/** Creates the index of these queries. A query takes some 20 µs and a kilobyte. */
+/** Creates the index of standing queries. A query takes some 20 µs and a kilobyte. */
 export function createStandingIndex(rows: readonly ComparedQuery[]): StandingIndex {
   const queries = rows.map((row) => {
     const text = readQueryText(row.query);
@@ -95,8 +99,8 @@ export function createStandingIndex(rows: readonly ComparedQuery[]): StandingInd
 }
 
 /**
- * Returns the keys under which a word of a query is indexed: the stems of the word, of its other name and of its forms,
- * and its first letters in a language without a stemmer.
+ * Returns the keys under which a query's word is indexed: the stems of the word, of its other name and of its irregular
+ * forms, and its first letters if it is not ASCII.
  */
 function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<string> {
   const other = otherNameOf(word);
@@ -106,7 +110,7 @@ function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<
   return keys;
 }
 
-/** Returns the keys of all words of a text, each once. */
+/** Returns the keys, each once, under which the words of a text are looked up in the index. */
 function keysOfText(own: OwnText, languages: ReadonlySet<StemmedLanguage>): Set<string> {
   const labels = labelsOf(own);
   const text = labels === '' ? own.content : `${own.content} ${labels}`;

@@ -1,21 +1,22 @@
 /**
- * Finds the standing queries whose vectors are near the vector of a memory, by their sign bits. The queries are grouped
- * by user, so that a memory is compared only with those of its own user and those of all users.
+ * Finds the standing queries (stored queries that are compared with each new memory) whose vectors are near the vector
+ * of a memory, by the signs of the dimensions. The queries are grouped by user, so that a memory is compared only with
+ * those of its own user and those of all users.
  */
 
 import type { PreparedQuery } from './standing-index.ts';
 
-/** A standing query with the sign bits of its vector, for the index. */
+/** A standing query with its binary code: the sign bits of its vector. */
 export interface PlacedQuery {
   readonly query: PreparedQuery;
   /** Sign bits of the query's vector, one for each dimension, as `signBits` orders them. */
   readonly code: Uint8Array;
 }
 
-/** A standing query with its distance from a memory. */
+/** A standing query with the Hamming distance of its code from a memory's code. */
 interface Neighbour {
   readonly query: PreparedQuery;
-  /** Number of sign bits in which query and memory differ. */
+  /** Number of sign bits in which the codes of query and memory differ. */
   readonly distance: number;
 }
 
@@ -23,29 +24,29 @@ export interface StandingNeighbours {
   /**
    * Lists the queries of a user, and of all users, that are near a memory: at most 32 (`MAX_NEIGHBOURS`), nearest
    * first.
-   * @param codes sign bits of the memory's vectors, one code for each window of its text; the nearest counts
-   * @param reachOf returns the greatest number of bits in which a query may differ from the memory; below 0 if no
-   *    vector is near enough for the query. Queries with equal `minScore` and `forms` must have an equal reach, since
-   *    one of them is asked for all
+   * @param codes sign bits of the memory's vectors, one code for each window of its text; the nearest code counts
+   * @param reachOf returns the greatest number of bits in which a query's code may differ from the memory's; below 0 if
+   *   no vector is near enough for the query. Its result must be equal for queries with equal `minScore` and `forms`,
+   *   since it is called for one query of each such group
    */
   near(codes: readonly Uint8Array[], userId: string, reachOf: (query: PreparedQuery) => number): PreparedQuery[];
 }
 
 /**
- * Greatest number of queries that a memory is compared with because of its vector alone. Each comparison takes some
- * 0.05 ms.
+ * Greatest number of queries that a memory is compared with because of its vector alone. Each full comparison takes
+ * some 0.05 ms.
  */
 const MAX_NEIGHBOURS = 32;
 const WORD_BITS = 32;
 
-/** The queries of one user, or of all users, that have an equal reach. */
+/** Queries of one user, or of all users, for which one greatest distance applies (equal `minScore` and `forms`). */
 interface Group {
   readonly queries: readonly PreparedQuery[];
-  /** The codes of the queries, concatenated. */
+  /** The codes (sign bits of the vectors) of the queries, concatenated. */
   readonly codes: Uint32Array;
 }
 
-/** Creates the index. A query of 768 dimensions takes some 100 bytes. */
+/** Creates an index of standing queries by their vectors. A query of 768 dimensions takes some 100 bytes. */
 export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensions: number): StandingNeighbours {
   // Words are counted in pairs.
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
@@ -81,10 +82,7 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
   };
 }
 
-/**
- * Concatenates codes as whole 32-bit numbers. The last number of each code is padded with zero bits.
- * @param wordCount number of 32-bit numbers of each code
- */
+/** Concatenates binary codes as 32-bit numbers. Each code is padded with zero bits to `wordCount` numbers. */
 function joined(codes: readonly Uint8Array[], wordCount: number): Uint32Array {
   const bytes = new Uint8Array(4 * wordCount * codes.length);
   for (const [place, code] of codes.entries()) bytes.set(code, 4 * wordCount * place);
@@ -108,14 +106,14 @@ function collect(
 }
 
 /**
- * Greatest number of 32-bit numbers whose bits are counted in the four bytes of one number: 15 pairs, each of which
- * adds at most 16 to a byte.
+ * Greatest number of 32-bit numbers whose bits are counted before the counts, one in each byte of a number, could
+ * overflow: 15 pairs, each of which adds at most 16 to a byte.
  */
 const COUNTED_WORDS = 30;
 
 /**
- * Returns the number of bits in which a code differs from the one at `start` of `codes`. The counts of several numbers
- * are added up in the four bytes of one number, which takes half the time of counting each by itself.
+ * Returns the Hamming distance of a code and the code at `start` of `codes`. The bit counts of several numbers are
+ * summed in the four bytes of one number, which takes half the time of counting each by itself.
  */
 function distanceOf(code: Uint32Array, codes: Uint32Array, start: number): number {
   let distance = 0;
@@ -137,13 +135,15 @@ function distanceOf(code: Uint32Array, codes: Uint32Array, start: number): numbe
   return distance;
 }
 
-/** Number of standard deviations by which the differing bits may exceed their expected number. */
+/**
+ * Number of standard deviations by which the number of differing bits may exceed its expected value (see `bitsWithin`).
+ */
 const DEVIATIONS = 3;
 
 /**
- * Returns the greatest number of sign bits in which the codes of two vectors of at least this cosine are expected to
- * differ. One pair in some 700 differs in more. Each bit differs with the probability angle / π (Goemans and
- * Williamson, JACM 1995).
+ * Returns an upper limit of the number of sign bits in which the codes of two vectors with at least this cosine differ:
+ * the expected number plus 3 standard deviations, which one pair in some 700 exceeds. Each bit differs with the
+ * probability angle / π (Goemans and Williamson, JACM 1995).
  */
 export function bitsWithin(cosine: number, dimensions: number): number {
   const share = Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI;

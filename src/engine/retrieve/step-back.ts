@@ -5,10 +5,11 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
 /**
- * Ranks gathered memories (consolidations) beside their sources. A gathered memory is ranked no higher than the best of
- * its sources, however many words they have together. It is left out if none of its sources is a candidate, or if the
- * query may not see one of them. The raw score of a source is multiplied by the factor if the source then ranks below
- * its gathered memory. A source that would still rank before it keeps its score, since it fits the query much better.
+ * Ranks consolidations (memories that gather the content of several source memories) relative to their sources. A
+ * consolidation is ranked no higher than the best of its sources, however many words they have together. It is left out
+ * if none of its sources is a candidate, or if the query may not see one of them. The raw score of a source is
+ * multiplied by `factor` if the source then ranks below its consolidation. A source that would still rank before it
+ * keeps its score, since it matches the query much better.
  * @param candidates best first
  * @param options.visible filter for the memories that the query may see
  * @param options.factor 0..1; 1 changes no source
@@ -39,7 +40,7 @@ export function stepBack(
     .sort(byRawScore);
 }
 
-/** Finds the gathered memories that are kept, with the raw scores that they get, by `memoryNo`. */
+/** Returns the consolidations that are kept, with their new raw scores, by `memoryNo`. */
 function standingFor(
   store: Store,
   candidates: readonly Candidate[],
@@ -58,7 +59,7 @@ function standingFor(
   );
 }
 
-/** Lowers the raw score of a gathered memory to that of the best of its sources, if it is higher. */
+/** Lowers the raw score of a consolidation to that of the best of its sources, if it is higher. */
 function belowBest(gathered: Candidate, best: Candidate): Candidate {
   if (gathered.rawScore <= best.rawScore) return gathered;
   return adjust(gathered, { by: 'consolidated', factor: best.rawScore / gathered.rawScore, because: best.row.id });

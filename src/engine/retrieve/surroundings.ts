@@ -8,30 +8,30 @@ import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed, Packing } from './pack.ts';
 import type { Recall } from './recall.ts';
 
-/** Greatest number of neighbours on each side of a hit. */
+/** Greatest number of neighbouring memories that are returned on each side of a hit. */
 const NEIGHBOURS = 2;
-/** Greatest number of sources that are returned with a hit. */
+/** Greatest number of source memories that are returned with a hit. */
 const SOURCES = 3;
 /**
- * Greatest number of bytes of the texts around all hits together. From the first hit whose texts exceed it, hits get
- * none. A single text may have 256 KiB, and is repeated beside each hit.
+ * Greatest total size of the texts around all hits, in bytes. From the first hit whose surrounding texts exceed it,
+ * hits are returned without them. A single text may have 256 KiB, and is repeated for each hit.
  */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Reads memories by `memoryNo`; a memory that was erased has no entry. */
 type Read = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
-/** The memories, documents and episodes around the hits of a query, as far as the query asks for them. */
+/** The memories, documents and episodes around the hits of a query, as the query requests them. */
 export interface Surroundings {
-  /** One entry for each hit, in the order of the hits. */
+  /** The neighbours, sources and document of each hit, in the order of the hits. */
   readonly around: readonly Pick<Hit, 'neighbours' | 'sources' | 'document'>[];
-  /** The episodes of the hits; left out where the query does not ask for them. */
+  /** The episodes of the hits; left out if the query does not request them. */
   readonly episodes?: readonly Episode[];
 }
 
 /**
- * Reads the documents of the hits and, where the query asks for them, their neighbours, sources and episodes, by one
- * statement each for all hits. Like hits, these memories must pass the query's filter, so that a query returns nothing
+ * Reads the documents of the hits and, if the query requests them, their neighbours, sources and episodes, with one SQL
+ * statement each for all hits. These memories must pass the query's filter like hits, so that a query returns nothing
  * that it could not find.
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
@@ -43,7 +43,7 @@ export function surroundingsOf(store: Store, recall: Recall, read: Read): Surrou
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
-/** Adds to each hit that is part of a document its place in that document. */
+/** Adds to each hit that is a part of a document its position in the document. */
 function placed(store: Store, { packed, provenance }: Packing, around: Surroundings['around']): Surroundings['around'] {
   const places = provenance ?? readProvenance(store, memoryNosOf(packed));
   if (places.size === 0) return around;
@@ -86,9 +86,9 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
 }
 
 /**
- * Reads the memories around the first hits, up to the first hit whose texts exceed `MAX_BYTES` (4 MiB).
+ * Reads the memories around the hits, from the first hit on, up to the first whose texts exceed `MAX_BYTES` (4 MiB).
  * @param places `memoryNo` of the memories around each hit
- * @returns `hits`, the number of hits whose memories were read
+ * @returns `hits`, the number of hits whose surrounding memories were read
  */
 function readWithin(
   store: Store,
@@ -113,7 +113,7 @@ function readWithin(
 
 /**
  * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory from
- * which it is derived, else its session. A hit with neither has none.
+ * which the hit is derived, else its session. A hit with neither has no episode.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
   const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);

@@ -4,7 +4,10 @@ import { snapshotVersion } from '../store/snapshot.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { textRewrites } from '../store/word-index/rewrite-log.ts';
 
-/** Counts the memories of the file that hold each word or phrase, in the order of `texts`. */
+/**
+ * Returns the document frequency of each word or phrase: the number of memories in the file that contain it, in the
+ * order of `texts`.
+ */
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {
   return store.read(() => {
     const words = openWordSearch(store);
@@ -15,7 +18,7 @@ export function termFrequencies(store: Store, texts: readonly string[]): number[
 
 /**
  * Computes the inverse document frequency of each word, in the order of `words`: as in BM25, but above 0 even for a
- * word that half of the memories or all of them hold.
+ * word that is in half of the memories or in all of them.
  */
 export function raritiesOf(store: Store, words: readonly string[]): number[] {
   const memories = memoryCount(store);
@@ -24,11 +27,11 @@ export function raritiesOf(store: Store, words: readonly string[]): number[] {
   );
 }
 
-/** A number of memories, with the state of the file in which they were counted. */
+/** A cached number of memories, with the state of the file in which they were counted. */
 interface CountedState {
   /** Version of the snapshot on which the memories were counted. */
   snapshot: string;
-  /** Number of the last rewrite of a text at the time of the count. */
+  /** Number of the last rewrite of a text that had happened when the memories were counted. */
   rewriteNo: number;
   /** `memoryNo` of the last memory that was counted. */
   upTo: number;
@@ -47,7 +50,7 @@ export function askForMemoryCount(store: Store): void {
 }
 
 /**
- * Returns the number of memories in the file, for comparison with term frequencies. Only memories that were added since
+ * Returns the number of memories in the file, to be compared with term frequencies. Only memories that were added since
  * the last call are counted, unless a text was rewritten or removed meanwhile.
  */
 export function memoryCount(store: Store): number {

@@ -3,27 +3,30 @@ import { createStemFinder, stemOf } from '../text/stem-finder.ts';
 import { words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
-/** How well a text matches a query by its own words, without those of its neighbours. Each value is 0..1. */
+/**
+ * How well a text matches a query by its own words, without the texts of its neighbours in a session. Each value is
+ * 0..1.
+ */
 export interface TextMatch {
-  /** Share of the query's words that the text holds, weighted by rarity. */
+  /** Share of the query's words that the text contains, weighted by rarity. */
   readonly coverage: number;
-  /** Share of the query's quoted phrases that the text or its title holds; 0 where the query has none. */
+  /** Share of the query's quoted phrases that the text or its title contains; 0 if the query has none. */
   readonly phrases: number;
   /**
-   * Share of the query's identifiers that the text, its title or its labels hold, regardless of case and separators; 0
-   * where the query has none.
+   * Share of the query's identifiers that the text, its title or its labels contain, regardless of case and separators;
+   * 0 if the query has none.
    */
   readonly identifiers: number;
-  /** Share of the query's words that the title or the labels hold, weighted by rarity. */
+  /** Share of the query's words that the title or the labels contain, weighted by rarity. */
   readonly fields: number;
 }
 
 /** A text that is compared with a query. */
 interface MatchedText {
-  /** The text, or as much of its beginning as was read. */
+  /** The text, or its beginning if only that was read. */
   readonly content: string;
   readonly title: string;
-  /** Entities, tags and files, separated by anything but letters and digits; '' where there are none. */
+  /** Entities, tags and files of the memory, separated by anything but letters and digits; '' if there are none. */
   readonly labels: string;
 }
 
@@ -35,7 +38,7 @@ export interface QueryMatcher {
    */
   readonly size: number;
   match(text: MatchedText): TextMatch;
-  /** Returns the coverage that `match` gives for a content. */
+  /** Returns the value `coverage` (0..1) that `match` gives for a text without title and labels. */
   coverageOf(content: string): number;
 }
 

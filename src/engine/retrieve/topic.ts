@@ -4,48 +4,52 @@ import { countWords, type WordCounts } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
 
-/** Number of the best candidates, whose texts tell what the question is about. */
+/** Number of candidates, from the best on, from whose texts the topic of the question is derived. */
 const EXAMPLES = 10;
-/** Number of characters, the first ones, that are read of each text. */
+/** Length of the beginning of each text that is read, in UTF-16 code units. */
 const MAX_CHARACTERS = 1_500;
 /**
- * Number of the examples' words, the heaviest first, whose rarity is looked up. `KEPT` of these words become the topic.
+ * Number of words of the best candidates' texts, the heaviest first, whose rarity is looked up. `KEPT` of these words
+ * become the topic.
  */
 const LOOKED_UP = 60;
 const KEPT = 20;
-/** Greatest share of the topic in the value by which candidates are ordered. */
+/**
+ * Greatest weight (0..1) of a text's fit to the topic in the value by which candidates are sorted; the raw score has
+ * the remaining weight.
+ */
 const MAX_SHARE = 0.4;
-/** Greatest share of the nearness in the latent space in the value by which candidates are ordered. */
+/** Greatest weight (0..1) of a text's similarity in the latent space in the value by which candidates are sorted. */
 const MAX_LATENT_SHARE = 0.45;
 /**
- * Mean length of the examples, in words, up to which neither topic nor nearness has a share. From `LONG` on, both have
- * their greatest share, with a linear rise between. The words of short texts tell the turn of a conversation and not
- * its topic.
+ * Mean length of the best candidates' texts, in words, up to which neither the topic nor the latent space has a weight.
+ * From `LONG` words on, both have their greatest weight, with a linear rise between. The words of a short text belong
+ * to one remark in a conversation rather than to its topic.
  */
 const SHORT = 60;
 const LONG = 120;
-/** Parameters of BM25. */
+/** `K1` and `B` are the parameters of BM25: saturation of word counts, and normalisation by length. */
 const K1 = 1.2;
 const B = 0.75;
 
-/** The sources that the reordering by topic reads. */
+/** What the reordering by topic needs. */
 export interface TopicSources {
   readonly texts: TextReader;
   /** Returns the rarity of each word, above 0, in the order given. */
   readonly raritiesOf: (words: readonly string[]) => readonly number[];
-  /** The question, for comparison in the latent space of the file; left out where that comparison is not wanted. */
+  /** The question, to be compared in the latent space of the file; left out if that comparison is not wanted. */
   readonly question?: string;
-  /** Reads the latent space of the file; it returns null where the file has none. */
+  /** Reads the latent space of the file; it returns null if the file has none. */
   readonly latentSpace?: () => LatentSpace | null;
 }
 
 /**
- * Reorders the first candidates by what the best long texts are about: a relevance model (Lavrenko and Croft,
- * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The words of the first ten
- * texts, by their scores and rarity, are the topic, and texts that hold more of it gain. After that, texts gain that
- * lie near the question in the latent space of the file, whatever words they use. Only the first 24 candidates are read
- * and change ranks among themselves; raw scores stay at their ranks. Nothing changes where the texts of the first ten
- * have 60 words or fewer on average.
+ * Reorders the first 24 candidates by pseudo-relevance feedback: a relevance model (Lavrenko and Croft,
+ * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as in RM3). The heaviest words of
+ * the first ten texts, by score and rarity, are the topic, and texts that contain more of it rise. After that, texts
+ * rise whose vectors are near the question in the latent space of the file, whatever words they use. Raw scores belong
+ * to ranks: a candidate gets the raw score of its new rank. Nothing changes if the first ten texts have 60 words or
+ * fewer on average.
  * @param candidates best first
  * @returns best first, by raw score
  */
@@ -73,7 +77,10 @@ export function applyTopic(candidates: readonly Candidate[], sources: TopicSourc
   return [...moved, ...candidates.slice(first.length)];
 }
 
-/** Returns how well each text fits the topic of the examples, as BM25. */
+/**
+ * Returns the BM25 of each text for the words of the topic, which are taken from `examples`.
+ * @param counted counts of the words of each text, the texts of `examples` first
+ */
 function topicFits(
   examples: readonly Candidate[],
   counted: readonly WordCounts[],
@@ -85,8 +92,8 @@ function topicFits(
 }
 
 /**
- * Returns how near each text lies to the question in the latent space, 0..1; 0 for a text without known words. Returns
- * null where there is no such space or the question cannot be placed in it.
+ * Returns the cosine of each text and the question in the latent space, 0..1; 0 for a text without known words. Returns
+ * null if there is no such space or the space knows no word of the question.
  */
 function latentFits(counted: readonly WordCounts[], { question, latentSpace }: TopicSources): number[] | null {
   const space = question === undefined ? null : (latentSpace?.() ?? null);
@@ -107,13 +114,10 @@ function meanLength(texts: readonly WordCounts[]): number {
   return texts.reduce((sum, { length }) => sum + length, 0) / texts.length;
 }
 
-/**
- * Approximate number of words for each run of characters between blanks: `don't` and `well-known` are two words each.
- */
+/** Average number of words in a run of characters between blanks: `don't` and `well-known` are two words each. */
 const MORE_WORDS = 1.3;
 /**
- * Returns an upper estimate of the number of words in a text, so that the short texts of chats need not be split into
- * words.
+ * Returns a high estimate of the number of words in a text, so that short texts of chats need not be split into words.
  */
 function mostWords(text: string): number {
   if (!isAscii(text)) return text.length / 2;
@@ -156,9 +160,9 @@ function fitOf({ counts, length }: WordCounts, topic: ReadonlyMap<string, number
 }
 
 /**
- * Orders candidates by their raw scores and fits together. The raw scores stay at their ranks, and each candidate gets
- * the one of its new rank.
- * @param share share of the fit in the order, 0..1; the best fit counts as much as the best score
+ * Sorts candidates by raw score and fit together. Raw scores belong to ranks: a candidate gets the raw score of its new
+ * rank.
+ * @param share weight of the fit in the order, 0..1; the best fit counts as much as the best score
  * @param fits one for each candidate, 0 or more
  */
 function moveWithin(first: readonly Candidate[], share: number, fits: readonly number[]): Candidate[] {

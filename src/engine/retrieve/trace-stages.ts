@@ -1,7 +1,7 @@
 import type { Tracing } from '../tracing.ts';
 import type { StageTrace } from '../types.ts';
 
-/** The outcome of a stage: its value, the number of items that left it, and a note for the explanation. */
+/** The outcome of a stage: its result, the number of items in it (`out`), and a note for the explanation. */
 interface StageOutcome<T> {
   readonly value: T;
   readonly out: number;
@@ -18,21 +18,21 @@ export interface Trace {
    */
   run<T>(stage: string, entering: number, work: () => StageOutcome<T>): T;
   /**
-   * Awaits a call of a provider and records it as a stage. A call that throws is not recorded.
+   * Awaits a call of a model's provider and records it as a stage. A call that throws is not recorded.
    * @param entering number of items that enter the stage
    * @param about note for a call that succeeded
-   * @returns what `work` returned; null means that the provider failed
+   * @returns the result of `work`; null means that the provider failed
    */
   awaited<T>(stage: string, entering: number, work: () => Promise<T | null>, about?: string): Promise<T | null>;
 }
 
 /**
  * Creates an empty trace for one query.
- * @param tracing tracing in which each stage also becomes a span; null where the request is not traced
+ * @param tracing tracing in which each stage also becomes a span; null if the request is not traced
  */
 export function createTrace(tracing: Tracing | null): Trace {
   const stages: StageTrace[] = [];
-  /** Records a stage. The span does not get the note, which may quote the query. */
+  /** Records a stage of the query, also as a span. The span does not get the note, which may quote the query. */
   const record = (startedAt: number, stage: StageTrace): void => {
     stages.push(stage);
     if (tracing === null) return;

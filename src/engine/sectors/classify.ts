@@ -4,41 +4,47 @@ import { probabilitiesOf, type SectorCorrection } from './learned-model.ts';
 import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf, type SectorWords } from './sector-words.ts';
 
-/** The sectors of a text. */
+/** The sectors (kinds of memory, such as `episodic` or `procedural`) that a classifier found for a text. */
 export interface Classification {
   readonly primary: Sector;
-  /** Further sectors of the text, without the primary one, in the order of `SECTORS`. */
+  /** Further sectors that the text also belongs to, without the primary one, in the order of `SECTORS`. */
   readonly additional: readonly Sector[];
   /** Confidence in the primary sector, 0..1, at most 0.999; 0.2 for a text without signs of any sector. */
   readonly confidence: number;
 }
 
-/** Names of the classifiers: by `patterns` that people wrote, or by weights `learned` from sentences. */
+/**
+ * The classifiers that find the sectors of a text: `patterns` uses rules that people wrote, `learned` uses weights that
+ * were trained on labelled sentences.
+ */
 export const SECTOR_CLASSIFIERS = ['patterns', 'learned'] as const;
 export type SectorClassifier = (typeof SECTOR_CLASSIFIERS)[number];
 
-/** Classification of a text without signs of any sector: it counts as semantic. */
+/** Classification of a text in which nothing indicates a sector: it counts as semantic, with a low confidence. */
 const UNRECOGNISED: Classification = { primary: 'semantic', additional: [], confidence: 0.2 };
 
-/** Least score of a sector that patterns recognise. An exclamation mark or a word of praise alone scores less. */
+/** Score from which the patterns recognise a sector. An exclamation mark or a word of praise alone scores less. */
 const MIN_SCORE = 0.7;
-/** Least score of an additional sector by patterns, as a share of the primary sector's score. */
+/** A sector is additional by patterns only if its score is at least this share of the highest score of the text. */
 const ADDITIONAL_SHARE = 0.35;
-/** Least score of an additional sector, by patterns. */
+/** A sector is additional by patterns only if its score is at least this value. */
 const ADDITIONAL_SCORE = 1.5;
-/** Least probability of an additional sector, by learned weights. */
+/** Probability by the learned weights from which a sector is additional. */
 const ADDITIONAL_PROBABILITY = 0.2;
-/** Least probability with which learned weights recognise a text in which no pattern matches. */
+/** If no pattern recognises a sector, the learned classifier trusts its best sector only from this probability on. */
 const SURE_WITHOUT_PATTERN = 0.6;
-/** Least probability of a guess that may rest on the ending of a word alone. */
+/**
+ * Probability from which the learned classifier's best sector is kept as a guess, even if the text has a word that ends
+ * in `ed`. That ending alone, which is typical of the past tense, can lead the classifier to `episodic`.
+ */
 const LIKELY = 0.5;
 /** Greatest confidence; a probability may round to 1. */
 const MAX_CONFIDENCE = 0.999;
 
 /**
- * Classifies a text into sectors. Of a text of more than 4,000 code units, only the first and the last 2,000 are
- * examined. The result is deterministic. Learned weights know languages in Latin letters; a text with more words in
- * other letters is classified by patterns.
+ * Classifies a text into sectors (kinds of memory, such as `episodic`). Of a text of more than 4,000 code units, only
+ * the first and the last 2,000 are examined. The result is deterministic. The learned weights cover languages in Latin
+ * letters; a text with more words in other letters is classified by patterns.
  * @param correction numbers from a tenant's own corrections that are added to the learned weights; null for none
  */
 export function classify(
@@ -52,8 +58,8 @@ export function classify(
 }
 
 /**
- * Classifies by patterns. The sector with the highest score is primary, of equal ones the first in `SECTORS`; sectors
- * whose score is near it are additional.
+ * Classifies by the scores of the patterns. The sector with the highest score is primary; of equal scores, the first in
+ * `SECTORS` wins. Sectors with a score of at least 1.5 and of at least 0.35 of the highest are additional.
  */
 function byPatterns(scores: Float64Array): Classification {
   const best = indexOfBest(scores);
@@ -66,10 +72,10 @@ function byPatterns(scores: Float64Array): Classification {
 }
 
 /**
- * Classifies by learned weights. They were learned with one sector for each sentence, so sectors with strong patterns
- * are added. If no pattern matches and the weights are not sure (below 0.6), the primary sector is a guess with
- * confidence 0.2. If they are below 0.5 and a word ends like a past tense, as `assorted` does, the guess may rest on
- * that ending alone, and the text counts as semantic.
+ * Classifies by the learned weights. The training had only one sector for each sentence, so sectors with a strong
+ * pattern score are added. If no pattern matches and the best probability is below 0.6, the best sector is returned
+ * with the low confidence 0.2. If the probability is below 0.5 and a word ends in `ed`, as in `assorted`, the ending
+ * alone may have led to the sector, so the text counts as semantic.
  */
 function byWeights(words: SectorWords, scores: Float64Array, correction: SectorCorrection | null): Classification {
   const probabilities = probabilitiesOf(featuresOf(words), denseFeaturesOf(scores), correction);
@@ -88,7 +94,7 @@ function byWeights(words: SectorWords, scores: Float64Array, correction: SectorC
 /** Tells whether a word ends as the English past tense does. */
 const endsLikePast = (word: string) => word.length > 4 && word.endsWith('ed');
 
-/** Tells whether patterns make a sector an additional one. */
+/** Tells whether a sector's pattern score is high enough for an additional sector, whatever the learned weights say. */
 function isShown(scores: Float64Array, sector: number): boolean {
   return scores[sector]! >= ADDITIONAL_SCORE && scores[sector]! >= ADDITIONAL_SHARE * scores[indexOfBest(scores)]!;
 }

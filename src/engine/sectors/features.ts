@@ -8,9 +8,9 @@ import type { SectorWords } from './sector-words.ts';
 export const FEATURES = 1 << 15;
 
 /**
- * Lists the features of a text: its words, their beginnings and ends, their classes, how its sentences begin, and pairs
- * and triples of neighbouring words in a form that keeps only their grammar. A feature is a number below `FEATURES`
- * (32,768), computed by a hash, so two features may have one number.
+ * Lists the features of a text for the classifier: its words, their first and last letters, their classes, how its
+ * sentences begin, and pairs and triples of neighbouring words in a form that keeps only their grammar. A feature is a
+ * number below `FEATURES` (32,768), computed by a hash, so two features may have one number.
  * @returns each feature once, in the order of the text
  */
 export function featuresOf({ written, classes }: SectorWords): number[] {
@@ -51,8 +51,8 @@ export function featuresOf({ written, classes }: SectorWords): number[] {
 }
 
 /**
- * For each feature, the number of the last text that had it, as `runs` counts texts. A `Set` of the features of each
- * text would take twice the time.
+ * For each feature, the number of the last text that had it (`runs` numbers the texts), so that a feature is listed
+ * once for each text. A new `Set` for each text would take twice the time.
  */
 const seenIn = new Float64Array(FEATURES);
 let runs = 0;
@@ -61,8 +61,8 @@ let runs = 0;
 export const DENSE_FEATURES = 7;
 
 /**
- * Returns the dense features, which every text has: the logarithm of 1 plus the score of the patterns, for each sector;
- * a constant 1; and 1 if no sector's score reaches 0.7 (`NO_PATTERN`), else 0.
+ * Returns the dense features, which every text has: for each sector ln(1 + the score of its patterns); a constant 1;
+ * and 1 if no sector's score reaches 0.7 (`NO_PATTERN`), else 0.
  */
 export function denseFeaturesOf(scores: Float64Array): Float64Array {
   const dense = new Float64Array(DENSE_FEATURES);
@@ -79,10 +79,13 @@ export function denseFeaturesOf(scores: Float64Array): Float64Array {
 /** Score of the patterns below which they recognise no sector. */
 const NO_PATTERN = 0.7;
 
-/** Facts about a word that do not depend on its place in a text. */
+/** Facts about a word that do not depend on its position in a text, so that they can be cached. */
 interface WordFacts {
   readonly word: number;
-  /** Hash of the word itself if it is a word of grammar or has at most three letters, else of its last two letters. */
+  /**
+   * Hash of the form of the word: of the word itself if it is a word of grammar or has at most three letters, else of
+   * its last two letters.
+   */
   readonly form: number;
   readonly features: readonly number[];
   readonly endsSentence: boolean;
@@ -136,7 +139,7 @@ function mix(first: number, second: number): number {
   return hash ^ (hash >>> 13) ^ second;
 }
 
-/** Returns the number of a feature, below `FEATURES`, from its hash and its kind, a small number. */
+/** Maps the hash of a feature and the number of its kind (0 to 10) to the index of the feature, 0 to `FEATURES` - 1. */
 function slot(hash: number, kind: number): number {
   let mixed = Math.imul(hash ^ (kind * 0x85ebca6b), 0xc2b2ae35);
   mixed ^= mixed >>> 16;

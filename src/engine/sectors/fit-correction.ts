@@ -5,7 +5,7 @@ import { probabilitiesOf, shareOf, type SectorCorrection } from './learned-model
 import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf } from './sector-words.ts';
 
-/** A text with the sector that somebody stated for it. */
+/** A text for which somebody stated the sector (kind of memory). */
 interface StatedSector {
   readonly text: string;
   readonly sector: Sector;
@@ -13,17 +13,18 @@ interface StatedSector {
 
 /** Fewest stated sectors from which a correction is learned. */
 const MIN_STATED = 20;
-/** Number of parts into which the statements are divided. Each part tests what was learned from the others. */
+/** Number of parts for the cross-validation. Each part tests a correction that was learned from the other parts. */
 const FOLDS = 5;
 /**
- * Least increase of the share of right sectors, in statements that were not learned from, for which a correction is
- * used.
+ * A correction is used only if, in the cross-validation, it raises the share of texts with the right sector by at least
+ * this value (0..1).
  */
 const MIN_GAIN = 0.05;
 const EPOCHS = 12;
 const RATE = 0.3;
 /**
- * Rate, relative to `RATE`, at which each step of learning reduces a correction, so that few statements change little.
+ * Strength of the regularisation: each learning step reduces a correction by `RATE` times this share of its value, so
+ * that a few examples change little.
  */
 const DECAY = 0.02;
 /** Greatest absolute value of the correction of a single weight. */

@@ -15,12 +15,14 @@ export interface SectorWeights {
 }
 
 /**
- * Numbers that are added to the weights of features of words: for each corrected feature, one number for each sector.
+ * A tenant's correction of the learned classifier: for each corrected feature, five numbers (one for each sector, in
+ * the order of `SECTORS`) that are added to the feature's weights.
  */
 export type SectorCorrection = ReadonlyMap<number, readonly number[]>;
 
 /**
- * Constant factor on the sum of the weights of words. The sum is also divided by the root of their number (`shareOf`).
+ * Constant factor on the sum of the weights of the word features. The sum is also divided by the square root of the
+ * number of these features (`shareOf`).
  */
 const GAIN = 2;
 const FILE = path.join(import.meta.dirname, 'learned-weights.bin');
@@ -89,7 +91,10 @@ export function probabilitiesBy(
   return softmax(scores);
 }
 
-/** Returns the factor on the weights of a text's features: 2 (`GAIN`) divided by the root of their number. */
+/**
+ * Returns the factor by which the summed weights of a text's word features are multiplied: 2 (`GAIN`) divided by the
+ * square root of the number of features.
+ */
 export function shareOf({ length }: readonly number[]): number {
   return GAIN / Math.sqrt(Math.max(1, length));
 }

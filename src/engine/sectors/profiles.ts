@@ -1,6 +1,6 @@
 import type { Sector } from '../types.ts';
 
-/** Properties of a sector: how its memories fade, and how the classifier weights it. */
+/** Properties of a sector (kind of memory): how its memories fade, and how the classifier weights it. */
 export interface SectorProfile {
   /** Rate of the exponential decay of salience, per day. */
   readonly decayLambda: number;

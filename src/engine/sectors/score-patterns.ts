@@ -5,7 +5,7 @@ import { SECTOR_PROFILES } from './profiles.ts';
 import type { SectorWords } from './sector-words.ts';
 
 /**
- * Share of its weight that a pattern adds when it is found for the first, second and third time; further finds add
+ * Factors on the weight of a pattern for its first, second and third occurrence in a text; further occurrences add
  * nothing.
  */
 const REPETITION = [1, 0.5, 0.25] as const;
@@ -42,9 +42,11 @@ export function sectorPatterns(): Record<Sector, { pattern: string; weight: numb
 }
 
 /**
- * Searches the trees of patterns from every word. Of the patterns of a sector that begin at a word, the one with the
- * greatest weight counts, and no word counts twice for a sector.
+ * Searches the pattern trees from every word of a text and sums the weights of the patterns found, by sector. If
+ * several patterns of one sector begin at a word, the one with the greatest weight counts. A word counts once for a
+ * sector.
  * @param words the words of the text and the marks between them, in order
+ * @param classes the class of each word, such as `<past>`; undefined for a word without a class
  */
 function scoreWords(words: readonly string[], classes: SectorWords['classes']): Float64Array {
   const scores = new Float64Array(SECTORS.length);
@@ -68,8 +70,8 @@ function scoreWords(words: readonly string[], classes: SectorWords['classes']): 
 }
 
 /**
- * Writes the pattern of the greatest weight that begins at `index` into `found`, for each sector, by the sector's
- * index.
+ * Searches the subtree of `node` for patterns that match the words from `index` on. For each sector, it keeps the match
+ * with the greatest weight in `found`, at the index of the sector.
  */
 function walk(
   node: PatternNode,
@@ -91,7 +93,7 @@ function walk(
   if (byClass !== undefined) walk(byClass, words, classes, index + 1, found);
 }
 
-/** The end of a pattern in the tree. */
+/** The end of a pattern in the tree: which sector the pattern belongs to, how long it is and what it counts. */
 interface Ending {
   /** Index of the sector in `SECTORS`. */
   readonly sector: number;

@@ -1,6 +1,6 @@
 /**
- * The words of a text as both classifiers of sectors read them: folded, in order, with the marks between them and with
- * classes such as `<feeling>` or `<past>`.
+ * The words of a text in the form that both classifiers of sectors use: folded, in order, with the punctuation marks
+ * between them and with classes such as `<feeling>` or `<past>`.
  */
 import { isAscii, normalise } from '../text/words.ts';
 import { WORD_CLASSES } from './patterns.ts';
@@ -13,8 +13,8 @@ export interface SectorWords {
   /** Words in lower case without accents, and the marks `.`, `!`, `?`, `,`, `:` and line feed, in order. */
   readonly words: readonly string[];
   /**
-   * Words with their accents, in lower case. It is the same list as `words` if no word has any, or if the two cannot be
-   * matched one to one.
+   * The words in lower case with their accents. It is the same list as `words` if no word has an accent, or if the two
+   * lists cannot be matched one to one.
    */
   readonly written: readonly string[];
   /** The class of each word, such as `<past>`, in the order of `words`; undefined for a word without a class. */
@@ -25,7 +25,10 @@ export interface SectorWords {
   readonly isAscii: boolean;
 }
 
-/** Number of UTF-16 code units that are examined at the beginning of a long text, and as many at its end. */
+/**
+ * Number of UTF-16 code units that are examined at the beginning of a long text; the same number is examined at its
+ * end.
+ */
 const EXAMINED_LENGTH = 2_000;
 
 /**

@@ -18,15 +18,17 @@ import { waypointThreshold } from './settle-link-bases.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Greatest number of memories that a new memory is compared with: the nearest of those that are near enough. */
+/**
+ * Greatest number of memories that a new memory is compared with: the nearest ones, if they are near enough for a link.
+ */
 const MAX_COMPARED = 5;
 /** Number of vectors that a search of the index returns. Memories that cannot be compared are dropped afterwards. */
 const CANDIDATES_TO_COMPARE = 32;
 
 /**
  * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm` and the memory has just got its
- * vectors. Chunks of documents and reflections are not checked: the former may quote, and the latter are conclusions,
- * so a contradiction would say nothing about what people stated. Call it inside a write transaction.
+ * vectors. Chunks of documents are not checked, since they may quote others, nor are reflections, since they are
+ * conclusions: a contradiction would say nothing about what people stated. Call it inside a write transaction.
  */
 export function oweContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
@@ -41,8 +43,8 @@ export function oweContradictionCheck(
 /**
  * Asks a language model how a memory relates to the nearest others of its user, and links it to those that it
  * contradicts, updates or supports. No winner of a contradiction is set, and nothing is superseded: a model may be
- * wrong, or be misled by a text. An undecided contradiction only lowers the score of the weaker memory, and ends with
- * the link.
+ * wrong, or be misled by a text. A contradiction without a winner only lowers the score of the weaker memory, until its
+ * link is removed.
  *
  * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
  * that no pair gets two answers.
@@ -82,7 +84,7 @@ interface Compared {
 }
 
 /**
- * Finds the at most 5 memories that a memory is compared with; null if there is none, or if the memory itself is not
+ * Finds the memories, at most 5, with which a memory is compared; null if there is none, or if the memory itself is not
  * compared: it was erased, is not active, or is a chunk or reflection.
  */
 function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
@@ -106,7 +108,7 @@ function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Questio
   });
 }
 
-/** Lists other memories of the same user that are near enough for a waypoint, nearest first. */
+/** Lists other memories of the same user that are near enough for a waypoint (automatic link), nearest first. */
 function nearestOf(
   context: StepContext,
   tenant: OpenTenant,
@@ -132,7 +134,7 @@ function nearestOf(
 
 /**
  * Adds the links that the model's answers state. Memories that were hidden or changed since they were compared are left
- * out: a job of its own compares a new text.
+ * out: a changed text has a job of its own, which compares it.
  */
 function linkRelated(store: Store, { own, others }: Compared, relations: readonly Relation[], now: number): void {
   const unchanged = unchangedOf(store, [own, ...others.map(({ row }) => row)], now);

@@ -1,26 +1,29 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Store } from '../store/open-store.ts';
 
-/** How long a slice holds the write lock, and how long the lock is free afterwards (ms). */
+/**
+ * Timing of slices (short write transactions): how long a slice holds the write lock, and how long the lock is free
+ * afterwards (ms).
+ */
 interface Pace {
   readonly sliceMs: number;
   readonly pauseMs: number;
 }
 
 /**
- * The pace while others write too. A worker's thread has the lowest priority and may lose its core while it holds the
- * lock, so its slices are short. At 32 connections, slices of 4 ms with pauses of 1 ms gave 3,000 adds a second and a
- * p95 of 21 ms; slices of 1 ms with pauses of 2 ms gave 4,000 and 16 ms.
+ * Timing of slices while others write too. A worker's thread has the lowest priority and may lose its core while it
+ * holds the lock, so its slices are short. At 32 connections, slices of 4 ms with pauses of 1 ms gave 3,000 adds a
+ * second and a p95 of 21 ms; slices of 1 ms with pauses of 2 ms gave 4,000 and 16 ms.
  */
 const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
 
 /**
- * The pace while nobody else commits. A writer that arrives then waits for one slice of 4 ms at most; the slices after
- * it are short.
+ * Timing of slices while nobody else commits. A writer that arrives then waits for one slice of 4 ms at most; the
+ * slices after it are short.
  */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 
-/** The pace in a PostgreSQL database, where one short transaction takes about as long as a whole slice in a file. */
+/** Timing of slices in PostgreSQL, where one short transaction takes about as long as a whole slice takes in a file. */
 const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 
 /** Greatest number of items that one call of `SliceOptions.begin` gets. */
@@ -39,20 +42,20 @@ interface Slice {
 /** The last slice of each connection. */
 const lastSlices = new WeakMap<Store, Slice>();
 /**
- * Time without a commit by others after which nobody else counts as writing (ms). While the service is used, commits
- * are more frequent.
+ * Time without a commit by others (ms) after which no other connection counts as writing. While the service is used,
+ * commits are more frequent.
  */
 const QUIET_MS = 100;
 
 interface SliceOptions<T> {
   /**
-   * Shortest length of a slice (ms). Items that take as long as a slice need a greater one, or the pauses would take
+   * Shortest length of a slice (ms). It should be longer than one item takes, or the pauses between slices would take
    * longer than the work.
    */
   readonly sliceMs?: number;
   /**
-   * Called in the transaction with the items that are written next, at most 32. In PostgreSQL a slice does not end
-   * among them.
+   * Called in the transaction with the items that are written next, at most 32, so that it can read ahead for all of
+   * them. In PostgreSQL the transaction does not end before all of these items are written.
    */
   readonly begin?: (store: Store, items: readonly T[]) => void;
 }
@@ -109,8 +112,8 @@ export function isAlone(store: Store): boolean {
 }
 
 /**
- * Whether a slice in PostgreSQL is in the middle of items that `begin` got together; if it ended there, what was read
- * for the others would be lost.
+ * Whether a slice in PostgreSQL has written only some of the items that `begin` got together. If it ended there, what
+ * `begin` has read ahead for the others would be lost.
  */
 function isBegun(store: Store, written: number): boolean {
   return store.ahead !== null && written % BEGUN_AT_ONCE !== 0;

@@ -29,22 +29,22 @@ import { findThreads, type Thread } from './find-threads.ts';
 import { statementOf } from './shown-memories.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
-/** The type of all gathered memories, by which queries and lists find them. */
+/** The type of all consolidated memories, by which queries and lists find them. */
 const GATHERED_TYPE = 'consolidation';
 /** Time after which a run hands its job back, so that other jobs of the step come next, before it continues (ms). */
 const SLICE_MS = 1_000;
 /**
- * Greatest number of bytes of text that one run reads, and of consolidations that it makes. The next run continues
- * where it ended.
+ * Greatest number of bytes of text that one run reads, and of the consolidations that it makes. The next run continues
+ * where this one ended.
  */
 const MAX_RUN_BYTES = 32 * 1024 * 1024;
 const MAX_RUN_MADE = 1_000;
-/** Greatest number of outdated gathered memories that one commit erases. */
+/** Greatest number of outdated consolidated memories that one commit erases. */
 const DISSOLVED_AT_ONCE = 50;
 
 /**
- * Runs the schedule of consolidations: adds a run over all users to the ledger, if memories were added since the last
- * one and no such run is unfinished.
+ * Runs the schedule of consolidation: adds a run over all users to the ledger, if memories were added since the last
+ * run and no such run is unfinished.
  */
 export function oweScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
@@ -60,9 +60,9 @@ export function oweScheduledConsolidation(
 
 /**
  * Continues a run of consolidating for about a second: finds threads, which are groups of memories that say nearly the
- * same or follow one topic, and gathers each thread into one memory that points to its sources, each in a commit of its
+ * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
  * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
- * were gathered before are not gathered again.
+ * are sources of a consolidation already are not used again.
  * @returns whether a language model was asked
  * @throws EngineError `unavailable` and `rate_limited` of `LanguageModel.complete`
  */
@@ -96,8 +96,8 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
 }
 
 /**
- * Erases at most 50 gathered memories, of the user that the run has reached, that no longer say what their sources say,
- * or a part of what hangs on them, as `dissolveGathered`.
+ * Erases consolidated memories, of the user that the run has reached, that no longer say what their sources say: at
+ * most 50, or, if too many rows depend on them for one commit, only some of those rows.
  * @returns whether there were any; false also if the claim no longer holds the job
  */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {
@@ -112,8 +112,9 @@ function dissolveOutdated(context: StepContext, question: Question, { place }: C
 }
 
 /**
- * Makes the text of a thread of memories, by the language model if there is one and it answers, else from sentences of
- * the memories, and screens it. `content` is null for a text that the privacy policy refuses.
+ * Makes the text of the memory into which a thread (group of similar memories) is consolidated, and screens it. The
+ * language model writes the text if there is one and it answers; otherwise the text is made of sentences of the
+ * memories. `content` is null for a text that the privacy policy refuses.
  */
 async function contentOf(
   { languageModel, guard }: StepContext,
@@ -140,12 +141,16 @@ async function contentOf(
   }
 }
 
-/** A thread of memories with its final text. `content` is null if the privacy policy refused the text. */
+/**
+ * A thread (group of similar memories) with the text of the memory to make of it. `content` is null if the privacy
+ * policy refused the text.
+ */
 type Kept = Omit<Thread, 'content'> & { readonly content: string | null; readonly method: ConsolidationMethod };
 
 /**
- * Stores a gathered memory with links to its sources, unless one of these was erased, gathered elsewhere or changed
- * since it was read. If the text was refused, it only records the sources, so that they are not gathered again.
+ * Stores a consolidated memory with links to its sources, unless one of them was erased, changed or consolidated
+ * elsewhere since it was read. If the text was refused, it only records the sources, so that they are not consolidated
+ * again.
  * @returns `gathered` if a memory was made; `passed` if none was; `lost`, with nothing changed, if the claim no longer
  *   holds the job
  */
@@ -171,7 +176,7 @@ function keep(
 }
 
 /**
- * Stores a gathered memory with links to its sources. Call it inside a write transaction.
+ * Stores a consolidated memory with links to its sources. Call it inside a write transaction.
  * @returns its `memoryNo`
  */
 function storeGathered(
@@ -197,8 +202,8 @@ function storeGathered(
 }
 
 /**
- * Makes the memory that others are gathered into. It has no session, since its sources may have several, and it has
- * what all sources have in common: user, tags and metadata.
+ * Makes the data of the memory into which others are consolidated. It has no session, since its sources may have
+ * several, and it has what all sources have in common: user, tags and metadata.
  * @param made.origin metadata about the consolidation itself. If the sources' metadata have one of its keys too, the
  *   sources' value is kept, so that every condition on metadata matches the memory as it matches its sources
  */
@@ -230,7 +235,7 @@ function memoryOf(
 }
 
 /**
- * Stores how far the run has come.
+ * Stores how far a run of consolidation has come, so that it can continue there.
  * @returns false, with nothing changed, if the claim no longer holds the job
  */
 function move(

@@ -6,12 +6,12 @@ import { gistOf } from '../text/gist.ts';
 import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 
-/** A memory that a document is to be stored as: the root, which represents the whole document, or a chunk. */
+/** One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. */
 export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;
   readonly gist: string;
-  /** Kinds of sensitive values that are marked in its text; left out if there are none. */
+  /** Kinds of sensitive values that are marked in the memory's text; left out if there are none. */
   readonly sensitive?: readonly SensitiveKind[];
 }
 
@@ -47,8 +47,9 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
 }
 
 /**
- * Finds those memories of the document's live generation that have the same title and text as one of the new parts;
- * other fields may differ. They are kept, with vectors, links, salience and strength.
+ * Finds those memories of the document's live generation (the reading that queries find) that have the same title and
+ * text as one of the new parts; other fields may differ. These memories are kept, with vectors, links, salience and
+ * strength.
  * @returns `memoryNo` of each kept memory by the index of its part; empty if there is no live generation
  */
 export function keepEqualParts(

@@ -3,11 +3,11 @@ import type { DocumentRow } from '../store/documents.ts';
 import type { GenerationRow } from '../store/document-generations.ts';
 import type { DocumentFormat } from '../types.ts';
 
-/** A reading of a document by its ingest job, and the generation that it makes. */
+/** A reading of a document by its ingest job, and the generation (set of chunks) that it makes. */
 export interface DocumentReading {
   readonly document: DocumentRow;
   readonly generation: GenerationRow;
-  /** Whether queries find the generation already, because an earlier attempt was interrupted after that. */
+  /** Whether queries find the generation already: an earlier attempt made it visible and was then interrupted. */
   readonly isShown: boolean;
   /**
    * W3C trace context of the request that added the document, which the jobs of its chunks continue; null if that was
@@ -20,11 +20,11 @@ export interface DocumentReading {
 export type IngestOutcome =
   /** The job was cancelled, or another worker holds it; queries find what they found before. */
   | { readonly kind: 'lost' }
-  /** The page is the same as when it was last fetched: the live generation stays. */
+  /** The web page is the same as when it was last fetched, so queries go on to find the text of the earlier reading. */
   | { readonly kind: 'unchanged' }
   /** The file has no text. */
   | { readonly kind: 'empty' }
-  /** Queries now find the new generation. `pages` is null for a format without pages. */
+  /** Queries now find the text of this reading. `pages` is null for a format without pages. */
   | { readonly kind: 'shown'; readonly format: DocumentFormat | null; readonly pages: number | null };
 
 /**
@@ -36,8 +36,8 @@ export function titleOf(generation: GenerationRow, parsed: ParseResult): string 
 }
 
 /**
- * Whether two generations have the same session, type, tags, metadata, event time and expiry, which their memories take
- * over.
+ * Whether two generations (readings of a document) have the same session, type, tags, metadata, event time and expiry.
+ * Their memories get these fields.
  */
 export function isLabelledAlike(one: GenerationRow, other: GenerationRow): boolean {
   const labels = ['session_id', 'type', 'tags', 'metadata', 'event_time', 'expires_at'] as const;

@@ -191,7 +191,7 @@ interface Draft {
 export interface EmbeddedIn {
   readonly space: VectorSpace;
   readonly texts: EmbeddedTexts;
-  /** False for a live model that answers queries only until the configured models go live. */
+  /** False for a model whose vectors answer queries only until those of the configured models do. */
   readonly isConfigured: boolean;
 }
 
@@ -346,7 +346,7 @@ function eraseReplaced({ open }: StepContext, store: Store, memoryNo: number, se
   }
 }
 
-/** Lists the `modelNo` of models that are live or configured, but not for these sectors. */
+/** Lists the `modelNo` of models that are live or configured but embed none of these sectors. */
 function surplusModels({ liveModels, configuredModels }: Models, sectors: readonly Sector[]): number[] {
   const used = [liveModels, configuredModels].filter((models) => models !== null);
   const numbers = (of?: readonly Sector[]) =>

@@ -1,6 +1,6 @@
 /**
- * Finds the threads that a run of consolidating gathers. A thread here is a group of memories of one user that say
- * nearly the same or follow one topic.
+ * Finds the threads that a run of consolidation makes one memory of each. A thread here is a group of memories of one
+ * user that say nearly the same or follow one topic.
  */
 import { gatherSentences } from '../reasoning/gather-sentences.ts';
 import { listGatherable, listWaypointsOf, type Gatherable, type Near } from '../store/gatherable.ts';
@@ -11,19 +11,19 @@ import { STOP_WORDS } from '../text/stop-words.ts';
 import { words } from '../text/words.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
-/** Number of memories that are compared together; all memories of a thread are among them. */
+/** Number of memories that are compared with each other in one call; a thread consists of such memories only. */
 const LOOKED_AT_ONCE = 1_000;
 /** Greatest number of memories of a thread, which become the sources of one consolidation. */
 const MAX_SOURCES = 8;
 /**
- * Least nearness (0 for unrelated texts, 1 for equal ones) of two memories about one topic. Two memories make a thread
- * without a third if their nearness is at least `NEAR_DUPLICATES`.
+ * Least nearness (0 for unrelated texts, 1 for equal ones) at which two memories count as about one topic. A thread of
+ * only two memories needs a nearness of at least `NEAR_DUPLICATES`.
  */
 const ONE_THING = 0.6;
 const NEAR_DUPLICATES = 0.8;
 /**
- * Smallest number of distinct words, without stop words, of a text that is gathered: in a shorter text, no word can be
- * left out.
+ * Smallest number of distinct words, without stop words, of a text that is consolidated: in a shorter text, no word can
+ * be left out.
  */
 const LEAST_WORDS = 5;
 /**
@@ -31,13 +31,15 @@ const LEAST_WORDS = 5;
  */
 const LEAST_SHARED = 0.3;
 
-/** Memories that can be gathered into one, in order of time, and the text that their sentences make. */
+/**
+ * Similar memories that can be consolidated into one, in order of time, and the text that is made of their sentences.
+ */
 export interface Thread {
   readonly rows: readonly MemoryRow[];
   readonly content: string;
 }
 
-/** The threads among the next memories of a scope. */
+/** The threads (groups of similar memories) that one call found among the next memories of a scope. */
 export interface FoundThreads {
   readonly threads: readonly Thread[];
   /** Number of bytes of text that were read. */
@@ -49,8 +51,8 @@ export interface FoundThreads {
 /**
  * Finds threads among the next 1,000 memories after `place`, in order of time and all of one user. A thread has at most
  * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
- * The nearest pairs are joined first: two memories with a waypoint between them, or two whose waypoints lead to the
- * same third memory. The same memories give the same threads. Call it inside a read transaction.
+ * The nearest pairs are joined first: two memories with a waypoint (automatic link) between them, or two whose
+ * waypoints lead to the same third memory. The same memories give the same threads. Call it inside a read transaction.
  * @param cosineBase cosine of unrelated texts in the space in which waypoints are measured
  */
 export function findThreads(
@@ -83,8 +85,8 @@ function byTime(one: MemoryRow, other: MemoryRow): number {
 }
 
 /**
- * A link between two memories that may be gathered together. `nearness` is their similarity, 0 for unrelated texts and
- * 1 for equal ones.
+ * A link between two memories that may be consolidated together. `nearness` is their similarity, 0 for unrelated texts
+ * and 1 for equal ones.
  */
 interface NearPair {
   readonly src: number;
@@ -108,9 +110,9 @@ function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (li
 }
 
 /**
- * Links memories with equal keys whose waypoints lead to the same third memory, if that one cannot be gathered with
- * them, for example because it was gathered before. The similarity of the two is estimated as the product of their
- * cosines to the third.
+ * Links memories with equal keys (tags, metadata and writer) whose waypoints (automatic links) lead to the same third
+ * memory, if that memory cannot be consolidated with them, for example because it is the source of a consolidation
+ * already. Their similarity is estimated as the product of their cosines to the third memory.
  */
 function linksBy(links: readonly Near[], keyOf: ReadonlyMap<number, string>): Near[] {
   const groups = Map.groupBy(links, ({ src, dst }) => `${dst} ${keyOf.get(src)}`);
@@ -146,7 +148,7 @@ function joinNear(links: readonly NearPair[]): readonly number[][] {
   return groups.filter((group) => group.length > 2 || (group.length === 2 && group.some((one) => pairs.has(one))));
 }
 
-/** Counts the words of all texts, and from the counts tells whether two texts have rare words in common. */
+/** Counts the words of all texts. By these counts it tells whether two texts have rare words in common. */
 function createTopics(texts: ReadonlyMap<number, string>) {
   const wordsOf = new Map(
     [...texts].map(([memoryNo, text]) => [memoryNo, new Set(words(text).filter((word) => !STOP_WORDS.has(word)))]),
@@ -162,7 +164,8 @@ function createTopics(texts: ReadonlyMap<number, string>) {
   return {
     rarityOf,
     /**
-     * Whether two texts of at least 5 words share enough rare words. Near texts of small talk share only common ones.
+     * Whether two texts of at least 5 words each share enough rare words. Similar texts of small talk share only common
+     * words.
      */
     areShared({ src, dst }: NearPair): boolean {
       const [one, other] = [wordsOf.get(src)!, wordsOf.get(dst)!];

@@ -27,9 +27,9 @@ import { finishShown, storeDocument } from './store-document.ts';
 
 /**
  * Runs the ingest step of a document. Its file is fetched if it has a URL, and read and cut in a child process. Its
- * chunks are written as memories of a hidden generation, in short slices, each with a job that embeds it. One update
- * then makes queries find all of them. A step that was interrupted begins anew: what it had written is still hidden,
- * and is erased first.
+ * chunks are written as memories of a hidden generation (reading of the document), in short slices, each with a job
+ * that embeds it. One update then makes queries find all of them. A step that was interrupted begins anew: what it had
+ * written is still hidden, and is erased first.
  * @throws DocumentError if the file cannot be fetched or read; EngineError `storage_full` if there is no room to read
  *   it, `internal` without a parser
  */
@@ -185,7 +185,7 @@ async function screened(guard: StepContext['guard'], parsed: ParseResult): Promi
   }
 }
 
-/** Ends the reading of a page that has not changed: the live generation stays. */
+/** Ends the reading of a web page that has not changed; queries find the text of the earlier reading. */
 function leaveAsItWas(
   { open, clock }: StepContext,
   claim: DocumentClaim,
@@ -201,7 +201,7 @@ function leaveAsItWas(
   return { kind: 'unchanged' };
 }
 
-/** Ends the reading of a file that has no text. The text of earlier readings is removed too. */
+/** Ends the reading of a file that has no text. The text of earlier readings is removed from the document, too. */
 function endEmpty(
   { open, clock }: StepContext,
   claim: DocumentClaim,

@@ -42,7 +42,7 @@ const SEARCHED_AT_ONCE = 16;
  */
 const LINKED_AT_ONCE = 64;
 
-/** A memory that is near another one, by their mean vectors. */
+/** A memory that is near another one, by their mean vectors (means of the vectors of all windows of a text). */
 export interface Neighbour {
   /** `memoryNo` of the near memory. */
   readonly memory: number;
@@ -59,7 +59,7 @@ export interface Neighbour {
 export interface Found {
   readonly memory: number;
   readonly modelNo: number;
-  /** The nearest neighbour, which may be too far away for a waypoint; undefined if there is no candidate. */
+  /** The nearest neighbour, which may be too far away to be linked; undefined if there is no candidate. */
   readonly nearest: Neighbour | undefined;
   /** `memoryNo` of each memory that was compared, the nearest neighbour among them; at most 12. */
   readonly compared: readonly number[];
@@ -74,12 +74,12 @@ interface Linked extends Found {
 
 /**
  * Runs the link step of a batch. For each memory, in order of arrival, it finds the nearest other memory of the same
- * user by mean vector, in the space of its primary sector. If that is near enough, one waypoint leads there. If the
- * sectors of the two differ and share a model, a waypoint back is stored too, unless the other memory has one at least
- * as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms`, contradictions with the
- * compared memories are proposed too.
+ * user by mean vector, in the space of its primary sector. If it is near enough, the memory gets one waypoint
+ * (automatic link) to it. If the sectors of the two differ and share a model, a waypoint back is stored too, unless the
+ * other memory has one at least as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms`,
+ * contradictions with the compared memories are proposed too.
  *
- * Gathered memories are no candidates, so that undoing a consolidation changes no waypoint.
+ * Consolidated memories are no candidates, so that undoing a consolidation changes no waypoint.
  *
  * A memory that arrived later and is not linked yet is no candidate either, so links do not depend on how jobs are
  * batched. Interactive adds may be linked before bulk adds that arrived earlier. Call it only if `liveSources` is not
@@ -290,8 +290,8 @@ function askCandidates(store: Store, vectors: ReadonlyMap<number, EncodedVector>
 }
 
 /**
- * Replaces a memory's waypoint, the automatic link to its nearest memory: removes the old one, and links to `nearest`
- * if their similarity is at least `threshold` (a cosine), with the waypoint back that `linkMemories` describes. Call it
+ * Replaces a memory's waypoint (automatic link to its nearest memory): removes the old one, and links to `nearest` if
+ * their similarity is at least `threshold` (a cosine), with the waypoint back that `linkMemories` describes. Call it
  * inside a write transaction.
  */
 export function putNearest(
@@ -336,8 +336,8 @@ function nearestAmong(
 }
 
 /**
- * Makes a function that tells whether a memory is linked. It reads each memory's state once: the memories of a batch
- * are near each other, and the same ones are tested often.
+ * Makes a function that tells whether the link step has run for a memory. It reads each memory's state once: the
+ * memories of a batch are near each other, so the same memories are tested often.
  */
 function rememberLinked(store: Store): (memoryNo: number) => boolean {
   const linked = new Map<number, boolean>();

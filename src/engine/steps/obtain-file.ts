@@ -9,9 +9,9 @@ import type { StepContext } from './step-context.ts';
 export type SourceFile = Pick<FetchedFile, 'bytes' | 'declared' | 'charset' | 'extension'>;
 
 /**
- * Reads a document's upload, or fetches its page.
- * @returns `unchanged` if the page is what the live generation was made from, and the caller states the same fields;
- *   never for an upload, or for a document that is to be read in any case
+ * Reads a document's upload, or fetches its web page.
+ * @returns `unchanged` if the page is the one from which the text that queries find was made, and the caller states the
+ *   same fields; never for an upload, or for a document that is to be read in any case
  * @throws DocumentError `fetch_refused` if `OM_URL_INGEST` is off, and what `PageFetcher.fetch` throws
  */
 export async function obtainFile(
@@ -41,7 +41,7 @@ export async function obtainFile(
   return mayBeUnchanged && live.file_hash?.equals(fetched.sha256) ? 'unchanged' : fetched;
 }
 
-/** Whether the caller stated the same source, title and fields for both generations. */
+/** Whether the caller stated the same source, title and fields for both versions of a document. */
 function isGivenAlike(one: GenerationRow, other: GenerationRow): boolean {
   const given = ['source', 'url', 'given_title'] as const;
   return isLabelledAlike(one, other) && given.every((name) => one[name] === other[name]);

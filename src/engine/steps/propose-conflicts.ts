@@ -17,8 +17,9 @@ export interface Proposed {
 
 /**
  * Finds memories near a new or changed one that contradict it by the form of their texts. Only memories that are active
- * and hold now are compared, and only those that people wrote: no chunks of documents, reflections or items. A memory
- * that is only linked again is skipped, so that a proposal that somebody has dismissed does not come back.
+ * and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, reflections
+ * or items. A memory that is only linked again is skipped, so that a proposal that somebody has dismissed does not come
+ * back.
  * @param near `memoryNo` of each near memory of the same user, at most a dozen
  * @returns null if there are none
  */
@@ -35,7 +36,7 @@ export function findProposed(store: Store, memoryNo: number, near: readonly numb
 }
 
 /**
- * Links a memory to those that it was found to contradict, as a proposal without a winner. Memories that were hidden or
+ * Links a memory to the memories that contradict it, as a proposal without a winner. Memories that were hidden or
  * changed since they were compared are left out. Call it inside a write transaction.
  */
 export function putProposed(store: Store, { own, others }: Proposed, now: number): void {

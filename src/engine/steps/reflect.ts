@@ -26,7 +26,10 @@ import type { NewMemory } from '../types.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
-/** The type of all reflections, by which queries and lists find them. */
+/**
+ * The type of all reflections (conclusions that a language model drew from memories), by which queries and lists find
+ * them.
+ */
 const REFLECTION_TYPE = 'reflection';
 /** Greatest number of memories that one reflection job reads: the latest of its scope. */
 const MAX_READ = 40;
@@ -120,7 +123,7 @@ interface Material extends ReflectionScope {
   readonly upTo: number;
 }
 
-/** Reads the material of a reflection; null if the job has no scope any more. */
+/** Reads the material of a reflection; null if the job's scope (user or session) is no longer stored. */
 function readMaterial({ open, clock }: StepContext, { jobNo }: Question): Material | null {
   const { store } = open();
   return store.read(() => {
@@ -149,9 +152,9 @@ async function askFor(
 }
 
 /**
- * Stores an insight as a memory with links to its sources. Nothing is stored if a source was erased, hidden or changed
- * since it was read, or if the insight repeats an earlier memory: its text is stored already, or its sources are all
- * sources of one earlier reflection. Call it inside a write transaction.
+ * Stores a conclusion of the language model as a memory with links to its sources. Nothing is stored if a source was
+ * erased, hidden or changed since it was read, or if the conclusion repeats an earlier memory: its text is stored
+ * already, or one earlier reflection has all of its sources. Call it inside a write transaction.
  */
 function keep(
   context: WriteContext,
@@ -172,8 +175,8 @@ function keep(
 }
 
 /**
- * Makes the memory of an insight. Its metadata names the job and the model that made it, so that a job's memories can
- * be found.
+ * Makes the memory of a conclusion that a language model drew. Its metadata names the job and the model that made it,
+ * so that the memories of a job can be found.
  */
 function memoryOf(
   content: string,

@@ -8,10 +8,10 @@ import { commitInSlices } from './commit-in-slices.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
 /**
- * Gives the kept memories of a document the fields that its caller now states (such as tags and metadata), rewrites
- * their words, and keeps revisions of what is replaced. This happens after the commit by which queries find the
- * document, in short slices, as rewriting the words of a long document takes seconds. Repeating it changes nothing, so
- * it may be interrupted at any time.
+ * Gives memories that a document kept from its earlier reading the fields that its caller now states (such as tags and
+ * metadata), rewrites their indexed words, and keeps revisions of what is replaced. This happens after the commit by
+ * which queries find the document, in short slices, as rewriting the words of a long document takes seconds. Repeating
+ * it changes nothing, so it may be interrupted at any time.
  */
 export async function relabelParts(
   context: StepContext,

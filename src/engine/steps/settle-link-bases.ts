@@ -9,7 +9,7 @@ import { spaceOf } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
 
-/** Number of memories whose vectors are compared. In a file with fewer nothing is measured. */
+/** Number of memories whose vectors are compared with each other. In a file with fewer memories nothing is measured. */
 const COMPARED = 50;
 /** The compared memories are searched among this many of the oldest ones. */
 const WITHIN = 2_000;
@@ -22,9 +22,10 @@ const MIN_PAIRS = 20;
 const DELETED_AT_ONCE = 200;
 
 /**
- * Measures how near unrelated texts lie in the space of each live model whose embedder is anisotropic, once for each
- * model: from the 50 oldest memories that have vectors of it, as soon as no older one waits for its vector. Automatic
- * waypoints that were made before and are too weak by this measure are deleted first.
+ * Measures the cosine of unrelated texts in the space of each live model whose embedder is anisotropic (gives unrelated
+ * texts cosines far above 0), once for each model: from the 50 oldest memories that have vectors of it, as soon as no
+ * older one waits for its vector. Automatic waypoints that were made before and are too weak by this measure are
+ * deleted first.
  *
  * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
  * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
@@ -53,9 +54,9 @@ export function settleLinkBases(context: StepContext): void {
 }
 
 /**
- * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model whose
- * embedder cannot be reached. In an anisotropic space the embedder's threshold is a share of the way from the cosine of
- * unrelated texts, which `settleLinkBases` measures, to 1; before that is measured, from 0.
+ * Returns the lowest cosine, included, at which a waypoint (automatic link) is made in the space of a model; Infinity
+ * for a model whose embedder cannot be reached. In an anisotropic space the embedder's threshold is a fraction of the
+ * way from the cosine of unrelated texts (measured by `settleLinkBases`; 0 until then) to 1.
  * @param sources embedders of the live models, by `modelNo`
  */
 export function waypointThreshold(

@@ -40,7 +40,9 @@ export interface StepContext {
   readonly pageFetcher: PageFetcher | null;
   /** Screens what the steps store for the tenant; if it is left out, nothing is screened. */
   readonly guard?: PrivacyGuard | undefined;
-  /** The tenant's share of the parsers and fetches; if it is left out, nothing is limited. */
+  /**
+   * Limits how much of the document parsers and page fetches the tenant uses; if it is left out, nothing is limited.
+   */
   readonly share?: DocumentShare | undefined;
   readonly newId: () => string;
   readonly metrics: Metrics;

@@ -26,16 +26,17 @@ import type { StepContext } from './step-context.ts';
 const PARTS_SLICE_MS = 4;
 
 /**
- * Weight of the link from a chunk to its document's root. Activation passes it both ways, but so weakly that no hit
- * brings the whole document with it.
+ * Weight of the link from a chunk to its document's root memory. A query spreads relevance both ways along the link,
+ * but so little that no hit brings the whole document with it.
  */
 const PART_WEIGHT = 0.1;
 
 /**
  * Writes the memories of a document in short slices, and then makes queries find all of them by one update, in place of
- * the generation that was live.
+ * those of the earlier reading.
  * @param parsed has at least one chunk
- * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find none of them
+ * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find none of the
+ *   memories
  */
 export async function storeDocument(
   context: StepContext,
@@ -92,9 +93,9 @@ export async function storeDocument(
 }
 
 /**
- * Gives the kept memories the document's present fields (`relabelParts`) once queries find the document, and then makes
- * the document's job wait for its chunks. Until that is done the job is at the step `ingest`, and a worker that takes
- * it over does this again.
+ * Gives the memories that were kept from the earlier reading the document's present fields (`relabelParts`) once
+ * queries find the document. Then it makes the document's job wait for its chunks. Until that is done the job is at the
+ * step `ingest`, and a worker that takes it over does this again.
  */
 export async function finishShown(
   context: StepContext,
@@ -113,8 +114,8 @@ export async function finishShown(
 }
 
 /**
- * Whether kept memories lack fields that are now stated for the whole document, or an earlier relabelling may have been
- * interrupted.
+ * Whether memories kept from the earlier reading lack fields that are now stated for the whole document, or an earlier
+ * run of `relabelParts` may have been interrupted.
  */
 function needsRelabelling(
   store: Store,
@@ -174,7 +175,10 @@ function withMarks(metadata: Metadata, sensitive: DocumentPart['sensitive']): Me
   return sensitive === undefined || sensitive.length === 0 ? metadata : { ...metadata, sensitive };
 }
 
-/** Counts the chunks that are stored, kept and removed, without the root. */
+/**
+ * Counts the chunks of a document that are stored anew, kept from the earlier reading, and removed, without the root
+ * memory.
+ */
 function receiptOf(
   store: Store,
   { live_no: live }: DocumentRow,

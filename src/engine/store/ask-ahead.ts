@@ -1,6 +1,7 @@
 /**
- * The questions that the steps of many memories ask one by one, asked at once where a question costs a round trip (see
- * `Foresight`). Each of them is still asked where it was, and answered from here. Nothing happens for a file.
+ * Batches the lookups that a job step makes for many memories. In PostgreSQL each lookup costs a round trip, so these
+ * functions send all lookups of a batch in one round trip (see `Foresight`). The step then makes each lookup as usual,
+ * and gets the prefetched answer. For a SQLite file they do nothing.
  */
 
 import { contentHash } from '../text/content-hash.ts';
@@ -19,10 +20,16 @@ import { SELECT_LATEST_WITH_TIME } from './session-context.ts';
 import { SELECT_ANY_VECTOR } from './vectors.ts';
 import { SELECT_USER } from './users.ts';
 
-/** Most memories that are asked about at once; the questions about others are asked one by one. */
+/**
+ * Greatest number of memories for which one call prefetches lookups; the lookups for further memories are made one by
+ * one.
+ */
 const MAX_ASKED = 256;
 
-/** Asks what the accept step asks about new memories. Call inside a write. */
+/**
+ * Prefetches the lookups that the accept step makes for new memories: users, duplicates, labels and the latest memories
+ * of sessions. Call inside a write.
+ */
 export function askBeforeAccept(store: Store, memories: readonly NewMemory[], now: number): void {
   const { ahead } = store;
   if (ahead === null || memories.length < 2) return;
@@ -58,7 +65,7 @@ export function askBeforeAccept(store: Store, memories: readonly NewMemory[], no
   }
 }
 
-/** Asks what the encode step asks about the memories of these claims. Call inside a write. */
+/** Prefetches the lookups that the encode step makes for the memories of these claimed jobs. Call inside a write. */
 export function askBeforeEncode(store: Store, claims: readonly Claim[]): void {
   const memories = askLeases(store, claims);
   for (const sql of [SELECT_SECTORS, SELECT_ANY_MENTION, SELECT_ANY_VECTOR, SELECT_WAYPOINT_SOURCES])
@@ -66,8 +73,8 @@ export function askBeforeEncode(store: Store, claims: readonly Claim[]): void {
 }
 
 /**
- * Asks what the link step asks about the memories of these claims. Call inside a write.
- * @param neighbours the nearest memory of each; undefined for none
+ * Prefetches the lookups that the link step makes for the memories of these claimed jobs. Call inside a write.
+ * @param neighbours for each claim the number of the nearest memory; undefined for none
  */
 export function askBeforeLink(
   store: Store,
@@ -86,7 +93,7 @@ export function askBeforeLink(
   );
 }
 
-/** Asks whether memories are ready, inside a transaction. */
+/** Prefetches for each memory whether it has the state `ready`. Call inside a transaction. */
 export function askWhetherReady(store: Store, memoryNos: Iterable<number>): void {
   store.ahead?.ask(
     SELECT_READY,
@@ -94,7 +101,10 @@ export function askWhetherReady(store: Store, memoryNos: Iterable<number>): void
   );
 }
 
-/** Asks what the look for contradictions by their form asks about each new memory, inside a transaction. */
+/**
+ * Prefetches the lookups that the rule-based search for contradictions makes for each new memory. Call inside a
+ * transaction.
+ */
 export function askBeforeProposals(store: Store, memoryNos: readonly number[]): void {
   if (store.ahead === null) return;
   const each = memoryNos.map((memoryNo) => [memoryNo]);
@@ -106,7 +116,10 @@ export function askBeforeProposals(store: Store, memoryNos: readonly number[]): 
   );
 }
 
-/** @returns the parameters of questions about each memory */
+/**
+ * Prefetches whether the claims still hold their jobs. Returns a list of parameters for lookups by memory: the memory's
+ * number for each claim, for at most 256 claims.
+ */
 function askLeases(store: Store, claims: readonly Claim[]): (readonly unknown[])[] {
   if (store.ahead === null) return [];
   const asked = claims.slice(0, MAX_ASKED);

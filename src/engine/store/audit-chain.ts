@@ -4,14 +4,14 @@ import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
 /**
- * Key of the store info (`store_info`) that holds number and hash of the last record that retention removed, as
+ * Key of the entry in `store_info` that holds number and hash of the last audit record that retention removed, as
  * `12:hash`; absent while none was removed.
  */
 const ANCHOR = 'audit_anchor';
 /** Hash that stands for the record before the first one of a file: 32 zero bytes. */
 export const NO_HASH = Buffer.alloc(32);
 
-/** A file with the tables `audit` and `store_info`: a tenant's file, or the control database. */
+/** A database with the tables `audit` and `store_info`: a tenant's file, or the control database. */
 type AuditFile = Pick<Store, 'prepare'>;
 
 interface AuditRow {
@@ -131,16 +131,16 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
 }
 
 /**
- * Actions whose records count erased memories in `detail.memories`. Of these, only `EXPIRING` is an erasure that no
- * caller asks for.
+ * Actions whose audit records count erased memories in `detail.memories`. Callers ask for all of these erasures except
+ * `EXPIRING`, which is the erasure of expired memories.
  */
 const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'memory.expire'];
 const EXPIRING = 'memory.expire';
 
 /**
- * Sums the erased memories in the records with a time after `from` and not after `to` (Unix ms), separately for deletes
- * by callers and for expiry.
- * @returns null if retention has removed records and may have removed some of that time
+ * Sums the erased memories in the audit records with a time after `from` and not after `to` (Unix ms), separately for
+ * deletes by callers and for expiry.
+ * @returns null if retention has removed audit records, among which there may be some of that period
  */
 export function countErased(
   store: AuditFile,

@@ -4,15 +4,15 @@ import type { BatchReceipt, ItemFate, NotedItem, ReceiptItemState } from '../typ
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Greatest number of rows of `batch_receipts` that are kept, some 100 MB. Older ones are deleted. */
+/** Greatest number of rows of `batch_receipts` that are kept, some 100 MB; older rows are deleted. */
 const MAX_PARTS = 20_000;
 /** Greatest number of rows that one call of `purgeBatchReceipts` deletes. */
 const PURGED_AT_ONCE = 100;
 
 /**
- * An item of a batch as a row stores it in JSON: number, fate, `memoryNo` (null if refused), version of the memory if
- * it then held the text that was sent (else null), length of that text in UTF-16 code units, and the code and message
- * of a refusal.
+ * An item of a batch as a row stores it in JSON: number; result (`stored`, `merged` or `refused`); `memoryNo`, null if
+ * refused; version of the memory if it then held the text that was sent, else null; length of that text in UTF-16 code
+ * units; code and message of the error if refused.
  */
 type KeptItem = readonly [
   item: number,
@@ -25,8 +25,8 @@ type KeptItem = readonly [
 ];
 
 /**
- * Selects a batch receipt's page of items. With `writtenBy`, only a receipt whose batch the key with this public id
- * sent is found.
+ * Selects a page of a batch receipt's items. With `writtenBy`, the public id of a key, only a receipt of a batch that
+ * this key sent is found.
  */
 export interface WantedReceipt {
   readonly limit: number;
@@ -35,8 +35,8 @@ export interface WantedReceipt {
 }
 
 /**
- * Stores the fates of some items of a batch, as one row of its receipt. For a memory that holds the text that was sent,
- * its present version is stored, too. Call inside a write.
+ * Stores the results of some items of a batch (`stored`, `merged` or `refused`) as one row of its receipt. If the
+ * memory of an item holds the text that was sent, its present version is stored, too. Call inside a write.
  * @param items one or more, in the order of their numbers
  */
 export function insertReceiptPart(
@@ -80,8 +80,8 @@ export function purgeBatchReceipts(store: Store, before: number): void {
 }
 
 /**
- * Reads a receipt, and compares its items with their memories as they are now: whether each memory exists, and whether
- * its text was changed after the item was stored. Call inside a read.
+ * Reads a batch receipt, and compares its items with their memories as they are now: whether each memory exists, and
+ * whether its text was changed after the item was stored. Call inside a read.
  * @throws EngineError `not_found` for an unknown id, and for a batch of another key than `writtenBy`
  */
 export function readBatchReceipt(store: Store, id: string, { limit, offset, writtenBy }: WantedReceipt): BatchReceipt {
@@ -140,6 +140,6 @@ function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
 interface Row {
   readonly memoryNo: number;
   readonly id: string;
-  /** Latest version of the memory whose text was replaced by a change; null if its text was never changed. */
+  /** Latest version of the memory whose text a change has replaced; null if its text was never changed. */
   readonly changedIn: number | null;
 }

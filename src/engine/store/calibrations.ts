@@ -1,10 +1,10 @@
 import type { Store } from './open-store.ts';
 
-/** The calibration of one vector space of this file, measured on pairs of unrelated memories. */
+/** The calibration of one vector space of this file: how similar unrelated memories are in it. */
 export interface CalibrationRow {
   /** Time of the calibration, Unix ms. */
   readonly fittedAt: number;
-  /** Number of memories in the space at that time. */
+  /** Number of memories in the space at the time of the calibration. */
   readonly memories: number;
   /** The fitted parameters: a `FittedSpace` as JSON. */
   readonly parameters: string;
@@ -18,16 +18,16 @@ function findCalibration(store: Store, modelNo: number): CalibrationRow | undefi
 
 /** The measured properties of a vector space: the content of `CalibrationRow.parameters`. */
 export interface FittedSpace {
-  /** Cosine that unrelated texts have, after `baseOfCosines`: from 0 to below 1. */
+  /** Base of the space, as `baseOfCosines` computes it: how similar unrelated texts are, from 0 to below 1. */
   readonly cosineBase: number;
 }
 
 /**
- * Mean cosine up to which unrelated texts count as not similar at all: the offline embedder gives it to texts that
- * share only their language.
+ * Mean cosine up to which unrelated texts count as not similar at all. With the offline embedder, texts that share only
+ * their language have it.
  */
 const COSINE_FREE = 0.1;
-/** Greatest base that a space can have. */
+/** Greatest base (see `baseOfCosines`) that a space can have. */
 const MAX_BASE = 0.9;
 
 /**
@@ -71,8 +71,8 @@ export function clearCalibrations(store: Store): number {
 }
 
 /**
- * Returns a text made of the highest numbers that were ever given to a memory, a vector and a job. It changes when one
- * of them is added, as no number is given twice, and not when one is deleted.
+ * Returns a text that changes when a memory, a vector or a job is added, but not when one is deleted. It is made of the
+ * highest number that each of the three kinds ever had, since no number is given twice.
  */
 export function lastNumbers(store: Store): string {
   return store

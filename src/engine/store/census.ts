@@ -21,13 +21,13 @@ export interface FileCensus {
    * without one is absent.
    */
   readonly oldestAt: ReadonlyMap<JobStep, number>;
-  /** Number of memories by primary sector and state. */
+  /** Number of memories by primary sector (kind of memory) and state. */
   readonly memories: Tally<Sector, MemoryState>;
-  /** Number of waypoints, automatic and stated ones. */
+  /** Number of waypoints (links from a memory to its nearest one), automatic ones and those that a caller stated. */
   readonly waypoints: number;
   /**
-   * Time at which each schedule began its last completed run, or was first checked, Unix ms; a schedule without such a
-   * time is absent.
+   * Time at which each schedule (periodic maintenance task) began its last completed run, or was first checked, Unix
+   * ms; a schedule without such a time is absent.
    */
   readonly lastRuns: ReadonlyMap<string, number>;
   /** The last run of each evaluation set; a set that was never run is absent. */
@@ -42,14 +42,14 @@ export type LedgerState = (typeof LEDGER_STATES)[number];
 /** Counts of something by two names, such as jobs by step and state. */
 export type Tally<A extends string, B extends string> = Record<A, Record<B, number>>;
 
-/** Number of rows that are counted in one slice: about a millisecond. */
+/** Number of rows that are counted in one slice, which takes about a millisecond. */
 const SLICE = 2_000;
 
 /**
  * Counts a file in slices of 2,000 rows, each on a snapshot of its own, so that neither the thread nor a snapshot is
  * occupied for long. A row that changes meanwhile may be counted twice or not at all.
  * @param schedules names of the schedules whose last runs are reported
- * @param yieldTurn called between two slices; the census ends with its error if it throws
+ * @param yieldTurn called between two slices to let other work run; an error that it throws ends the census
  */
 export async function countFile(
   store: Store,
@@ -125,7 +125,10 @@ interface WaitingRow extends WaitingPlace {
 
 const BEFORE_ALL: WaitingPlace = { step: '', suspect: 0, priority: 0, run_at: 0, jobNo: 0 };
 
-/** Reads the next 2,000 waiting jobs in the order of the index of due jobs, suspects included. */
+/**
+ * Reads the next 2,000 waiting jobs after a position in the index of due jobs, including suspects (jobs that were
+ * active when their worker died).
+ */
 function waitingAfter(store: Store, { step, suspect, priority, run_at, jobNo }: WaitingPlace): WaitingRow[] {
   return store
     .prepare(
@@ -158,8 +161,8 @@ function endOf(page: readonly DeadRow[]): [at: number, jobNo: number] {
 }
 
 /**
- * Counts the active jobs of each step in one statement, since there are only as many as workers hold; `first` is the
- * lowest `jobNo`.
+ * Counts the active jobs of each step in one statement, since there are only as many as workers hold. `first` is the
+ * lowest number of an active job of the step.
  */
 function countActive(store: Store): { step: JobStep; n: number; first: number }[] {
   return store

@@ -1,22 +1,25 @@
 /**
- * Chains of memories that supersede each other. All members of a chain have its number, under which the live end is
- * stored, the member that no other supersedes. A query therefore finds the live end of a chain of any length in one
- * step, and a supersession at the end of a chain writes only the new memory and the chain's row.
+ * Chains of memories that supersede each other. All members of a chain have its number. Under this number the chain's
+ * live end is stored: the member that no other supersedes. A query therefore finds the live end of a chain of any
+ * length in one step, and a supersession at the end of a chain writes only the new memory and the chain's row.
  */
 
 import type { Store } from './open-store.ts';
 
-/** A member of a chain, with the live end of the chain. */
+/** A memory in a chain (memories that supersede each other), with the chain's live end. */
 export interface ChainEnd {
   readonly memoryNo: number;
   /** `memoryNo` of the member that no other supersedes; it may be the member itself. */
   readonly liveEnd: number;
-  /** Whether the live end is valid at the given time already. If it is not, an earlier member may still hold. */
+  /**
+   * Whether the live end is valid already at the given time. If not, an earlier member of the chain may still be valid.
+   */
   readonly isHolding: boolean;
 }
 
 /**
- * Finds the live ends of the chains that these memories are in; a memory in no chain is left out.
+ * Finds the live ends of the chains that these memories are in: the member that no other supersedes. A memory in no
+ * chain is left out.
  * @param now time at which it is judged whether a live end is valid, Unix ms
  */
 export function listChainEnds(store: Store, memoryNos: readonly number[], now: number): ChainEnd[] {
@@ -31,8 +34,8 @@ export function listChainEnds(store: Store, memoryNos: readonly number[], now: n
 }
 
 /**
- * Joins the chains of two memories into one; a memory that is in no chain counts as a chain of its own. Call inside the
- * write that makes `newer` supersede `older`, which no memory superseded before.
+ * Joins the chains of two memories into one; a memory in no chain counts as a chain of its own. Call inside the write
+ * that makes `newer` supersede `older`. No memory may have superseded `older` before.
  */
 export function joinChains(store: Store, { older, newer }: { readonly older: number; readonly newer: number }): void {
   const [old, next] = [chainOf(store, older), chainOf(store, newer)];
@@ -51,14 +54,16 @@ export function joinChains(store: Store, { older, newer }: { readonly older: num
 }
 
 /**
- * Most memories that one commit moves from chain to chain on request, which takes some 15 µs each. Of the two parts of
- * a chain the smaller one is moved; only where both have more, all writes of all tenants would wait for that.
+ * Greatest number of memories that one commit moves to another chain for a caller's request; each takes some 15 µs.
+ * When a chain is joined or split, the smaller part is moved. If both parts are larger than this, the request is not
+ * done in one commit, since all writes would wait for it.
  */
 export const MAX_RELABELLED = 500;
 
 /**
- * Tells whether both parts that a supersession joins have over `MAX_RELABELLED` memories: the older memory with all
- * that it superseded, and the rest of the chain of the newer one. It does not matter whether the link is there.
+ * Tells whether both parts that a supersession joins have more than `MAX_RELABELLED` memories. One part is the older
+ * memory with all that it superseded, the other the rest of the chain of the newer memory. The answer is the same
+ * before and after the link is made.
  */
 export function joinsLargeParts(
   store: Store,
@@ -70,8 +75,8 @@ export function joinsLargeParts(
 }
 
 /**
- * Tells whether `memoryNo` is the live end of the chain of `member`, or is that memory itself: then it superseded
- * `member` directly or indirectly, so that it cannot be superseded by it.
+ * Tells whether `memoryNo` has superseded `member` directly or indirectly as the live end of its chain, or is the same
+ * memory. If so, `member` cannot supersede it.
  */
 export function isLiveEndOf(store: Store, memoryNo: number, member: number): boolean {
   const chainNo = chainOf(store, member);
@@ -80,9 +85,9 @@ export function isLiveEndOf(store: Store, memoryNo: number, member: number): boo
 
 /**
  * Separates a memory, and all memories that it superseded directly or indirectly, from the rest of its chain. They
- * become a chain of their own; a memory that superseded none leaves chains. Call inside the write after which no memory
+ * become a new chain; a memory that superseded none is then in no chain. Call inside the write after which no memory
  * supersedes `older` any more.
- * @returns the number of memories that have another chain now
+ * @returns the number of memories whose chain was changed
  */
 export function splitChain(store: Store, older: number): number {
   const chainNo = chainOf(store, older);
@@ -97,14 +102,14 @@ export function splitChain(store: Store, older: number): number {
   return members.length;
 }
 
-/** Gives these memories a chain of their own; a single one leaves chains. */
+/** Makes a new chain of these memories; a single memory is put in no chain. */
 function putInChain(store: Store, members: readonly number[], liveEnd: number): void {
   setChain(store, members, members.length === 1 ? null : insertChain(store, liveEnd));
 }
 
 /**
- * Lists the smaller one of the two parts of a chain: `older` with all that it superseded, and the others. Reading takes
- * as long as for some four times that part, however large the other one is.
+ * Lists the members of the smaller part of a chain. One part is `older` with all that it superseded, the other part is
+ * the rest. The cost depends only on the size of the smaller part.
  */
 function smallerPart(
   store: Store,
@@ -120,9 +125,10 @@ function smallerPart(
 }
 
 /**
- * Repairs a chain whose live end was erased: one memory in `freed` becomes the new live end; several become the live
- * ends of chains of their own; with none the chain is deleted. Call inside the write that erased the live end.
- * @param freed memories that the erased one superseded directly and that stay
+ * Repairs a chain whose live end was erased. A single memory in `freed` becomes the new live end; several become the
+ * live ends of separate chains; if `freed` is empty, the chain is deleted. Call inside the write that erased the live
+ * end.
+ * @param freed memories that the erased one superseded directly and that are not erased
  */
 export function shortenChain(store: Store, chainNo: number, freed: readonly number[]): void {
   const largest = largestOf(store, freed);
@@ -133,7 +139,9 @@ export function shortenChain(store: Store, chainNo: number, freed: readonly numb
   moveEnd(store, chainNo, largest);
 }
 
-/** Finds the memory of these that superseded the most others, directly or indirectly; undefined if there is none. */
+/**
+ * Finds the memory in `ends` that has superseded the most others, directly or indirectly; undefined for an empty list.
+ */
 function largestOf(store: Store, ends: readonly number[]): number | undefined {
   let left = ends;
   for (let most = 1; left.length > 1; most *= 2) {
@@ -144,8 +152,8 @@ function largestOf(store: Store, ends: readonly number[]): number | undefined {
 }
 
 /**
- * Tells whether a chain that is parted at these memories, so that each becomes a live end, has over `MAX_RELABELLED`
- * memories beside its largest part.
+ * Tells whether a chain is too large to be split in one commit so that each of these memories becomes a live end:
+ * whether more than `MAX_RELABELLED` memories are outside of its largest part.
  */
 export function freesMany(store: Store, ends: readonly number[]): boolean {
   let [sum, largest] = [0, 0];
@@ -159,7 +167,7 @@ export function freesMany(store: Store, ends: readonly number[]): boolean {
 }
 
 /**
- * Finds the memories among these that are the live end of a chain.
+ * Finds which of these memories are the live end of a chain: the member that no other supersedes.
  * @returns the number of the chain by the `memoryNo` of its live end; other memories are left out
  */
 export function listChainsEndingIn(store: Store, memoryNos: readonly number[]): Map<number, number> {
@@ -173,7 +181,7 @@ export function listChainsEndingIn(store: Store, memoryNos: readonly number[]): 
   return new Map(rows.map(({ memoryNo, chainNo }) => [memoryNo, chainNo]));
 }
 
-/** Finds the number of the chain that a memory is in; null if it is in none or does not exist. */
+/** Finds the number of the chain that a memory is in; null if the memory is in no chain or does not exist. */
 export function chainOf(store: Store, memoryNo: number): number | null {
   const row = store.prepare('SELECT chain_no AS chainNo FROM memory_dynamics WHERE seq = ?').get(memoryNo) as
     { chainNo: number | null } | undefined;
@@ -182,8 +190,8 @@ export function chainOf(store: Store, memoryNo: number): number | null {
 
 /**
  * Lists the numbers of a memory and of all memories that it superseded, directly or indirectly.
- * @param most   greatest length of the list; the whole list if left out
- * @param except a memory that is left out, with what only it superseded; null for none
+ * @param most greatest length of the list; no limit if left out
+ * @param except a memory that is not followed, so that memories which only it superseded are left out; null for none
  */
 function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, except: number | null = null): number[] {
   return store
@@ -199,7 +207,7 @@ function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, ex
     .all(end, except ?? -1, most) as number[];
 }
 
-/** Lists the members of a chain beside `older` and what it superseded, at most `most`. */
+/** Lists at most `most` members of a chain without `older` and the memories that it superseded. */
 function listNewer(store: Store, chainNo: number, older: number, most: number): number[] {
   return listChain(store, liveEndOf(store, chainNo), most, older);
 }

@@ -2,15 +2,15 @@ import { damaged } from './storage-errors.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * A table of the latest changes of rows, by which each process updates its copy of these rows in memory. Its first row
- * only marks where the kept changes begin. A process that missed changes which are no longer kept must read all rows
+ * A table that logs which rows changed last, by which each process updates its copy of these rows in memory. Only the
+ * latest changes are kept; the first row marks where they begin. A process that missed older changes must read all rows
  * again.
  */
 export interface ChangeLog {
   /** Records changes. Call inside a write. @param changed numbers of the rows that changed; null stands for all rows */
   note(store: Store, changed: readonly (number | null)[]): void;
   /**
-   * Returns the number of the last change: the first `after` for `readAfter`.
+   * Returns the number of the last change, to pass to `readAfter` as its first `after`.
    * @throws EngineError `internal` for an empty table
    */
   last(store: Store): number;
@@ -23,7 +23,7 @@ export interface ChangeLog {
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }
 
-/** Number of changes that are kept, 10 bytes each: more than a process misses that checks regularly. */
+/** Number of changes that are kept, 10 bytes each. A process that checks regularly misses fewer. */
 const CHANGES_KEPT = 10_000;
 
 /**

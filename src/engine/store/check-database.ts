@@ -7,7 +7,7 @@ import { keyOfFile } from '../file-keys.ts';
 import { openDatabase } from './open-database.ts';
 import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
 
-/** Contents of a database that was found to be sound. */
+/** Contents of a database that passed the check. */
 export interface DatabaseSummary {
   readonly memories: number;
   /** Size of the database file without its write-ahead log, in bytes. */

@@ -2,7 +2,7 @@ import { EngineError } from '../errors.ts';
 import { getGenerationRow } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 
-/** Chunk index of a document's root memory, which stands for the whole document. */
+/** Chunk index of a document's root memory, the memory that stands for the whole document. */
 export const ROOT_INDEX = -1;
 
 /** Position of a chunk, or of the root memory, in its document. */
@@ -21,11 +21,14 @@ export interface ChunkPlace {
   readonly headingPath: readonly string[];
   /** Estimated number of tokens of the chunk. */
   readonly tokens: number;
-  /** Whether the memory was kept from an earlier reading of the document; false if left out. */
+  /** Whether the chunk was kept unchanged from an earlier version of the document; false if left out. */
   readonly isKept?: boolean;
 }
 
-/** Stores the position of a memory, which is inserted already, in a generation. Call inside a write. */
+/**
+ * Stores the position of a memory in a generation (one parsed version of a document). The memory must be inserted
+ * already. Call inside a write.
+ */
 export function insertChunk(store: Store, generationNo: number, memoryNo: number, place: ChunkPlace): void {
   store
     .prepare(
@@ -48,8 +51,9 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
 }
 
 /**
- * Lists the highest numbers of memories that belong to a generation, at most `limit`, descending, so that a memory is
- * not deleted before the later ones. Memories that a later generation took over belong to that one.
+ * Lists the memories of a generation (one parsed version of a document) with the highest numbers, at most `limit`,
+ * descending. In this order no memory is deleted before a later one. A chunk that a later generation kept belongs to
+ * that generation.
  */
 export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
   const rows = store
@@ -62,8 +66,8 @@ export function listMemoriesOfGeneration(store: Store, generationNo: number, lim
 }
 
 /**
- * Lists the numbers of the documents that these memories are parts of, each once. Documents that are being erased are
- * left out.
+ * Lists the numbers of the documents that have these memories as parts, each document once. Documents that are being
+ * erased are left out.
  */
 export function documentsOfMemories(store: Store, memoryNos: readonly number[]): number[] {
   const rows = store
@@ -77,7 +81,7 @@ export function documentsOfMemories(store: Store, memoryNos: readonly number[]):
   return rows.map(({ no }) => no);
 }
 
-/** Counts the chunks of a generation, without its root memory. */
+/** Counts the chunks of a generation (one parsed version of a document), without its root memory. */
 export function countChunks(store: Store, generationNo: number): number {
   const row = store
     .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
@@ -85,14 +89,17 @@ export function countChunks(store: Store, generationNo: number): number {
   return row.n;
 }
 
-/** Deletes the positions of a generation's memories; the memories themselves stay. Call inside a write. */
+/**
+ * Deletes the positions that memories have in a generation (one parsed version of a document). The memories stay. Call
+ * inside a write.
+ */
 export function deleteChunks(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generationNo);
 }
 
 /**
- * Lists the numbers of a generation's memories, those kept from an earlier generation included: the root memory, then
- * the chunks in the order of the text.
+ * Lists the numbers of the memories of a generation (one parsed version of a document), including chunks that were kept
+ * from an earlier generation: the root memory, then the chunks in the order of the text.
  */
 export function listParts(store: Store, generationNo: number): number[] {
   const rows = store
@@ -102,8 +109,9 @@ export function listParts(store: Store, generationNo: number): number[] {
 }
 
 /**
- * Reads the memories of a generation one by one, with `memory` as their number: the root memory (index ROOT_INDEX),
- * then the chunks in the order of the text. The connection cannot write until the iteration has ended.
+ * Reads the memories of a generation (one parsed version of a document) one by one, with `memory` as their number: the
+ * root memory (index ROOT_INDEX), then the chunks in the order of the text. The connection cannot write until the
+ * iteration has ended.
  */
 export function* readChunkTexts(
   store: Store,
@@ -119,7 +127,7 @@ export function* readChunkTexts(
 
 /**
  * Finds the chunks before and after these memories in their documents, at most `each` on a side, sorted by `memoryNo`
- * and then in the order of the text. For a memory that is no chunk none is found. Neither the memory itself nor the
+ * and then in the order of the text. A memory that is no chunk has none. Neither the memory itself nor the document's
  * root memory is returned.
  * @returns `memory` is the number of the chunk near `memoryNo`, and `distance` its distance in chunks, negative for a
  *   chunk before
@@ -144,20 +152,21 @@ export function chunksAround(
 /** Number of chunks that one statement reads. */
 const CONTENT_SLICE = 16;
 
-/** Place in a document's text up to which it has been read. */
+/** Position up to which a document's text has been read. */
 export interface TextPlace {
   /** Index of the last chunk that was read; ROOT_INDEX before the first. */
   readonly after: number;
-  /** End offset of that chunk in the extracted text, in UTF-16 code units. */
+  /** End offset of the last chunk that was read, in the extracted text, in UTF-16 code units. */
   readonly end: number;
 }
 
-/** Place before the start of a document's text. */
+/** Position at the start of a document's text, before anything was read. */
 export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
 
 /**
- * Reads the next 16 chunks of a document's text, each without the beginning that the chunk before it holds already.
- * @returns the texts, none if no chunk follows, and the place after them
+ * Reads the next 16 chunks of a document's text. The beginning of a chunk that overlaps the chunk before it is left
+ * out.
+ * @returns `pieces`: the texts, empty if no chunk follows; `place`: the position after them
  * @throws EngineError `conflict` if a chunk is missing, since a part of the text must not pass for the whole
  */
 export function readTextSlice(

@@ -1,6 +1,6 @@
 /**
- * Consolidations (migrations/0017-consolidations.sql): which memories were gathered into which, and the progress of
- * runs. `gatherable.ts` reads which memories a run may gather.
+ * Consolidations (migrations/0017-consolidations.sql): which similar memories were gathered into one new memory, and
+ * the progress of the runs that do so. `gatherable.ts` reads which memories a run may gather.
  */
 
 import { EngineError } from '../errors.ts';
@@ -9,24 +9,27 @@ import { UNFINISHED } from './jobs.ts';
 import { lastMemory } from './memory-counts.ts';
 import type { Store } from './open-store.ts';
 
-/** Place that a run has reached, in the order of users, then event times (Unix ms), then memory numbers. */
+/**
+ * Position that a run of consolidation has reached. Memories are ordered by user, then event time (Unix ms), then
+ * number.
+ */
 export interface RunPlace {
   readonly userNo: number;
   readonly eventTime: number;
   readonly memoryNo: number;
 }
 
-/** Returns the place before the first memory of a user. */
+/** Returns the position before the first memory of a user. */
 export const startOfUser = (userNo: number): RunPlace => ({ userNo, eventTime: Number.MIN_SAFE_INTEGER, memoryNo: 0 });
 
 /**
- * A run of consolidation: a job that goes through the memories of one user or of all users and gathers those that are
- * alike.
+ * A run of consolidation: a job that goes through the memories of one user or of all users, and gathers similar
+ * memories into a new one.
  */
 export interface ConsolidationRun {
   /** Number of the user whose memories the run is about; null for all users. */
   readonly userNo: number | null;
-  /** Whether the run may gather memories whose consolidation was undone. */
+  /** Whether the run may gather memories whose earlier consolidation was undone. */
   readonly again: boolean;
   readonly place: RunPlace;
   /** Number of bytes of text that the run has read so far. */
@@ -50,8 +53,9 @@ export function findUnfinishedRun(
 }
 
 /**
- * Stores the run of a job that was just added. It begins where the last run for the same user (or all users) was cut at
- * a bound, otherwise at the first memory. The rows of ended runs for the same user are deleted. Call inside a write.
+ * Stores the run of a job that was just added. If the last run for the same user (or all users) stopped early at a
+ * limit, the new run begins where it stopped, otherwise at the first memory. The rows of ended runs for the same user
+ * are deleted. Call inside a write.
  */
 export function insertRun(
   store: Store,
@@ -74,7 +78,7 @@ export function insertRun(
     .run(jobNo, userNo, again ? 1 : 0, from.userNo, from.eventTime, from.memoryNo, lastMemory(store));
 }
 
-/** Finds the run of a job; undefined once the run has ended or its user has no memories left. */
+/** Finds the run of a job; undefined once the run has ended, or if its user has no memories any more. */
 export function findRun(store: Store, jobNo: number): ConsolidationRun | undefined {
   const row = store
     .prepare(
@@ -96,7 +100,7 @@ export function findRun(store: Store, jobNo: number): ConsolidationRun | undefin
 }
 
 /**
- * Stores the place that a run has reached, and adds the bytes that it has read since the last call. Call inside a
+ * Stores the position that a run has reached, and adds the bytes that it has read since the last call. Call inside a
  * write.
  */
 export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { readonly bytes: number }): void {
@@ -106,16 +110,16 @@ export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { re
 }
 
 /**
- * Stores that a run has ended: `complete` at the last memory, or `cut` at a bound, where the next run goes on. Call
- * inside a write.
+ * Stores how a run has ended: `complete` after the last memory, or `cut` early at a limit, so that the next run
+ * continues there. Call inside a write.
  */
 export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): void {
   store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);
 }
 
 /**
- * Tells whether a run over all users has something to do: memories were added since the last such run began, or that
- * run was cut or has not ended, or there was none.
+ * Tells whether a run over all users has something to do: memories were added since the last such run began, that run
+ * was cut or is unfinished, or there was none.
  */
 export function isRunWanted(store: Store): boolean {
   const last = store
@@ -130,20 +134,20 @@ export function nextUserNo(store: Store, userNo: number): number | undefined {
     number | undefined;
 }
 
-/** A consolidation to store: several memories, its sources, that were gathered into one memory. */
+/** A consolidation to store: a memory that was made of several similar memories, its sources. */
 export interface NewConsolidation {
   readonly id: string;
   readonly runId: string;
   readonly userNo: number;
-  /** `memoryNo` of the gathered memory; null if the privacy policy refused its text. */
+  /** `memoryNo` of the memory that was made; null if the privacy policy refused its text. */
   readonly memoryNo: number | null;
   readonly sources: readonly number[];
   readonly method: ConsolidationMethod;
 }
 
 /**
- * Stores a consolidation and counts it for the run of the job. Undone consolidations that have one of its sources are
- * deleted. Call inside a write.
+ * Stores a consolidation, and adds it to the count of the job's run. Undone consolidations that have a source in common
+ * with it are deleted. Call inside a write.
  */
 export function insertConsolidation(store: Store, made: NewConsolidation, jobNo: number, now: number): void {
   store
@@ -161,16 +165,16 @@ export function insertConsolidation(store: Store, made: NewConsolidation, jobNo:
 }
 
 /**
- * Tells whether the file has a consolidation that was not undone. If not, no other question about consolidations needs
- * a statement.
+ * Tells whether the file has a consolidation that was not undone. If it has none, further lookups of consolidations are
+ * unnecessary.
  */
 export function hasConsolidations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM consolidations WHERE memory > 0 LIMIT 1').get() !== undefined;
 }
 
 /**
- * Makes a function that tells whether a memory was made by gathering others. Use it only on the snapshot on which it
- * was made.
+ * Makes a function that tells whether a memory was made by a consolidation. Use the function only on the snapshot on
+ * which it was made.
  */
 export function createGatheredTest(store: Store): (memoryNo: number) => boolean {
   if (!hasConsolidations(store)) return () => false;
@@ -178,15 +182,15 @@ export function createGatheredTest(store: Store): (memoryNo: number) => boolean 
   return (memoryNo) => find.get(memoryNo) !== undefined;
 }
 
-/** A gathered memory and one of its sources, both by number. */
+/** A memory that a consolidation made, and one of the memories that it was made of, both by number. */
 export interface GatheredSource {
   readonly gathered: number;
   readonly source: number;
 }
 
 /**
- * Lists the sources of the gathered memories among these.
- * @returns one pair for each gathered memory and source; none for memories that were not gathered
+ * Lists the sources of those of these memories that were made by a consolidation.
+ * @returns one pair for each made memory and source; none for other memories
  */
 export function listGatheredAmong(store: Store, memoryNos: readonly number[]): GatheredSource[] {
   return store
@@ -197,7 +201,7 @@ export function listGatheredAmong(store: Store, memoryNos: readonly number[]): G
     .all(JSON.stringify(memoryNos)) as GatheredSource[];
 }
 
-/** Tells whether `source` is one of the memories that were gathered into `gathered`. */
+/** Tells whether `source` is one of the memories of which a consolidation made `gathered`. */
 export function isGatheredFrom(store: Store, { gathered, source }: GatheredSource): boolean {
   return (
     store
@@ -209,7 +213,7 @@ export function isGatheredFrom(store: Store, { gathered, source }: GatheredSourc
   );
 }
 
-/** Lists the numbers of the gathered memories that have one of these memories as a source, each once. */
+/** Lists the numbers of the memories that a consolidation made of at least one of these memories, each once. */
 export function listGatheredOf(store: Store, sources: readonly number[]): number[] {
   return store
     .prepare(
@@ -221,8 +225,8 @@ export function listGatheredOf(store: Store, sources: readonly number[]): number
 }
 
 /**
- * Deletes the consolidations that made these gathered memories, as if they had never been made, so that their sources
- * may be gathered again. Call inside a write.
+ * Deletes the records of the consolidations that made these memories, as if they had never taken place, so that their
+ * sources may be gathered again. Call inside a write.
  */
 export function forgetConsolidations(store: Store, gathered: readonly number[]): void {
   store
@@ -231,9 +235,9 @@ export function forgetConsolidations(store: Store, gathered: readonly number[]):
 }
 
 /**
- * Lists at most `limit` gathered memories, by number, of one consolidation or of the run of a job.
+ * Lists at most `limit` memories, by number, that one consolidation or the run of one job made.
  * @param id id of a consolidation, or of the job of a run
- * @param userId lists only those of this user; undefined for those of all users
+ * @param userId lists only memories of this user; undefined for those of all users
  * @throws EngineError `not_found` if no consolidation and no run (of this user) has the id
  */
 export function listGatheredBy(

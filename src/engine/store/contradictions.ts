@@ -7,15 +7,15 @@ export interface Contradiction {
   readonly a: number;
   readonly b: number;
   /**
-   * Origin of the link: a `caller` stated it, a language `model` concluded it, or a rule found it in the `form` of the
-   * two texts.
+   * Who found the contradiction: a `caller` stated it, a language `model` concluded it, or a rule found it in the
+   * `form` of the two texts.
    */
   readonly by: 'caller' | 'model' | 'form';
 }
 
 /**
- * A contradiction that no caller has stated or decided: its two memories by number, and its cosine similarity, null for
- * `form`.
+ * A contradiction that no caller has stated or decided: the numbers of its two memories, and their cosine similarity,
+ * which is null if a rule found it.
  */
 export interface ProposedContradiction {
   readonly earlier: number;
@@ -46,7 +46,7 @@ export function listProposed(store: Store, userId: string | undefined, limit: nu
     .all({ user: userId ?? null, limit }) as ProposedContradiction[];
 }
 
-/** Greatest number of contradictions that are read at once. */
+/** Greatest number of contradictions that `listContradictions` returns. */
 const MAX_CONTRADICTIONS = 1_000;
 
 /**

@@ -5,15 +5,15 @@ import path from 'node:path';
 import { EngineError } from '../errors.ts';
 
 /**
- * Form of a file: a database in `clear`, a `sealed` (encrypted) one, `empty` also for a file that does not exist,
- * `other` for one that is no database.
+ * What a file is: `clear`, an unencrypted database; `sealed`, an encrypted one; `empty`, an empty or missing file;
+ * `other`, no database.
  */
 export type DatabaseForm = 'clear' | 'sealed' | 'empty' | 'other';
 
 const CLEAR_START = Buffer.from('SQLite format 3\0');
 /**
- * Bytes 21 to 23 of every SQLite file, payload fractions that have only these values. The ciphers leave bytes 16 to 23
- * readable, so they tell an encrypted file from a damaged one.
+ * Bytes 21 to 23 of every SQLite file, three constants of the format. The encryption leaves bytes 16 to 23 readable, so
+ * they tell an encrypted file from a damaged one.
  */
 const FRACTIONS = Buffer.from([64, 32, 32]);
 const FRACTIONS_AT = 21;

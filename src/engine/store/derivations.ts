@@ -1,16 +1,21 @@
-/** Reads the sources of memories. A `derived_from` edge leads from a memory to its source. */
+/**
+ * Reads the sources of memories: a `derived_from` edge leads from a memory to another one from which it was derived.
+ */
 
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
-/** Greatest number of steps from a memory to its root. */
+/** Greatest number of `derived_from` steps that are followed from a memory to its root. */
 const ROOT_DEPTH = 8;
-/** Greatest number of steps from a memory to one of its sources in `sourcesOf`. */
+/** Greatest number of `derived_from` steps that `sourcesOf` follows from a memory to its sources. */
 const SOURCE_DEPTH = 3;
 
-/** Position of a memory among derived memories and sources. A memory that is neither derived nor a source has none. */
+/**
+ * How a memory is connected by `derived_from` links: what it was derived from, and whether others were derived from it.
+ * A memory without such links has no Origin.
+ */
 export interface Origin {
-  /** `memoryNo` of the memory that the sources lead to in the end; the memory's own number if it has no sources. */
+  /** `memoryNo` of the last memory when the sources are followed; the memory's own number if it has no sources. */
   readonly root: number;
   /** Whether the memory has no sources itself and other memories are derived from it. */
   readonly isSource: boolean;
@@ -22,18 +27,18 @@ export interface Origin {
 }
 
 /**
- * Finds the origins of memories as `originsOf` does, following sources of any status. The root of a document's chunk is
- * the document's root memory.
+ * Finds the origins of memories as `originsOf` does, but follows sources whatever their status. The root of a
+ * document's chunk is the document's root memory.
  */
 export function documentsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
   return originsOf(store, memoryNos, null);
 }
 
 /**
- * Finds the root of each memory: the memory that its sources lead to in at most 8 steps. Of several sources, the one
- * with the lowest number is followed.
+ * Finds the root of each memory by following its sources (`derived_from` links) in at most 8 steps. Of several sources,
+ * the one with the lowest number is followed.
  * @param visible filter that a source must pass to be followed; null follows all
- * @returns origins by memory number; a memory that is neither derived nor a source is left out
+ * @returns origins by memory number; a memory without `derived_from` links is left out
  */
 export function originsOf(
   store: Store,
@@ -104,8 +109,9 @@ export function sourcesOf(
 }
 
 /**
- * Returns the SQL that selects the direct sources of a memory by ascending number, which is the order of the primary
- * key.
+ * Returns the SQL that selects the direct sources of a memory by ascending number, the order of the primary key.
+ * @param memory SQL expression for the number of the memory
+ * @param visible filter that a source must pass; null for none
  */
 function sourcesFrom(memory: string, visible: CompiledFilter | null): string {
   const joined =

@@ -1,6 +1,7 @@
 /**
- * Finds what changed between two times. One pass over the memories in scope finds those that began, ended and faded;
- * revisions and contradictions have much smaller tables of their own.
+ * Finds what changed between two times, the start and the end of a window. One pass over the memories in scope finds
+ * those that were added, ended or faded (lost salience); revisions and contradictions have much smaller tables of their
+ * own.
  */
 
 import { DAY_MS } from '../dynamics.ts';
@@ -22,30 +23,35 @@ import { listPassingOf } from './passing-memories.ts';
 import { readMemoriesAsOf } from './revisions.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Greatest number of bytes of text that one list reads. Eight lists stay well within a reply of 8 MiB. */
+/**
+ * Greatest number of bytes of text that one list of the result reads. Eight such lists stay well within a reply of 8
+ * MiB.
+ */
 const LIST_BYTES = 512 * 1024;
 
 /** A request to compare two times, with the memories that its topic selects. */
 export interface DiffRequest extends DiffOptions {
-  /** Ids of the memories that the query by topic found; null if the request has no topic. */
+  /** Ids of the memories that a query for the topic found; null if the request has no topic. */
   readonly topicIds: readonly string[] | null;
   readonly now: number;
 }
 
-/** A memory in a list, by number, with the time of its change, Unix ms. */
+/** A changed memory: its number, and the time of its change, Unix ms. */
 interface Found {
   readonly memoryNo: number;
   readonly at: number;
 }
 
-/** The lists of a difference as numbers of memories, each by rising time (`faded` by falling salience). */
+/**
+ * The lists of a difference with memories by number, each sorted by time, earliest first; `faded` by falling salience.
+ */
 type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'faded' | 'changed'>, Found[]>> & {
   readonly changed: (Found & { readonly fields: readonly string[] })[];
   readonly faded: { readonly memoryNo: number; readonly salienceFrom: number; readonly salienceTo: number }[];
 };
 
 /**
- * Compares what the memories of a tenant say at two times. Call inside a read, so that everything is on one snapshot.
+ * Compares what the memories of a tenant said at two times. Call inside a read, so that everything is on one snapshot.
  */
 export function readDiff(store: Store, request: DiffRequest): MemoryDiff {
   const { from, to, axis, limit } = request;
@@ -126,8 +132,8 @@ interface ScannedRow {
 }
 
 /**
- * Finds the memories that began, ended or faded in the window, in one pass over the memories in scope. It stops where
- * the work budget ends.
+ * Finds the memories that were added, ended or faded (lost salience) between the two times, in one pass over the
+ * memories in scope. It stops when the work budget is used up.
  */
 function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, axis, fadedBelow, filter } = request;
@@ -175,8 +181,8 @@ interface RevisionRow {
 }
 
 /**
- * Finds the memories that were changed in the window, and those whose status at its end differs from that at its start.
- * It stops where the work budget ends.
+ * Finds the memories that were changed between the two times, and those with another status at the second time than at
+ * the first. It stops when the work budget is used up.
  */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const statement = store.prepare(
@@ -211,7 +217,7 @@ const LIST_OF_STATUS: Readonly<Record<string, 'superseded' | 'archived' | 'resto
 };
 
 /**
- * Returns the names of the fields that a caller changed; none for a change that a link caused. The status is left out,
+ * Returns the names of the fields that a caller changed; empty for a change that a link caused. The status is left out,
  * since changes of the status have lists of their own.
  */
 function stepFields({ fields, byLink }: RevisionRow): string[] {
@@ -227,8 +233,8 @@ interface Pair {
 }
 
 /**
- * Lists the contradictions between two memories in scope that were recorded in the window, by a caller or by Cairn, in
- * the order of their times.
+ * Lists the contradictions between two memories in scope that a caller or Cairn recorded between the two times,
+ * earliest first.
  */
 function contradictionsIn(store: Store, { from, to }: DiffRequest, scope: CompiledFilter): Pair[] {
   const rows = store
@@ -252,7 +258,7 @@ function contradictionsIn(store: Store, { from, to }: DiffRequest, scope: Compil
 }
 
 /**
- * Finds the memory that directly superseded each of these, by number; the one with the highest number if there are
+ * Finds for each memory the memory that directly superseded it, by number; the one with the highest number if there are
  * several.
  */
 function successorsOf(store: Store, memoryNos: readonly number[]): Map<number, number> {
@@ -266,8 +272,8 @@ function successorsOf(store: Store, memoryNos: readonly number[]): Map<number, n
 }
 
 /**
- * Returns the first entries whose texts, before and after the change, have at most 512 Ki characters together; at least
- * one.
+ * Returns the first entries whose texts, before and after the change together, have at most 512 Ki UTF-16 code units;
+ * at least one entry.
  */
 function withinLength<Entry extends { readonly memory: Memory; readonly before: Memory }>(
   entries: readonly Entry[],
@@ -281,9 +287,9 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
 }
 
 /**
- * Makes the functions that read the memories of the lists: as they were at the end of the window, or on the axis
- * `valid` as they are now. A version without all of the tags `withinTags` is left out, since the memory was not within
- * the caller's bounds then.
+ * Makes the functions that read the memories of the lists. They read memories as they were at the second time; on the
+ * axis `valid`, as they are now. A version that lacks one of the tags `withinTags` is left out, since the caller was
+ * not allowed to see it.
  */
 function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
   const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>
@@ -294,7 +300,7 @@ function createReader(store: Store, { from, to, axis, now, filter: { withinTags 
       axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now),
     );
   };
-  /** Finds the memories that superseded these and that are within the caller's bounds at present. */
+  /** Finds the memories that superseded these, without those that the caller may not see at present. */
   const reachedSuccessors = (memoryNos: readonly number[]): Map<number, number> => {
     const successors = successorsOf(store, memoryNos);
     if (withinTags.length === 0) return successors;

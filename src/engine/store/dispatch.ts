@@ -1,6 +1,6 @@
 /**
- * Marks on jobs of the ledger that were handed to a queue. A mark is no claim: it only prevents a job from being handed
- * out twice while a queue knows it. A mark lapses after 15 seconds, since a queue may lose a job.
+ * Marks the jobs that were handed to a queue (BullMQ). A mark is no claim of a worker: it only prevents a job from
+ * being handed out twice while a queue has it. A mark ends after 15 seconds, since a queue may lose a job.
  */
 
 import { MAX_JOB_IDS, MAX_QUESTIONS, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
@@ -11,28 +11,34 @@ import { tracesOf } from '../tracing.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Time after which a mark lapses if nobody claimed the job, in ms. Handing a job out twice costs a look, never a second
- * effect.
+ * Time after which a mark ends if no worker claimed the job (ms). If a job is handed out twice, the second worker finds
+ * nothing to claim.
  */
 const DISPATCH_LAPSE_MS = 15_000;
 
 /**
- * Returns the greatest number of jobs in one handout: 1 for `ingest`, since a document may take minutes; 8 for
- * `reason`, since a language model is slow; 64 for other steps.
+ * Returns the greatest number of jobs that one job of a queue may carry to a worker: 1 for `ingest`, since a document
+ * may take minutes; 8 for `reason`, since a language model is slow; 64 for other steps.
  */
 function maxHandout(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
 }
 
-/** Jobs of the ledger that one job of a queue carries to a worker. */
+/** Jobs of the table `jobs` that one job of a queue carries to a worker. */
 export interface Handout {
   /** Numbers (`jobNo`) of the jobs, all of one step, in the order of their due times. */
   readonly jobNos: readonly number[];
-  /** Name of the queue's job, unique while the ledger exists, since a queue ignores a job whose name it still knows. */
+  /**
+   * Name of the queue's job. It is never used again for this file, since a queue ignores a job with a name that it
+   * still knows.
+   */
   readonly name: string;
   /** Whether these are jobs of bulk adds; otherwise all of them are interactive. */
   readonly bulk: boolean;
-  /** Whether these are suspects, during which the process must run no other job. */
+  /**
+   * Whether these are suspects, jobs that were active when a worker died. While they run, the process must run no other
+   * job.
+   */
   readonly alone: boolean;
   /** W3C trace contexts of the jobs, each once; empty if none was traced. */
   readonly traces: readonly string[];
@@ -45,37 +51,37 @@ interface DueRow {
   readonly trace: string | null;
 }
 
-/** The kind of handout that is wanted. */
+/** Which jobs are to be handed to a queue: the step, and whether bulk or interactive jobs. */
 export interface WantedHandout {
   readonly step: QueuedStep;
-  /** Whether jobs of bulk adds are wanted; otherwise interactive ones are. */
+  /** Whether jobs of bulk adds are wanted; if false, interactive ones. */
   readonly bulk: boolean;
   /**
-   * Whether a handout may have fewer jobs than its limit. If not, jobs gather while earlier ones wait in the queue, and
-   * a few full handouts cost much less than many small ones. A group of suspects is always handed out.
+   * Whether a handout may have fewer jobs than its limit. If not, jobs collect while earlier ones wait in the queue,
+   * since few full handouts cost much less than many small ones. A group of suspects is always handed out.
    */
   readonly partial: boolean;
 }
 
-/** The kind of handout that is wanted, and the circumstances on which it depends. */
+/** Which jobs are to be handed to a queue, with the time and the settings on which that depends. */
 export interface HandoutOptions extends WantedHandout {
-  /** Whether vectors are computed on this machine; bulk jobs that embed then wait while documents are read. */
+  /** Whether vectors are computed on this machine. If so, bulk jobs that embed wait while documents are read. */
   readonly embedsHere: boolean;
   readonly now: number;
 }
 
-/** Result if jobs are due, but fewer than a full handout, and `partial` is false. */
+/** Result of `takeHandout` if fewer jobs are due than one handout may carry, and `partial` is false. */
 export type TooFew = 'too_few';
 
 /**
- * SQL condition that a job has no valid mark; the caller binds `:now`. A mark that ends more than twice its duration
- * ahead was made before the clock was set back, and is not valid.
+ * SQL condition that a job has no valid mark; the caller binds `:now` (Unix ms). A mark that ends too far in the future
+ * (more than twice its duration) was made before the clock was set back, and is not valid.
  */
 const IS_UNMARKED = `(dispatched_until <= :now OR dispatched_until > :now + ${2 * DISPATCH_LAPSE_MS})`;
 
 /**
- * Marks due jobs that have no valid mark, and returns them: a group of suspects if there is one, otherwise the jobs due
- * longest, at most a full handout of the step. Call inside a write.
+ * Marks due jobs that have no valid mark, and returns them. If there are due suspects, it returns a group of them;
+ * otherwise the jobs that have been due longest, at most a full handout of the step. Call inside a write.
  * @returns undefined if no such job is due; 'too_few', without marking any, if there are fewer than a full handout and
  *   `partial` is false
  */
@@ -107,7 +113,7 @@ export function peekHandout(store: Store, options: HandoutOptions): Handout | To
   return { jobNos: rows.map(({ jobNo }) => jobNo), name, bulk, alone, traces: tracesOf(rows) };
 }
 
-/** Returns the greatest number of unmarked due suspects that may run together; 0 if there are none. */
+/** Returns how many due suspects without a mark may run together at most; 0 if there are none. */
 function largestUnmarkedGroup(store: Store, parameters: { step: QueuedStep; priority: 0 | 1; now: number }): number {
   const row = store
     .prepare(
@@ -133,20 +139,20 @@ function listUnmarked(
     .all(parameters) as DueRow[];
 }
 
-/** State of a file's ledger for a dispatcher, at one moment. */
+/** State of a file's jobs at one moment, as a dispatcher needs it. */
 export interface LedgerSight {
-  /** Steps that have a due job without a valid mark. */
+  /** Steps that have a due job which is not with a queue already (has no valid mark). */
   readonly steps: readonly QueuedStep[];
-  /** Whether the lease of a claimed job has run out, because its worker stopped renewing it. */
+  /** Whether the lease of a claimed job has expired, because its worker stopped renewing it. */
   readonly hasLapsed: boolean;
   /**
-   * Whether a job at a step with a queue is unfinished. If so, time alone may bring work, when a retry falls due or a
-   * mark or lease lapses.
+   * Whether a job at a step with a queue is unfinished. If so, a job may become due without a further write: when its
+   * retry time comes, or when its mark or lease expires.
    */
   readonly isUnfinished: boolean;
 }
 
-/** Reads the state of the ledger on one snapshot. */
+/** Reads the state of the jobs for a dispatcher, on one snapshot. */
 export function sightLedger(store: Store, times: LeaseTimes): LedgerSight {
   return store.read(() => {
     const hasQueued = store
@@ -176,7 +182,7 @@ function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
 }
 
 /**
- * Removes the marks of jobs that a queue did not take, so that they may be handed out again at once. Call inside a
+ * Removes the marks of jobs that a queue did not accept, so that they may be handed out again at once. Call inside a
  * write.
  */
 export function returnHandout(store: Store, jobNos: readonly number[]): void {
@@ -185,7 +191,7 @@ export function returnHandout(store: Store, jobNos: readonly number[]): void {
     .run(JSON.stringify(jobNos));
 }
 
-/** Tells whether a waiting job has a mark, valid or lapsed. */
+/** Tells whether a waiting job has a mark, even one that has ended. */
 export function hasHandouts(store: Store): boolean {
   return (
     store
@@ -199,7 +205,7 @@ export function hasHandouts(store: Store): boolean {
 
 /**
  * Removes the marks of all waiting jobs, after the queues have lost their jobs. Call inside a write.
- * @returns the number of jobs that had a mark, valid or lapsed
+ * @returns the number of jobs that had a mark, even one that had ended
  */
 export function forgetHandouts(store: Store): number {
   return store

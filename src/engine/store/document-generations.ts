@@ -6,7 +6,7 @@ import { hashOfPieces } from '../text/content-hash.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * A row of `document_generations`: one reading of a document. Times are Unix ms. `tags`, `metadata`, `authors`,
+ * A row of `document_generations`: one parsed version of a document. Times are Unix ms. `tags`, `metadata`, `authors`,
  * `warnings`, `receipt` and `stages` are JSON; `upload` is the name of the file in the uploads folder, '' if there is
  * none or once it was deleted.
  */
@@ -47,29 +47,29 @@ export interface GenerationRow {
   readonly receipt: string | null;
   readonly stages: string;
   /**
-   * SHA-256 of the extracted text as UTF-8; null until the document is read, and in readings of versions that did not
-   * store it.
+   * SHA-256 of the extracted text as UTF-8; null until the document is read, and in rows of older versions of Cairn,
+   * which did not store it.
    */
   readonly text_hash: Buffer | null;
-  /** What the extracted text lacks of its file: an array of `Omission` as JSON. */
+  /** Parts of the file that are missing in the extracted text: an array of `Omission` as JSON. */
   readonly omissions: string;
   readonly shown_at: number | null;
   readonly failed_at: number | null;
   readonly settled_at: number | null;
-  /** Number of the writer who added this reading; null if it is not known. */
+  /** Number of the writer (key) who added this version; null if it is not known. */
   readonly writer_no: number | null;
 }
 
 /**
- * SQL condition over the alias `d` (memory_dynamics): the memory is no part of a document, or belongs to a generation
- * that queries find, not to one that is being made or erased.
+ * SQL condition over the alias `d` (memory_dynamics): queries may find the memory. Its parts of documents pass only if
+ * their generation is shown, not while it is being made or erased.
  */
 export const IS_SHOWN = `(d.generation_no IS NULL
   OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
 
 /**
- * Adds a new reading of a document, which queries do not find, as the document's next generation. The document becomes
- * `queued` without an error. Call inside a write.
+ * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. The document
+ * becomes `queued`, and its error is removed. Call inside a write.
  * @returns the number of the generation
  */
 export function insertGeneration(
@@ -85,7 +85,7 @@ export function insertGeneration(
     readonly document: NewDocument;
     /** Whether the document is read even if its web page has not changed. */
     readonly always: boolean;
-    /** Number of the writer who adds it, as `ensureWriter` returns it; null if no key does. */
+    /** Number of the writer (key) who adds the generation, as `ensureWriter` returns it; null if no key does. */
     readonly writerNo: number | null;
     readonly now: number;
   },
@@ -131,7 +131,7 @@ export function insertGeneration(
   return generationNo;
 }
 
-/** Reads the row of a generation by its number. @throws EngineError `not_found` */
+/** Reads the row of a generation (one parsed version of a document) by its number. @throws EngineError `not_found` */
 export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
   const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
     GenerationRow | undefined;
@@ -139,14 +139,14 @@ export function getGenerationRow(store: Store, generationNo: number): Generation
   return row;
 }
 
-/** Stores the number of pages of a generation that were read so far. */
+/** Stores how many pages of a document generation were read so far. */
 export function notePagesDone(store: Store, generationNo: number, done: number): void {
   store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
 }
 
 /**
- * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of a file that was fetched for a
- * generation.
+ * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of the web page that was fetched for
+ * a document generation.
  */
 export function putFetched(
   store: Store,
@@ -166,8 +166,8 @@ export function putFetched(
 }
 
 /**
- * Stores the title of a generation, and what the parser found in its file: its properties, sizes, warnings, omissions
- * and the hash of the text.
+ * Stores the title of a document generation, and what the parser found in its file: its properties, sizes, warnings,
+ * missing parts (omissions) and the hash of the text.
  */
 export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
   store
@@ -196,7 +196,7 @@ export function putParsed(store: Store, generationNo: number, title: string, par
     );
 }
 
-/** Yields for each chunk the part of its text that the chunk before it does not hold. */
+/** Yields the text of each chunk without the beginning that overlaps the chunk before it. */
 function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
   let end = 0;
   for (const { startOffset, endOffset, content } of chunks) {
@@ -206,7 +206,8 @@ function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
 }
 
 /**
- * Adds durations of stages (ms), by name, to those of a generation; an earlier duration of the same stage is replaced.
+ * Stores durations of processing stages (ms), by name, with a document generation. A stage that has a duration already
+ * gets the new one.
  */
 export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
   store
@@ -214,7 +215,9 @@ export function putStages(store: Store, generationNo: number, stages: Readonly<R
     .run(JSON.stringify(stages), generationNo);
 }
 
-/** The generation that `showGeneration` makes findable, with the receipt of its reading. */
+/**
+ * The generation that `showGeneration` makes visible, with the counts of its stored, kept and removed chunks (receipt).
+ */
 export interface ShowOptions {
   readonly documentNo: number;
   readonly generationNo: number;
@@ -223,8 +226,8 @@ export interface ShowOptions {
 }
 
 /**
- * Lets queries find a generation, in place of the one that they found before. Chunks that both generations hold move to
- * the new one. The document becomes `processing`. Call inside a write.
+ * Makes a generation visible to queries, in place of the one that they found before. Chunks that both generations hold
+ * move to the new one. The document becomes `processing`. Call inside a write.
  * @returns `replaced`: number of the generation that queries found before; null if there was none
  */
 export function showGeneration(
@@ -256,16 +259,16 @@ export function showGeneration(
 }
 
 /**
- * Gives up a document's next generation, which is being read or whose reading failed. Queries never found its memories,
- * which remain to be erased.
+ * Gives up a document's next generation, which is being read or could not be read. Queries never found its memories,
+ * which a later step erases.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
   store.prepare('UPDATE documents SET next_no = NULL WHERE document_no = ?').run(documentNo);
 }
 
 /**
- * Finds a generation to erase: a hidden one that its document no longer names as its live or next one; undefined if
- * there is none.
+ * Finds a document generation that must be erased: it is hidden, and its document no longer refers to it as its live or
+ * next one; undefined if there is none.
  * @param id id of the only document to consider; null for any
  */
 export function findAbandonedGeneration(
@@ -283,12 +286,15 @@ export function findAbandonedGeneration(
     .get(id) as { generationNo: number; documentNo: number } | undefined;
 }
 
-/** Tells whether a generation or a document remains to be erased. It only reads, so it takes no write lock. */
+/** Tells whether a generation or a document is waiting to be erased. It only reads, so it takes no write lock. */
 export function hasAbandoned(store: Store): boolean {
   return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
 }
 
-/** Deletes the row of a generation. The foreign key deletes the positions of its memories, but not the memories. */
+/**
+ * Deletes the row of a document generation. A foreign key also deletes the positions of its memories, but not the
+ * memories.
+ */
 export function deleteGeneration(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);
 }

@@ -4,7 +4,8 @@ import type { Store } from './open-store.ts';
 
 /**
  * Moves the job of a document that was read to the step `settle`, at which it waits for the jobs of the document's
- * chunks. No worker claims this step; `settleDocumentJob` ends it. A job that the claim no longer holds stays as it is.
+ * chunks. No worker claims this step; `settleDocumentJob` ends it. If another worker has claimed the job meanwhile,
+ * nothing changes.
  */
 export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
   store
@@ -16,7 +17,7 @@ export function awaitChunks(store: Store, held: DocumentClaim, now: number): voi
     .run(now, now, held.jobNo, held.epoch);
 }
 
-/** Tells whether an unfinished job still has to encode or link a chunk of the document. */
+/** Tells whether an unfinished job still has to embed or link a chunk of the document. */
 export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
   return (
     store

@@ -72,9 +72,9 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
 }
 
 /**
- * Turns a row into a document as callers see it. Its fields are those of the generation that queries find; without one,
- * those of the next or else the latest generation. `state` and `error` come from the latest reading, and `progress`
- * from a reading under way.
+ * Turns a row into a document as callers see it. Its fields are those of the generation (parsed version) that queries
+ * find; if they find none, those of the next or else the latest generation. `state` and `error` come from the latest
+ * reading, and `progress` from a reading that is not finished.
  */
 export function toDocument(store: Store, row: DocumentRow): Document {
   const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);
@@ -141,7 +141,7 @@ function findRootId(store: Store, generationNo: number): string | null {
   return row?.id ?? null;
 }
 
-/** Counts how many of a generation's chunks are embedded, linked and failed; all 0 without a generation. */
+/** Counts how many chunks of a document generation are embedded, linked and failed; all 0 without a generation. */
 function progressOf(store: Store, generation: GenerationRow | undefined): Document['progress'] {
   if (generation === undefined) return { pagesDone: 0, chunks: 0, embedded: 0, linked: 0, failed: 0, stages: {} };
   const { generation_no: generationNo, document_no: documentNo } = generation;

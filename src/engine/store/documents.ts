@@ -1,9 +1,9 @@
 /**
- * Documents as a whole. `document-generations.ts` holds their readings, `chunks.ts` the positions of their memories,
- * `uploads.ts` their files and `document-views.ts` what callers see.
+ * Documents as a whole. `document-generations.ts` holds their parsed versions, `chunks.ts` the positions of their
+ * memories, `uploads.ts` their files and `document-views.ts` what callers see.
  *
  *   queued ──► processing ──► ready        one update shows the new generation and hides the one it replaces
- *      │           │    └────► empty       read well, no text in it
+ *      │           │    └────► empty       read without an error, but it has no text
  *      │           └─────────► failed      with its reason; an earlier generation stays visible
  *      └─────────────────────► cancelled
  */
@@ -27,17 +27,17 @@ export interface DocumentRow {
   readonly state: DocumentState | 'deleting';
   readonly error_code: string | null;
   readonly error: string | null;
-  /** Number of the generation that queries find; null if they find none. */
+  /** Number of the generation (parsed version) that queries find; null if they find none. */
   readonly live_no: number | null;
-  /** Number of the generation that is being read or whose reading failed; null if there is none. */
+  /** Number of the generation that is being read or that could not be read; null if there is none. */
   readonly next_no: number | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
 /**
- * SQL condition over the table `documents`, used under this name; its one parameter is the present time (Unix ms). The
- * document is not being erased and has not expired, whether or not the expiry job has run.
+ * SQL condition on the table `documents`, which must not have an alias; its one parameter is the present time (Unix
+ * ms). The document is not being erased and has not expired, even if the expiry job has not run yet.
  */
 export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM document_generations e
   WHERE e.generation_no = coalesce(documents.live_no, documents.next_no) AND e.expires_at <= ?)`;
@@ -110,9 +110,8 @@ export function findKnownDocument(store: Store, document: NewDocument, now: numb
 }
 
 /**
- * Copies session, source and URL of a generation to its document. Call it for the generation that queries find, or for
- * the next one while they find none, so that a later reading that fails or is cancelled changes nothing of the
- * document.
+ * Copies session, source and URL of a generation to its document. Call it for the generation that queries find, or if
+ * they find none for the next one. So a later reading that fails or is cancelled does not change the document.
  */
 export function takeIdentity(store: Store, documentNo: number, generationNo: number): void {
   store
@@ -143,8 +142,9 @@ export function setDocumentState(
 }
 
 /**
- * Stores that the job of a document's next generation gave up. The document becomes `failed`, or `ready` beside the
- * error if queries find an earlier generation. A document that is being erased or does not exist is left as it is.
+ * Stores that the job of a document's next generation has failed for good. The document becomes `failed`; if queries
+ * find an earlier generation, it becomes `ready` and has the error, too. A document that is being erased or does not
+ * exist is left as it is.
  */
 export function failDocument(
   store: Store,
@@ -159,7 +159,7 @@ export function failDocument(
 }
 
 /**
- * Stores that no chunk of a document's live generation is left to embed or link: a `processing` document becomes
+ * Stores that every chunk of a document's live generation is embedded and linked: a `processing` document becomes
  * `ready`.
  */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
@@ -176,10 +176,10 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
 
 /**
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
- * sessions, one of its writers, all of its tags. A condition that is undefined asks for nothing. Session, writer and
- * tags are taken from the shown generation and from the next one, even if that has failed. A document that was
- * cancelled before it was read has no tags left. Documents that are being erased are left out. It looks at all
- * documents, or at those `among` given numbers.
+ * sessions, one of its writers, all of its tags. An undefined condition is ignored. Session, writer and tags are those
+ * of the shown generation or of the next one, even if that has failed. A document that was cancelled before it was read
+ * has no tags. Documents that are being erased are left out.
+ * @param options.among numbers of the only documents to examine; all documents if left out
  */
 export function listMatchingDocuments(
   store: Store,
@@ -227,7 +227,7 @@ export function listExpiredDocuments(store: Store, now: number, limit: number): 
   return rows.map(({ no }) => no);
 }
 
-/** Hides a document and all its generations from every reader. It is erased afterwards, in slices. */
+/** Hides a document and all its versions from every reader. It is erased afterwards, in slices. */
 export function hideDocument(store: Store, documentNo: number, now: number): void {
   store.prepare('UPDATE document_generations SET hidden = 1 WHERE document_no = ?').run(documentNo);
   store
@@ -251,7 +251,7 @@ export function findErasedDocument(store: Store, id: string | null = null): numb
   return row?.no;
 }
 
-/** Deletes a document's row with all generations that are left, and removes the document from its jobs. */
+/** Deletes a document's row with all generations that are left, and removes its number from its jobs. */
 export function deleteDocumentRow(store: Store, documentNo: number): void {
   store.prepare('UPDATE jobs SET document = NULL WHERE document = ?').run(documentNo);
   store.prepare('DELETE FROM documents WHERE document_no = ?').run(documentNo);

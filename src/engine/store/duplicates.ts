@@ -2,7 +2,7 @@ import { contentHash } from '../text/content-hash.ts';
 import type { Sector, MemoryState, MemoryStatus, NewMemory } from '../types.ts';
 import type { Store } from './open-store.ts';
 
-/** A stored memory that a new one may be a duplicate of. */
+/** A stored memory of which a new one may be a duplicate. */
 export interface Twin {
   readonly memoryNo: number;
   readonly id: string;
@@ -11,7 +11,8 @@ export interface Twin {
   readonly tags: string;
   readonly primary_sector: Sector;
   /**
-   * Sectors of the memory: bit i stands for SECTORS[i], the primary sector included; 0 until the memory is classified.
+   * Sectors (kinds) of the memory as bits: bit i stands for SECTORS[i], the primary sector included; 0 until the memory
+   * is classified.
    */
   readonly sectors: number;
   readonly state: MemoryState;
@@ -30,8 +31,8 @@ export function keptHash(contentHash: Buffer): Buffer {
 }
 
 /**
- * Greatest number of memories with equal stored hashes whose texts are compared. Two different texts have equal ones by
- * chance once in 10^19, so more of them are made on purpose.
+ * Greatest number of memories with equal stored hashes whose texts are compared. Two different texts have equal stored
+ * hashes by chance once in 10^19, so that more such memories can only be made on purpose.
  */
 const TWINS_COMPARED = 8;
 
@@ -44,7 +45,7 @@ export const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
     AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq) LIMIT ${TWINS_COMPARED}`;
 
-/** What two memories must have in common. `contentHash` is the whole hash of the text. */
+/** The values in which two memories must agree to be duplicates. `contentHash` is the whole hash of the text. */
 export type DuplicateKey = { readonly contentHash: Buffer; readonly userNo: number } & Pick<
   NewMemory,
   'sessionId' | 'eventTime' | 'expiresAt' | 'validFrom' | 'validTo'
@@ -66,11 +67,10 @@ export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
 }
 
 /**
- * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
- * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
- * document, which are erased with it; items, whose text the next put may replace; superseded, contradicted and expired
- * ones, which no query would find; and memories that expire or are valid at other times, since the new add would end
- * with them. An archived memory is found.
+ * Finds the memory of which a new one would be an exact duplicate: same text (by hash), user, session, event time,
+ * validity and expiry. An event time that was not given equals only another that was not given. Not found are parts of
+ * a document, which are erased with it; items, whose text the next put may replace; and superseded, contradicted and
+ * expired memories, which no query would find. An archived memory is found.
  * @returns undefined if there is none
  */
 export function findDuplicate(store: Store, key: DuplicateKey, now: number): Twin | undefined {

@@ -1,4 +1,4 @@
-/** Statements over `memory_dynamics`, the table of the values of a memory that change while its text does not. */
+/** Statements on `memory_dynamics`, the table of those values of a memory that change without a change of its text. */
 
 import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
@@ -6,10 +6,14 @@ import { appendStored } from './events.ts';
 import type { Store } from './open-store.ts';
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
-/** Length of the periods, counted from the Unix epoch, in which the reinforcement of a memory is bounded, in ms. */
+/**
+ * Length of the periods within which the reinforcement of a memory is limited (ms). They are counted from the Unix
+ * epoch.
+ */
 const HOUR_MS = 3_600_000;
 /**
- * SQL for what remains of the bound `:perHour` in the present hour. If the clock was set back, the later hour goes on.
+ * SQL for how much the salience of a memory may still rise in the present hour, of the limit `:perHour`. If the clock
+ * was set back, the stored later hour continues.
  */
 const LEFT = 'max(0.0, :perHour - CASE WHEN boost_hour >= :hour THEN boosted / 1000.0 ELSE 0.0 END)';
 const GAIN = `min(:boost, ${LEFT})`;
@@ -19,8 +23,8 @@ const NOTE_GAIN = `
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 /**
- * Inserts the dynamics of a memory that was just inserted. It also appends the event `memory.stored`, unless the memory
- * is a part of a document. Call inside a write.
+ * Inserts the row of a new memory in `memory_dynamics` (salience, state and others). It also appends the event
+ * `memory.stored`, unless the memory is a part of a document. Call inside a write.
  */
 export function insertDynamics(
   store: Store,
@@ -36,21 +40,21 @@ export function insertDynamics(
   if (generationNo === null) appendStored(store, memoryNo, now);
 }
 
-/** Dynamics of a new memory, which is `queued` and has no sectors yet. */
+/** Initial values of a memory's row in `memory_dynamics`. A new memory is `queued` and has no sectors (kinds) yet. */
 export interface NewDynamics {
   readonly memoryNo: number;
-  /** Initial salience, 0..1. */
+  /** Initial salience (how present the memory is), 0..1. */
   readonly salience: number;
   /** Rate of decay of the salience, per day. */
   readonly decayLambda: number;
   /** Number of the document generation that the memory belongs to; null if it is no part of a document. */
   readonly generationNo?: number | null;
-  /** Number of the writer, as `ensureWriter` returns it; null if no caller asked for the memory. */
+  /** Number of the writer (key), as `ensureWriter` returns it; null if no caller asked for the memory. */
   readonly writerNo?: number | null;
   readonly now: number;
 }
 
-/** Sectors that a memory was classified as. */
+/** The sectors (kinds of memory) that a memory was classified as. */
 export interface Classified {
   readonly primary: Sector;
   readonly additional: readonly Sector[];
@@ -58,14 +62,14 @@ export interface Classified {
   readonly confidence: number;
 }
 
-/** Asks for the sectors of a memory; its parameter is the number of the memory. */
+/** SQL that selects the sectors (kinds) of a memory as bits; its parameter is the number of the memory. */
 export const SELECT_SECTORS = 'SELECT sectors FROM memory_dynamics WHERE seq = ?';
 
 /**
- * Writes a memory's sectors and the decay λ (per day) of its primary sector. The first time, `salienceGain` for its
- * additional sectors is added to the initial salience, unless a caller stated the importance; the anchor stays. Later
- * nothing is added, and if λ changes, the anchor moves to `now`, so that the time before keeps the old λ. A memory that
- * does not exist is ignored.
+ * Stores a memory's sectors (kinds) and the decay rate λ (per day) of its primary sector. The first time,
+ * `salienceGain` for its additional sectors is added to the initial salience, unless a caller stated the importance.
+ * Later, nothing is added; if λ changes, the present salience is stored as of `now`, so that the time before keeps the
+ * old λ. A memory that does not exist is ignored.
  */
 export function putSectors(
   store: Store,
@@ -117,21 +121,23 @@ export function putSectors(
     .run(values);
 }
 
-/** Reads the primary sector of a memory; undefined if the memory does not exist. */
+/** Reads the primary sector (kind) of a memory; undefined if the memory does not exist. */
 export function findPrimarySector(store: Store, memoryNo: number): Sector | undefined {
   return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memoryNo) as
     Sector | undefined;
 }
 
-/** Asks for the primary sectors of two memories; its parameters are their numbers. */
+/** SQL that selects the primary sectors of two memories; its parameters are their numbers. */
 export const SELECT_PRIMARY_SECTORS = 'SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)';
 
-/** Reads the primary sectors of two memories, the lower number's first; a memory that is gone is left out. */
+/**
+ * Reads the primary sectors of two memories, in the order of their numbers; a memory that does not exist is left out.
+ */
 export function listPrimarySectors(store: Store, memoryNo: number, otherNo: number): Sector[] {
   return store.prepare(SELECT_PRIMARY_SECTORS).pluck().all(memoryNo, otherNo) as Sector[];
 }
 
-/** Asks for a memory that is `ready`; its parameter is the number of the memory. */
+/** SQL that selects a row if a memory is `ready`; its parameter is the number of the memory. */
 export const SELECT_READY = `SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`;
 
 /** Tells whether a memory exists and has the state `ready`. */
@@ -188,7 +194,7 @@ export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number):
 
 /**
  * Reinforces a memory that a query returned: its salience as of `now` rises by 0.1 (RECALL_SALIENCE_BOOST), to at most
- * 1, and the access is counted. By all kinds of reinforcement together, its salience rises by at most `perHour` in one
+ * 1, and the access is counted. All reinforcements of a memory together raise its salience by at most `perHour` in one
  * hour.
  */
 export function recallMemory(
@@ -208,7 +214,7 @@ export function recallMemory(
 
 /**
  * Reinforces a memory on request: its salience as of `now` rises by `boost` and its strength by 0.1
- * (REINFORCE_STRENGTH_BOOST), both to at most 1. By all kinds of reinforcement together, its salience rises by at most
+ * (REINFORCE_STRENGTH_BOOST), both to at most 1. All reinforcements of a memory together raise its salience by at most
  * `perHour` in one hour; once that is reached, the strength does not rise either. A boost of 0 only sets the time at
  * which the memory was last seen.
  */
@@ -250,8 +256,9 @@ export function refreshSalience(
 }
 
 /**
- * Sets the rate of decay (`decayLambda`, per day) of the memories of one primary sector in a slice: the numbers above
- * `afterMemoryNo` up to `last`, included. The anchors of memories that had another rate move to `now`.
+ * Sets the decay rate (`decayLambda`, per day) of the memories of one primary sector in a slice: the numbers above
+ * `afterMemoryNo` up to `last`, included. Where the rate changes, the present salience is stored as of `now`, so that
+ * the new rate applies from now on only.
  * @returns the number of memories whose rate changed
  */
 export function reanchorLambda(
@@ -281,7 +288,12 @@ export function sliceEnd(store: Store, afterMemoryNo: number, limit: number): nu
   return row.last ?? undefined;
 }
 
-/** Returns the SQL of the formula of `decayed`, for statements over many rows. The caller binds `:now` (Unix ms). */
+/**
+ * Returns SQL that computes a decayed value like the function `decayed`, for statements over many rows. The caller
+ * binds `:now` (Unix ms).
+ * @param value SQL expression for the value at the time `at` (Unix ms)
+ * @param lambda decay rate per day
+ */
 function decayedSql(value: string, at: string, lambda: string | number): string {
   return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
 }

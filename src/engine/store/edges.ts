@@ -1,7 +1,7 @@
 /**
- * Links between memories, indexed in both directions. The schema allows at most one automatic waypoint from each
- * memory. The other automatic links are conclusions: `contradicts` and `supports` from a comparison of texts,
- * `derived_from` from a reflection or consolidation.
+ * Links between memories, indexed in both directions. A waypoint is an automatic link to the nearest memory; the schema
+ * allows at most one automatic waypoint from each memory. The other automatic links are conclusions: `contradicts` and
+ * `supports` from a comparison of texts, `derived_from` from a reflection or consolidation.
  */
 
 import { RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
@@ -18,18 +18,22 @@ export interface Waypoint {
   readonly similarity: number;
 }
 
-/** Asks for the automatic waypoint that leaves a memory; its parameter is the number of the memory. */
+/**
+ * SQL that selects the automatic waypoint (link to the nearest memory) of a memory; its parameter is the memory's
+ * number.
+ */
 export const SELECT_WAYPOINT = `SELECT src, dst, similarity FROM edges
   WHERE src = ? AND type = 'waypoint' AND automatic = 1`;
 
-/** Finds the automatic waypoint that leaves a memory; undefined if there is none. */
+/** Finds the automatic waypoint of a memory, the link to its nearest memory; undefined if there is none. */
 export function findWaypoint(store: Store, src: number): Waypoint | undefined {
   return store.prepare(SELECT_WAYPOINT).get(src) as Waypoint | undefined;
 }
 
 /**
- * Writes the automatic waypoint from `waypoint.src`, in place of an earlier one; its weight is the similarity, at most
- * 1. If a caller stated a waypoint between the same two memories, that one stays, and no automatic one is written.
+ * Stores the automatic waypoint of the memory `waypoint.src`, in place of an earlier one. Its weight is the similarity,
+ * at most 1. If a caller stated a waypoint between the same two memories, that one stays, and no automatic one is
+ * stored.
  */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
@@ -41,14 +45,14 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
     .run(waypoint.src, waypoint.dst, waypoint.similarity, Math.min(1, waypoint.similarity), now, now);
 }
 
-/** Deletes the automatic waypoint from a memory, if there is one. */
+/** Deletes the automatic waypoint of a memory, the link to its nearest memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
 /**
- * Deletes at most `limit` automatic waypoints that have a similarity below `below` and lead from memories with one of
- * these primary sectors. Call inside a write.
+ * Deletes at most `limit` automatic waypoints (links to the nearest memory) with a similarity below `below` that start
+ * from memories with one of these primary sectors (kinds). Call inside a write.
  * @returns the number of deleted waypoints
  */
 export function deleteWeakWaypoints(
@@ -65,23 +69,23 @@ export function deleteWeakWaypoints(
     .run(below, JSON.stringify(sectors), limit).changes;
 }
 
-/** Greatest number of memories that are linked anew because the memory that their waypoint leads to has changed. */
+/** Greatest number of memories that get a new waypoint because the target of their waypoint was changed or deleted. */
 export const MAX_LINKED_ANEW = 100;
-/** Asks for the automatic waypoints to a memory; its parameter is the number of the memory. */
+/** SQL that selects memories whose automatic waypoint leads to a memory; its parameter is the number of that memory. */
 export const SELECT_WAYPOINT_SOURCES = `SELECT src FROM edges
   WHERE dst = ? AND type = 'waypoint' AND automatic = 1 LIMIT ${MAX_LINKED_ANEW}`;
 
 /**
- * Lists memories with an automatic waypoint to the memory `dst`, at most `MAX_LINKED_ANEW`. They need another waypoint
- * when `dst` changes or is deleted. Others keep theirs, or have none, until they change.
+ * Lists at most `MAX_LINKED_ANEW` memories whose automatic waypoint leads to the memory `dst`. They need another
+ * waypoint when `dst` changes or is deleted. Further memories keep theirs, or have none, until they themselves change.
  */
 export function listWaypointSources(store: Store, dst: number): number[] {
   return store.prepare(SELECT_WAYPOINT_SOURCES).pluck().all(dst) as number[];
 }
 
 /**
- * Raises the weights of the waypoints between two memories, in both directions, by 0.05 (RECALL_WAYPOINT_BOOST), to at
- * most 1.
+ * Raises the weights of the waypoints (links to a nearest memory) between two memories, in both directions, by 0.05
+ * (RECALL_WAYPOINT_BOOST), to at most 1.
  */
 export function strengthenWaypoint(store: Store, from: number, to: number, now: number): void {
   store
@@ -92,7 +96,7 @@ export function strengthenWaypoint(store: Store, from: number, to: number, now: 
     .run({ from, to, now });
 }
 
-/** Counts all waypoints, automatic and stated ones. */
+/** Counts all waypoints (links from a memory to its nearest one), automatic and stated ones. */
 export function countWaypoints(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM edges WHERE type = 'waypoint'`).get() as { n: number }).n;
 }
@@ -123,7 +127,10 @@ export interface Edge extends EdgeKey {
   readonly weight: number;
   /** Whether Cairn made the link and no caller has stated it. */
   readonly automatic: boolean;
-  /** Number of the memory in whose favour a contradiction was decided; null if it is undecided, or for another type. */
+  /**
+   * Number of the memory that was decided to be right in a contradiction; null if it is undecided, or for another link
+   * type.
+   */
   readonly winner: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -146,9 +153,9 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
 }
 
 /**
- * Writes a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
- * @param writerNo number of the writer who stated it, as `ensureWriter` returns it; with null an existing link keeps
- *   its writer
+ * Stores a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
+ * @param writerNo number of the writer (key) who stated it, as `ensureWriter` returns it; with null an existing link
+ *   keeps its writer
  */
 export function putStatedEdge(
   store: Store,
@@ -168,8 +175,8 @@ export function putStatedEdge(
 }
 
 /**
- * Writes an automatic link that a language model concluded, or that a rule found in the form of two texts (`similarity`
- * null). An existing link, automatic or stated, stays as it is.
+ * Stores an automatic link that a language model concluded, or that a rule found in the form of two texts (`similarity`
+ * is then null). An existing link of this type, automatic or stated, stays as it is.
  */
 export function putConcludedEdge(
   store: Store,
@@ -230,12 +237,13 @@ export interface Supersession {
   readonly newer: number;
 }
 
-/** Greatest number of links that one walk along chains of supersessions reads, all chains together. */
+/** Greatest number of links that one call of `listSupersessions` follows, for all chains together. */
 const MAX_CHAIN_LINKS = 10_000;
 
 /**
- * Lists the supersessions on the way from these memories to the live ends of their chains, nearest first, at most
- * 10,000. A part that several chains have in common is listed once, so a cycle ends the walk.
+ * Lists the supersessions on the paths from these memories to the live ends of their chains (the memories that no other
+ * supersedes), nearest first, at most 10,000. A link that several paths have in common is listed once, so a cycle ends
+ * the walk.
  */
 export function listSupersessions(store: Store, memoryNos: readonly number[]): Supersession[] {
   return store
@@ -283,19 +291,23 @@ export function listLostContradictions(store: Store, memoryNo: number): EdgeKey[
   return rows.map((ends) => ({ ...ends, type: 'contradicts' }));
 }
 
-/** A memory that was directly superseded by, or lost a contradiction to, a memory that is about to be erased. */
+/**
+ * A memory whose status may change because a memory is about to be erased that directly superseded it, or that won a
+ * contradiction with it.
+ */
 export interface Released {
   readonly memory: number;
   /**
-   * Number of the next later memory in the chain of `memory` that stays; null if none stays, and after a contradiction.
+   * Number of the memory that supersedes `memory` after the erasure: the next later one in its chain that is not
+   * erased. Null if there is none, and for a contradiction.
    */
   readonly heir: number | null;
 }
 
 /**
- * Lists the memories that are set free when these memories are erased: those that they directly superseded and that
- * stay, and those that lost a contradiction to them, even if those are erased, too. A memory may be listed several
- * times.
+ * Lists the memories whose status may change when these memories are erased: those that the erased ones directly
+ * superseded and that are not erased themselves, and those that lost a contradiction with an erased one, even if they
+ * are erased, too. A memory may be listed several times.
  */
 export function listReleased(store: Store, erased: readonly number[]): Released[] {
   const numbers = JSON.stringify(erased);
@@ -361,7 +373,7 @@ export function listLinks(store: Store, memoryNo: number): Link[] {
   }));
 }
 
-/** Lists at most `limit` links that a writer stated, with the ids of both memories. */
+/** Lists at most `limit` links that a writer (key) stated, with the ids of both memories. */
 export function listStatedBy(
   store: Store,
   writerNo: number,

@@ -1,4 +1,4 @@
-/** Models and their numbers, lookups of vectors that were paid for, and the log of provider calls. */
+/** Models and their numbers, lookups of stored vectors by text, and the log of calls of embedding providers. */
 
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorEncoding } from '../ports.ts';
@@ -28,8 +28,8 @@ export function modelNumber(store: Store, embedder: ModelName, now: number): num
 }
 
 /**
- * Key of the store info that holds the highest number of a dropped model. That number is never given again, since
- * another process may still remember it.
+ * Key of the entry in `store_info` that holds the highest number of a deleted model. That number is never given again,
+ * since another process may still remember it.
  */
 export const LAST_MODEL = 'last_model';
 
@@ -38,7 +38,7 @@ function nextModelNumber(store: Store): number {
   return 1 + Math.max(last, Number(findInfo(store, LAST_MODEL) ?? 0));
 }
 
-/** Finds the number of an embedder's vector space; undefined if it has none yet, or if the model was dropped. */
+/** Finds the number of an embedder's vector space; undefined if it has none yet, or if the model was deleted. */
 export function findModelNumber(
   store: Store,
   { provider, model, dimensions, encoding }: ModelName,
@@ -65,8 +65,8 @@ export function listModels(store: Store): (ModelName & { readonly modelNo: numbe
 }
 
 /**
- * Looks up vectors of texts in the file, by the first 16 bytes of the SHA-256 of each text. The stored vectors serve as
- * the cache of embeddings: a vector that was paid for is there as long as a memory has the text.
+ * Looks up vectors of texts, by the first 16 bytes of the SHA-256 of each text. The stored vectors serve as a cache of
+ * embeddings: no provider has to be paid again for a text as long as some memory has it.
  * @returns one vector for each hash, in their order; undefined where no memory has the text
  * @throws EngineError `not_found` for an unknown model; `internal` for a damaged vector
  */
@@ -90,8 +90,8 @@ export function findEmbeddings(
 }
 
 /**
- * Counts the cached embeddings that would be lost with a memory: its texts, counted once for each model, that no other
- * memory has vectors of.
+ * Counts the cached embeddings that would be lost with a memory: its texts without a vector of another memory, counted
+ * once for each model.
  */
 export function countEmbeddingsOnlyOf(store: Store, memoryNo: number): number {
   return store

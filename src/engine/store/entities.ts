@@ -40,7 +40,10 @@ export function putEntities(
 const COUNT_ENTITY = `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, ?, ?, ?, 1)
   ON CONFLICT (name, user_no) DO UPDATE SET mentions = mentions + 1, type = iif(type = 'other', excluded.type, type)`;
 
-/** Stores the same by statements that find an entity by its name, so that none has to wait for its number. */
+/**
+ * Does the same as `putEntities`, by statements that find an entity by its name, so that no statement has to wait for
+ * the number of a new entity.
+ */
 function putEntitiesByName(
   store: Store,
   { memory, userNo }: { readonly memory: number; readonly userNo: number },
@@ -63,7 +66,7 @@ function putEntitiesByName(
   for (const { from, to, type } of relations) relate.run(type, memory, from, userNo, to, userNo);
 }
 
-/** Asks for a mention in a memory; its parameter is the number of the memory. */
+/** SQL that selects a row if a memory mentions any entity; its parameter is the number of the memory. */
 export const SELECT_ANY_MENTION = 'SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1';
 
 function hasMentions(store: Store, memoryNo: number): boolean {
@@ -71,10 +74,10 @@ function hasMentions(store: Store, memoryNo: number): boolean {
 }
 
 /**
- * Deletes the mentions and relations of these memories. A name that no other memory mentions is deleted as well, as it
- * is personal data. So is its spelling: a name that stays gets spelling and type of the first memories that still
- * mention it. Several memories are erased at once because the chunks of a document share most of their names. Call
- * inside a write.
+ * Deletes the mentions and relations of these memories. A name that no other memory mentions is personal data and is
+ * deleted, too. A name that stays gets its spelling and type from the first memories that still mention it, since its
+ * old spelling may be that of a deleted memory. Several memories are erased at once because the chunks of a document
+ * share most of their names. Call inside a write.
  */
 export function eraseEntities(store: Store, memories: readonly number[]): void {
   const among = JSON.stringify(memories);
@@ -120,7 +123,7 @@ export function hasRelations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM entity_relations LIMIT 1').get() !== undefined;
 }
 
-/** An entity with its number, and its label: the spelling in the first memory that still mentions it. */
+/** An entity with its number and its label, which is the spelling in the first memory that still mentions it. */
 export interface NamedEntity {
   readonly entityNo: number;
   readonly label: string;
@@ -129,7 +132,7 @@ export interface NamedEntity {
 /**
  * Finds at most `limit` entities with one of these names, those with the fewest mentions first. Hubs are left out:
  * entities with more than 50 mentions that more than 5 % of their user's memories mention.
- * @param names folded names
+ * @param names names in folded form
  * @param userIds users whose entities are found; undefined for all users, with at most 256 entities of each name
  */
 export function findEntities(
@@ -160,7 +163,7 @@ export function findEntities(
   return statement.all(...parameters) as NamedEntity[];
 }
 
-/** Greatest number of mentions with which an entity is never a hub, however few memories its user has. */
+/** Number of mentions up to which an entity is not a hub, however few memories its user has. */
 const HUB_MENTIONS = 50;
 /** Share of a user's memories above which an entity that they mention is a hub. */
 const HUB_SHARE = 0.05;
@@ -170,8 +173,8 @@ const HUB_SHARE = 0.05;
  */
 const IS_HUB = `(e.mentions > ${HUB_MENTIONS} AND e.mentions > ${HUB_SHARE} * u.memories)`;
 /**
- * Greatest number of entities that are read of one name, which many users may have; of relations followed from an
- * entity in each direction; and of mentions that are read to find the type of an entity.
+ * Greatest number of entities with one name that are read, since many users may have the name; of relations that are
+ * followed from an entity in each direction; and of mentions that are read to find the type of an entity.
  */
 const MAX_READ = 256;
 /** Greatest number of mentions or relations of an entity to which a filter is applied. */
@@ -191,7 +194,7 @@ export interface RelatedEntity {
 
 /**
  * Finds the entities that relations connect to these, in either direction, if a memory that passes the filter states
- * the relation. These entities themselves and hubs are left out. Of each entity, at most 256 passing relations among
+ * the relation. These entities themselves and hubs are left out. For each entity, at most 256 passing relations among
  * the first 2,000 in each direction are followed. An entity is listed once for each type of relation that leads to it.
  */
 export function relatedEntities(store: Store, entityNos: readonly number[], filter: CompiledFilter): RelatedEntity[] {
@@ -212,8 +215,8 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
 }
 
 /**
- * Returns the SQL for the relations of entities in one direction. They pass through JSON because SQLite joins laterally
- * only to a table-valued function, and each entity needs a bound of its own.
+ * Returns the SQL for the relations of entities in one direction. The relations pass through JSON, because SQLite has a
+ * lateral join only with a table-valued function, and each entity needs a limit of its own.
  */
 function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation
@@ -263,11 +266,11 @@ export interface EntityListing {
 }
 
 /**
- * Lists the names that begin with the prefix and that a memory mentions which passes the filter; with `match` 'whole',
- * only the name that equals the prefix. Names with the most mentions come first, then the order is by name; a name of
- * several users is listed once. Pages are cut by the mentions of all memories, whether they pass or not. The counts
- * that are returned leave out memories that do not pass, as far as they are examined: at most 2,000 mentions of each
- * name and about 20,000 on a page.
+ * Lists the names that begin with the prefix and that at least one memory mentions which passes the filter. With
+ * `match` 'whole', only the name that equals the prefix is listed. Names with the most mentions come first; ties are
+ * sorted by name. A name of several users is listed once. The order and the pages depend on the mentions by all
+ * memories, whether they pass or not. The returned counts leave out memories that do not pass, as far as they are
+ * examined: at most 2,000 mentions of each name and about 20,000 on a page.
  */
 export function listEntities(
   store: Store,
@@ -311,13 +314,13 @@ export function listEntities(
 
 const LAST_CHARACTER = '\u{10ffff}';
 /**
- * Greatest number of entities that a list is chosen from, in alphabetical order, which takes some 50 ms. Names beyond
- * them need a longer prefix or a user to be listed.
+ * Greatest number of entities from which a list is chosen, the first in alphabetical order; more would take over 50 ms.
+ * To list further names, a caller must give a longer prefix or a user.
  */
 const NAMES_READ = 50_000;
 /** Greatest number of mentions that are read for the counts of one page, divided among its names. */
 const MAX_COUNTED = 20_000;
-/** Number of mentions that are read at least for the count of each name, however many names a page has. */
+/** Least number of mentions that are read to count each name, however many names a page has. */
 const MIN_COUNTED = 20;
 /** Greatest number of memories, and of relations, in the details of an entity. */
 const MAX_SHOWN = 100;
@@ -327,7 +330,7 @@ const STATED_READ = 5_000;
 /**
  * Describes a name by the memories that pass the filter: its latest 100 mentions and its 100 most often stated
  * relations; undefined if no such memory mentions it.
- * @param name folded name
+ * @param name name in folded form
  * @param userId user whose memories count; undefined for those of all users
  */
 export function findEntity(

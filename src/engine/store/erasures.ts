@@ -1,4 +1,7 @@
-/** Stores receipts of deletes. Like the records of the audit log, the closed receipts are a chain of hashes. */
+/**
+ * Stores erasure receipts, the records of what deletes have erased. Each closed receipt has a hash that covers the hash
+ * of the receipt before it, like the records of the audit log.
+ */
 
 import { EngineError } from '../errors.ts';
 import { type ErasedHashes, joinHashes, saltedHash } from '../text/erased-words.ts';
@@ -28,20 +31,23 @@ interface Detail {
   readonly by: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
   readonly searched: readonly string[];
-  /** Hash of the receipt's id under its salt; absent in receipts of earlier versions. */
+  /** Hash of the receipt's id with the receipt's salt; absent in receipts of earlier versions. */
   readonly salted?: string;
 }
 
-/** Key of the store info that holds position and hash of the last receipt that retention removed, as `12:hash`. */
+/**
+ * Key of the entry in `store_info` that holds position and hash of the last receipt that retention removed, as
+ * `12:hash`.
+ */
 const ANCHOR = 'erasure_anchor';
 /**
- * Key of the store info that holds the position of the newest closed receipt, so that a receipt which was cut off the
- * end is noticed and its position is not given again.
+ * Key of the entry in `store_info` that holds the position of the newest closed receipt, so that a removal of receipts
+ * at the end is noticed and no position is given twice.
  */
 const LAST = 'erasure_last';
 
 /**
- * Returns the row of a receipt, which is inserted if no earlier slice of the delete did that. Call inside the write
+ * Returns the row of a delete's receipt, and inserts it if this is the first slice of the delete. Call inside the write
  * that erases.
  */
 function ensureErasure(
@@ -56,8 +62,8 @@ function ensureErasure(
 }
 
 /**
- * Adds what one slice of a delete erased to its receipt: ids up to 1,000, and the lowest 1,024 hashes of words and of
- * phrases. Call inside the write that erases.
+ * Adds to a receipt what one slice of a delete has erased. The receipt keeps at most 1,000 ids, and the 1,024 lowest
+ * hashes each of words and of phrases. Call inside the write that erases.
  */
 export function addToErasure(
   store: Store,
@@ -73,7 +79,10 @@ export function addToErasure(
     .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), erasure.id);
 }
 
-/** Closes the receipt of a delete, which may be empty until then, and appends it to the chain. Call inside a write. */
+/**
+ * Closes the receipt of a delete and appends it to the chain of hashes. A delete that has erased nothing gets an empty
+ * receipt. Call inside a write.
+ */
 export function closeErasure(
   store: Store,
   erasure: OpenErasure,
@@ -97,7 +106,7 @@ export function closeErasure(
   putInfo(store, LAST, String(closed.chain_no));
 }
 
-/** Lists a page of receipts, those begun last first, open ones included; `total` counts all receipts. */
+/** Lists a page of receipts, open ones included, the latest begun first; `total` counts all receipts. */
 export function listErasures(
   store: Store,
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -113,7 +122,8 @@ export function getErasure(store: Store, id: string): Erasure {
 }
 
 /**
- * Checks the chain of closed receipts from the oldest kept one to the newest, and that none was cut off at the end.
+ * Checks the chain of hashes of closed erasure receipts from the oldest kept one to the newest, and that none was
+ * removed at the end.
  * @returns `records`: number of receipts that match; `head`: hash of the last of them; `brokenAt`: position of the
  *   first receipt that is missing or does not match its hash, null if all match
  */
@@ -133,8 +143,9 @@ export function verifyErasures(store: Store): AuditVerdict {
 }
 
 /**
- * Deletes the oldest closed receipts, at most `limit`, up to the first one that was not closed before `before` (Unix
- * ms). The hash of the last deleted one is kept, so that the remaining chain can still be checked. Call inside a write.
+ * Deletes the oldest closed erasure receipts, at most `limit`, up to the first one that was not closed before `before`
+ * (Unix ms). The hash of the last deleted receipt is kept, so that the remaining chain of hashes can still be checked.
+ * Call inside a write.
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {

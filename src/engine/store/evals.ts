@@ -17,8 +17,9 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
   (SELECT count(*) FROM eval_items WHERE eval_items.set_no = eval_sets.set_no) AS items FROM eval_sets`;
 
 /**
- * Stores a set, in place of the one of the same name if there is one; its runs stay. Call inside a write.
- * @throws EngineError `conflict` for more than 100 sets, or for more than 1,000 items in guarded sets together
+ * Stores an evaluation set, in place of one with the same name, whose runs are kept. Call inside a write.
+ * @throws EngineError `conflict` for more than 100 sets, or for more than 1,000 items together in sets that guard
+ *   changes of the model
  */
 export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
   store

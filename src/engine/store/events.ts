@@ -1,6 +1,6 @@
 /**
- * The change feed: a row for each change, written in the transaction of the change, whichever process makes it.
- * Triggers write the rows (migrations/0006-logs-and-events.sql), except for those that functions of this file append.
+ * The change feed: one row (event) for each change, written in the transaction of the change by whichever process makes
+ * it. Triggers write most rows (migrations/0006-logs-and-events.sql); functions of this file append the others.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -32,7 +32,7 @@ interface Subject {
   readonly userId: string | null;
 }
 
-/** Greatest number of rows that one read examines. A filter that few events pass takes several reads. */
+/** Greatest number of rows that one read examines. If few events pass a filter, several reads are needed. */
 const LOOKED_AT_ONCE = 5_000;
 const INSERT_STORED = `INSERT INTO events (at, kind, memory) VALUES (?, ${EVENT_KINDS.indexOf('memory.stored')}, ?)`;
 /** SQL for the present time, Unix ms. Triggers use the same expression, since they have no parameters. */
@@ -41,12 +41,12 @@ const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
 // ── The feed as a whole ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Whether changes leave events, as each connection read it in its latest transaction. It is kept because every add asks
- * for it.
+ * For each connection, whether the change feed was on in its latest transaction. It is cached because every add needs
+ * it.
  */
 const found = new WeakMap<Store, { readonly transactionNo: number; readonly isOn: boolean }>();
 
-/** Tells whether changes of this file leave events (`OM_EVENTS`). */
+/** Tells whether the change feed is on, so that changes of this file are recorded as events (`OM_EVENTS`). */
 export function hasEvents(store: Store): boolean {
   const { transactionNo } = store;
   const known = found.get(store);
@@ -57,7 +57,7 @@ export function hasEvents(store: Store): boolean {
 }
 
 /**
- * Begins or ends the feed, and deletes all its events. Cursors from before are no longer valid, since changes in
+ * Switches the change feed on or off, and deletes all its events. Cursors from before become invalid, since changes in
  * between have no events. Call inside a write.
  */
 export function switchEvents(store: Store, isOn: boolean): void {
@@ -68,24 +68,24 @@ export function switchEvents(store: Store, isOn: boolean): void {
 }
 
 /**
- * Makes all cursors invalid and deletes all events, after a restore of a backup: events since the backup are lost, and
- * their numbers will be given again.
+ * Makes all cursors invalid and deletes all events, after a backup was restored: the events since the backup are lost,
+ * and their numbers will be given to other events.
  */
 export function renewFeed(store: Store): void {
   switchEvents(store, hasEvents(store));
 }
 
 /**
- * Appends the event `memory.stored` with the time `at` (Unix ms); does nothing while there is no feed. Call inside the
- * write that stores the memory.
+ * Appends the event `memory.stored` with the time `at` (Unix ms); does nothing while the change feed is off. Call
+ * inside the write that stores the memory.
  */
 export function appendStored(store: Store, memoryNo: number, at: number): void {
   if (hasEvents(store)) store.prepare(INSERT_STORED).run(at, memoryNo);
 }
 
 /**
- * Appends the event `standing.answered`; does nothing while there is no feed. Call inside the write that stores the
- * answer.
+ * Appends the event `standing.answered` (a memory answers a standing query); does nothing while the change feed is off.
+ * Call inside the write that stores the answer.
  */
 export function appendAnswered(store: Store, memoryNo: number, standingId: string): void {
   if (!hasEvents(store)) return;
@@ -95,7 +95,8 @@ export function appendAnswered(store: Store, memoryNo: number, standingId: strin
 }
 
 /**
- * Appends an event about the whole tenant; does nothing while there is no feed. Call inside the write of the change.
+ * Appends an event about the whole tenant; does nothing while the change feed is off. Call inside the write of the
+ * change.
  */
 export function appendEvent(store: Store, kind: EventKind): void {
   if (!hasEvents(store)) return;
@@ -103,9 +104,9 @@ export function appendEvent(store: Store, kind: EventKind): void {
 }
 
 /**
- * Deletes at most `limit` of the oldest events: up to the last of them that has a time before `before` (Unix ms) or is
- * beyond the newest `rows` events. The newest event stays, so that no number is given twice; so do events for which no
- * deliveries to webhooks were made yet. Call inside a write.
+ * Deletes at most `limit` of the oldest events: those up to the last one that is older than `before` (Unix ms) or is
+ * not among the newest `rows` events. The newest event stays, so that no number is given twice. Events also stay until
+ * their deliveries to webhooks were made. Call inside a write.
  * @returns the number of deleted events
  */
 export function purgeEvents(
@@ -142,9 +143,9 @@ function handedOut(store: Store): number {
 // ── Users ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Keeps the number of a user whose last memory was erased, with a keyed hash of the user's name in place of the name,
- * as long as the feed has events of the user. Does nothing while there is no feed. Call inside the write that deletes
- * the name.
+ * Keeps the number of a user whose last memory was erased, as long as the feed has events of the user. The user's name
+ * is replaced by a keyed hash of it. Does nothing while the change feed is off. Call inside the write that deletes the
+ * name.
  */
 export function keepUserNo(store: Store, userNo: number, userId: string): void {
   if (!hasEvents(store)) return;
@@ -154,8 +155,8 @@ export function keepUserNo(store: Store, userNo: number, userId: string): void {
 }
 
 /**
- * Returns a number for a user who has none in the file: the number that the user had before, if it was kept, or else
- * one that no kept event has. Call inside the write that adds the user.
+ * Returns a number for a user who has none in the file. It is the user's earlier number if `keepUserNo` kept it, else a
+ * number that no kept event refers to. Call inside the write that adds the user.
  */
 export function takeUserNo(store: Store, userId: string): number {
   const known = findErasedUserNo(store, userId);
@@ -186,16 +187,16 @@ function hashOfUser(store: Store, userId: string): Buffer {
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns the cursor after the newest event. @throws EngineError `conflict` while there is no feed */
+/** Returns the cursor after the newest event. @throws EngineError `conflict` while the change feed is off */
 export function newestCursor(store: Store): string {
   return cursorAt(feedId(store), newestNo(store));
 }
 
 /**
- * Reads the events after a cursor that pass a filter, examining at most 5,000. Events of a memory that was erased since
- * are left out, except for its erasure.
+ * Reads the events after a cursor that pass a filter. One call examines at most 5,000 events. Events of a memory that
+ * was erased since are left out, except for the event of its erasure.
  * @throws EngineError `invalid` for a text that is no cursor; `conflict` if events after it are no longer kept, and
- *   while there is no feed
+ *   while the change feed is off
  */
 export function readEvents(store: Store, { cursor, limit, kinds, userId }: EventQuery): EventPage {
   const feed = feedId(store);
@@ -226,8 +227,8 @@ export interface NumberedEvent extends Omit<FeedEvent, 'cursor'> {
 }
 
 /**
- * Reads the events with numbers above `after`, examining `limit` rows. Events of memories that were erased since are
- * left out, except for the erasures.
+ * Reads events with numbers above `after`, examining `limit` rows. Events of memories that were erased since are left
+ * out, except for the events of their erasure.
  * @returns the events, and the number of the last row that was examined (`after` if there was none)
  */
 export function readNumberedEvents(
@@ -256,7 +257,9 @@ function tellOf({ kind, at, memory, subject }: EventRow, { id, userId }: Subject
   return { kind: EVENT_KINDS[kind]!, at, subject: id, userId, ...standing };
 }
 
-/** Finds what an event is about; undefined for an event of a memory that was erased since. */
+/**
+ * Finds the memory, document or other thing that an event is about; undefined if it is a memory that was erased since.
+ */
 function subjectOf(store: Store, { kind, memory, user_no: userNo, subject }: EventRow): Subject | undefined {
   if (memory !== null) {
     return store
@@ -292,8 +295,8 @@ export function newestNo(store: Store): number {
 }
 
 /**
- * Returns the id of the present feed: 8 hexadecimal digits, which change when the feed is begun anew.
- * @throws EngineError `conflict` while there is no feed
+ * Returns the id of the present feed: 8 hexadecimal digits, which change when the feed is switched on again.
+ * @throws EngineError `conflict` while the change feed is off
  */
 export function feedId(store: Store): string {
   const feed = store.prepare('SELECT feed_id, is_on FROM event_feed').get() as { feed_id: string; is_on: number };
@@ -304,7 +307,7 @@ export function feedId(store: Store): string {
 const cursorAt = (feed: string, eventNo: number) => `${feed}.${eventNo.toString(36)}`;
 
 /**
- * Returns the number of the event after which a cursor of this feed stands.
+ * Decodes a cursor: returns the number of the event that it stands after.
  * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed, or if events
  *   after it are no longer kept
  */

@@ -9,8 +9,8 @@ import { ROLES } from './vectors.ts';
 import { STORED_BYTES } from './vector-parts.ts';
 
 /**
- * Values of an exported memory that its `MemoryRow` lacks. `chunk_index`, offsets and the fields of a chunk are null
- * outside of documents.
+ * Values of an exported memory that its `MemoryRow` lacks. The fields about a chunk and its offsets are null for a
+ * memory outside of documents.
  */
 export interface MemoryOrigin {
   readonly memoryNo: number;
@@ -28,7 +28,7 @@ export interface MemoryOrigin {
   readonly chunk_tokens: number;
 }
 
-/** Reads the stated names of memories, and their positions in documents, by memory number. */
+/** Reads the external ids of memories, and their positions in documents, by memory number. */
 export function readOrigins(store: Store, memoryNos: readonly number[]): Map<number, MemoryOrigin> {
   const rows = store
     .prepare(
@@ -45,7 +45,9 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
   return new Map(rows.map((row) => [row.memoryNo, row]));
 }
 
-/** A row of `memory_revisions`, with the public id of its writer. */
+/**
+ * A row of `memory_revisions` (values that an update of a memory replaced), with the public id of the key that made it.
+ */
 export interface RevisionRow {
   readonly memory: number;
   readonly version: number;
@@ -60,8 +62,8 @@ export interface RevisionRow {
 }
 
 /**
- * Reads the revisions of memories that were made by the time `at` (Unix ms, included), oldest first, by memory number;
- * a memory without revisions is left out.
+ * Reads the revisions (earlier values) of memories that were made by the time `at` (Unix ms, included), oldest first,
+ * by memory number; a memory without revisions is left out.
  */
 export function readRevisionRows(store: Store, memoryNos: readonly number[], at: number): Map<number, RevisionRow[]> {
   const rows = store
@@ -75,15 +77,15 @@ export function readRevisionRows(store: Store, memoryNos: readonly number[], at:
   return Map.groupBy(rows, ({ memory }) => memory);
 }
 
-/** A document with the generation that queries find. */
+/** A document with its generation (parsed version) that queries find. */
 export interface ShownDocument {
   readonly document: DocumentRow;
   readonly generation: GenerationRow;
 }
 
 /**
- * Reads a document with the generation that queries find; undefined if they find none, or if the document does not
- * exist.
+ * Reads a document with the generation (parsed version) that queries find; undefined if they find none, or if the
+ * document does not exist.
  */
 export function readShownDocument(store: Store, documentNo: number): ShownDocument | undefined {
   const document = store

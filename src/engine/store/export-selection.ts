@@ -4,7 +4,10 @@ import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
-/** Bounds of an export: the highest numbers of rows that existed when it began, and that time. */
+/**
+ * Limits of an export: the time at which it began, and the highest numbers of rows that existed then. Later rows are
+ * not exported.
+ */
 export interface ExportBounds {
   /** Time at which the export began, Unix ms. */
   readonly at: number;
@@ -29,15 +32,15 @@ interface Selection {
    */
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
-  /** Whether tags or metadata of each examined row are parsed, which takes time. */
+  /** Whether the tags or the metadata of each examined row are parsed, so that a slice must examine fewer rows. */
   readonly isSlow: boolean;
 }
 
 /**
- * Compiles what an export selects: memories that pass the filter, whatever their status and validity unless it names
- * statuses. Left out are expired memories, parts of document readings that queries did not find when the export began,
- * and gathered memories, which repeat others. For a part of a document, the document's root memory must pass the
- * filter.
+ * Compiles the selection of an export: memories that pass the filter, whatever their validity, and whatever their
+ * status unless the filter names statuses. Left out are expired memories, parts of document versions that queries did
+ * not find when the export began, and memories that a consolidation made, since their sources are exported. A part of a
+ * document is selected if the document's root memory passes the filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
   const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
@@ -56,8 +59,8 @@ function selectionOf(filter: MemoryFilter, now: number): Selection {
 }
 
 /**
- * Numbers of one slice of an export, and the number after which the next slice begins; `next` is null after the last
- * slice.
+ * The numbers in one slice of an export, and the number after which the next slice begins; `next` is null after the
+ * last slice.
  */
 export interface NumberSlice {
   readonly numbers: readonly number[];
@@ -68,8 +71,8 @@ export interface NumberSlice {
 const LOOKED_AT_ONCE = 2_000;
 
 /**
- * Lists numbers of selected memories above `after`, ascending, at most `limit`. A slice may have fewer and not be the
- * last.
+ * Lists numbers of selected memories above `after`, ascending, at most `limit`. A slice may have fewer although more
+ * slices follow.
  */
 export function listExportedMemories(
   store: Store,
@@ -88,7 +91,7 @@ export function listExportedMemories(
 
 /**
  * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. With a filter, a document is
- * selected if its root memory is, so one without text is not.
+ * selected if its root memory passes, so a document without text is left out.
  */
 export function listExportedDocuments(
   store: Store,
@@ -110,17 +113,17 @@ export function listExportedDocuments(
   return { numbers, next: numbers.length === limit ? numbers.at(-1)! : null };
 }
 
-/** Numbers of things that no export holds, by kind. */
+/** How many things of each kind an export leaves out. */
 export interface LeftOut {
   /** Number of documents that queries do not find in any version: not read yet, or unreadable. */
   readonly documents_not_read: number;
   /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;
-  /** Number of gathered memories. An export holds their sources instead. */
+  /** Number of memories that a consolidation made of several others, which are exported instead. */
   readonly consolidations: number;
 }
 
-/** Counts the things that no export holds, whatever the filter is. */
+/** Counts what every export leaves out, whatever its filter is. */
 export function countLeftOut(store: Store): LeftOut {
   const counts = store.prepare(
     `SELECT (SELECT count(*) FROM documents WHERE live_no IS NULL AND state <> 'deleting') AS documents_not_read,
@@ -144,7 +147,10 @@ export interface LinkRow {
   readonly written_by: string | null;
 }
 
-/** Lists the links from these memories to memories that the export selects, as far as both existed when it began. */
+/**
+ * Lists the links from these memories to other selected memories. Both the links and the memories existed when the
+ * export began.
+ */
 export function listExportedLinks(
   store: Store,
   filter: MemoryFilter,
@@ -164,7 +170,7 @@ export function listExportedLinks(
     .all(JSON.stringify(from), bounds.at, bounds.lastMemory, ...parameters) as LinkRow[];
 }
 
-/** Position of an item of a session log; a list goes on with the items after it. */
+/** Position of an item of a session log. A list continues with the items after it. */
 export type LogPosition = readonly [logNo: number, position: number];
 
 /** An item of a session log, with the user and session of its log. */
@@ -187,9 +193,9 @@ export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others 
 }
 
 /**
- * Lists the selected items of session logs after a position, by log and position, until they have at least `bytes`
- * UTF-16 code units of JSON or 2,000 items were examined.
- * @returns the items, and the position of the last item that was examined; null once all were
+ * Lists the selected items of session logs after a position, ordered by log and position. It stops when they have at
+ * least `bytes` UTF-16 code units of JSON, or when 2,000 items were examined.
+ * @returns the items, and the position of the last examined item; null if all items were examined
  */
 export function listExportedLogItems(
   store: Store,

@@ -12,7 +12,7 @@ export interface CompiledFilter {
   readonly sql: string;
   /** Values of the `?` in `sql`, in their order. */
   readonly parameters: readonly (string | number)[];
-  /** The conditions that `sql` joins by AND, so that it can be told which of them a memory fails. */
+  /** The conditions that `sql` joins by AND. With them it can be found out which condition a memory fails. */
   readonly conditions: readonly FilterCondition[];
   /**
    * Whether `sql` parses tags or metadata. If so, evaluating it counts each examined row, and what it parses, against
@@ -21,7 +21,10 @@ export interface CompiledFilter {
   readonly countsWork: boolean;
 }
 
-/** One condition of a filter, named by the request's field that asks for it. Several conditions may have one name. */
+/**
+ * One condition of a filter, with the name of the request's field that asks for it. Several conditions may have one
+ * name.
+ */
 export interface FilterCondition {
   readonly name: FilterName;
   readonly sql: string;
@@ -29,7 +32,7 @@ export interface FilterCondition {
 }
 
 /**
- * Request field that a condition stems from. `bounds`, `document`, `status`, `expires_at` and `validity` stem from no
+ * Request field that a condition comes from. `bounds`, `document`, `status`, `expires_at` and `validity` come from no
  * field: these conditions hide memories by default.
  */
 type FilterName =
@@ -45,7 +48,7 @@ type FilterName =
   | 'as_of.valid'
   | 'as_of.recorded';
 
-/** How a filter treats memories that are hidden by default, and the time that it is about. */
+/** How a filter treats memories that are hidden by default, and the time for which it is evaluated. */
 export interface FilterOptions {
   /**
    * Whether hidden memories pass: parts of documents that queries do not find, and memories that are not active, not
@@ -55,11 +58,11 @@ export interface FilterOptions {
   /** Statuses that pass if the filter names none; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
   /**
-   * Whether a superseded memory passes that still holds, because its successor is not valid yet or has expired. False
-   * by default; it has no effect if the filter names statuses.
+   * Whether a superseded memory passes that is still valid, because its successor is not valid yet or has expired.
+   * False by default; it has no effect if the filter names statuses.
    */
   readonly orStillHolds?: boolean;
-  /** Earlier time that the filter is about, see `AsOf`; the present by default. */
+  /** Earlier time for which the filter is evaluated, see `AsOf`; the present by default. */
   readonly asOf?: AsOf | undefined;
 }
 
@@ -115,7 +118,10 @@ function oneOf(
   return [condition(name, `${column} IN (SELECT value FROM json_each(?))`, ...parameters, JSON.stringify(values))];
 }
 
-/** Makes the conditions on user, session, type, external id, document, files, writer and namespace. */
+/**
+ * Makes the conditions on user, session, type, external id, document, files, writer and namespace.
+ * @param recorded earlier time of recording for which they are evaluated, Unix ms; undefined for the present
+ */
 function placeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
   return [
     ...userCondition(filter.userIds),
@@ -145,8 +151,8 @@ function documentCondition(documentIds: readonly string[] | undefined): FilterCo
 }
 
 /**
- * Makes the condition on files. It uses the index of files at present, and parses the list of each memory for an
- * earlier time.
+ * Makes the condition on files. For the present it uses the index of files; for an earlier time (`recorded`, Unix ms)
+ * it parses the list of each memory.
  */
 function filesCondition(files: readonly string[] | undefined, recorded: number | undefined): FilterCondition[] {
   if (files === undefined) return [];
@@ -163,8 +169,8 @@ function writerCondition(keyIds: readonly string[] | undefined): FilterCondition
 }
 
 /**
- * Makes the condition on the namespace of an item. The paths below a path are those from it and a dot up to it and `/`,
- * the character after the dot.
+ * Makes the condition on the namespace of an item: the path itself or a path below it. Paths below `a` sort from `a.`
+ * up to `a/`, since `/` is the character after the dot.
  */
 function namespaceCondition(path: string | undefined): FilterCondition[] {
   if (path === undefined) return [];
@@ -203,7 +209,7 @@ function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined
   return [condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(sectors))];
 }
 
-/** Makes the condition on the salience, by the formula of `decayed`. If the clock was set back, nothing decays. */
+/** Makes the condition on the decayed salience (`decayed`). If the clock was set back, no decay is computed. */
 function salienceCondition({ minSalience }: MemoryFilter, now: number): FilterCondition[] {
   if (minSalience === undefined) return [];
   const days = `max(0, ? - d.salience_at) / ${DAY_MS}.0`;
@@ -220,7 +226,10 @@ function tagsCondition(
   return [condition(name, tagsPass(tags), ...values, JSON.stringify(wanted))];
 }
 
-/** Makes one condition on all keys of the metadata together, and one for each operator, to tell which of them fails. */
+/**
+ * Makes the conditions on metadata: `joined` has one condition that checks all keys together, and `each` has one for
+ * each operator, to find out which of them a memory fails.
+ */
 function metadataConditions(
   wanted: MemoryFilter['metadata'] = {},
   recorded: number | undefined,
@@ -255,7 +264,9 @@ function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondit
   ];
 }
 
-/** Adds to a compiled filter the condition that the memory has a sector, as its primary or as an additional one. */
+/**
+ * Adds to a compiled filter the condition that the memory has a sector (kind), as its primary or as an additional one.
+ */
 export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter {
   const ofSector = condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits([sector]));
   return {
@@ -276,23 +287,23 @@ function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
 }
 
 /**
- * SQL that finds a memory which superseded `m` and holds at a time, its one parameter. From that successor's first
- * moment on, the older memory is no longer true.
+ * SQL that finds a memory which superseded `m` and is valid at a time, its one parameter (Unix ms). From the time at
+ * which such a successor becomes valid, the older memory is no longer true.
  */
 const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
   WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= ?`;
 
 /**
- * SQL condition that a memory is valid at a time, which both of its parameters are. A superseded memory passes even if
- * its validity has ended, since that is usually due to the supersession.
+ * SQL condition that a memory is valid at a time, which both parameters must be (Unix ms). A superseded memory passes
+ * even if its validity has ended, since usually the supersession ended it.
  */
 const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?)
   AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
 
 /**
- * SQL condition that a memory is superseded and still holds at a time, which all of its four parameters are. A
- * successor that has expired does not count, nor does the end of validity that it set, unless the successor was
- * superseded itself.
+ * SQL condition that a memory is superseded but still valid at a time, which all four parameters must be (Unix ms). A
+ * successor that has expired does not count, and neither does the end of validity that it caused, unless the successor
+ * was superseded itself.
  */
 const STILL_HOLDS = `d.status = 'superseded'
   AND (m.valid_to > ? OR EXISTS (SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
@@ -303,7 +314,7 @@ const STILL_HOLDS = `d.status = 'superseded'
 
 /**
  * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid at that time,
- * as a query at that time would have required.
+ * as a query at that time would have demanded.
  */
 function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition[] {
   const then = valid ?? recorded ?? now;
@@ -321,14 +332,20 @@ function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition
   ];
 }
 
-/** Columns whose earlier values a revision has in columns of its own, by their present column. */
+/**
+ * Columns of a memory whose earlier values a revision keeps in columns of its own: the revision's column by the
+ * memory's.
+ */
 const KEPT_COLUMNS = {
   'd.status': 'r.status',
   'm.event_time': 'r.event_time',
   'm.valid_from': 'r.valid_from',
   'm.valid_to': 'r.valid_to',
 } as const;
-/** Fields that a revision has in its snapshot, by their present column. */
+/**
+ * Columns of a memory whose earlier values a revision keeps in its JSON snapshot: the field of the snapshot by the
+ * column.
+ */
 const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.files': 'files', 'm.metadata': 'metadata' } as const;
 
 type ChangingColumn = keyof typeof KEPT_COLUMNS | keyof typeof SNAPSHOT_FIELDS;

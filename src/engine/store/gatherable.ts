@@ -1,4 +1,7 @@
-/** Reads the memories that a run of consolidation may gather, and the waypoints between them. */
+/**
+ * Reads the memories that a run of consolidation may gather into a new memory, and the waypoints (links to the nearest
+ * memory) between them.
+ */
 
 import { hash } from 'node:crypto';
 import type { RunPlace } from './consolidations.ts';
@@ -6,12 +9,12 @@ import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
- * Greatest size of a source, title included, in bytes of UTF-8: a longer text says more than a gathered text could
- * repeat.
+ * Greatest size of a memory that may be gathered, title included, in bytes of UTF-8. The gathered memory could not
+ * repeat what a longer text says.
  */
 const MAX_SOURCE_BYTES = 1_500;
 
-/** A memory that may be gathered with others that have an equal `key`. */
+/** A memory that a consolidation may gather with others that have an equal `key`. */
 export interface Gatherable {
   readonly memoryNo: number;
   /**
@@ -21,17 +24,17 @@ export interface Gatherable {
   readonly key: string;
 }
 
-/** Some memories of a user that may be gathered, in the order of event times. */
+/** Some memories of a user that a consolidation may gather, in the order of event times. */
 export interface GatherableSlice {
   readonly memories: readonly Gatherable[];
-  /** Place after the last memory that was examined; null if the user has no more memories. */
+  /** Position of the last examined memory, after which the next slice begins; null if the user has no more memories. */
   readonly next: RunPlace | null;
 }
 
 /**
- * SQL condition that a memory may be gathered: it is active, of at most 1,500 bytes and without a stated validity or
- * expiry, was not derived from others, and neither supersedes, is superseded by, nor contradicts another. Chunks of
- * documents and items are excluded.
+ * SQL condition that a consolidation may gather a memory: it is active, of at most 1,500 bytes and without a stated
+ * validity or expiry, was not derived from others, and neither supersedes, is superseded by, nor contradicts another.
+ * Chunks of documents and items are excluded.
  */
 const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.chain_no IS NULL
   AND m.valid_from IS NULL AND m.valid_to IS NULL AND m.expires_at IS NULL
@@ -41,9 +44,9 @@ const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.c
   AND NOT EXISTS (SELECT 1 FROM edges WHERE dst = m.seq AND type = 'contradicts')`;
 
 /**
- * Reads the memories of a user after a place that may be gathered, in the order of event times.
+ * Reads those memories of a user after a position that a consolidation may gather, in the order of event times.
  * @param looked greatest number of memories that are examined
- * @param again whether memories whose consolidation was undone may be gathered
+ * @param again whether memories whose earlier consolidation was undone may be gathered
  */
 export function listGatherable(
   store: Store,
@@ -96,14 +99,14 @@ function digestOf(metadata: string): string {
   return hash('sha256', inOrder, 'base64');
 }
 
-/** The automatic waypoint from one memory to another, both by number, with its cosine similarity. */
+/** An automatic waypoint (link to the nearest memory) between two memories by number, with its cosine similarity. */
 export interface Near {
   readonly src: number;
   readonly dst: number;
   readonly similarity: number;
 }
 
-/** Lists the automatic waypoints from these memories. */
+/** Lists the automatic waypoints (links to the nearest memory) of these memories. */
 export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Near[] {
   return store
     .prepare(
@@ -114,8 +117,8 @@ export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Nea
 }
 
 /**
- * Lists at most `limit` gathered memories of a user, by number, that no longer stand for their sources: a source was
- * changed, superseded or contradicted since, or the gathered memory is not active.
+ * Lists at most `limit` memories of a user, by number, that a consolidation made and that are outdated: a source was
+ * changed, superseded or contradicted since, or the made memory is not active.
  */
 export function listOutdatedGathered(store: Store, userNo: number, limit: number): number[] {
   return store

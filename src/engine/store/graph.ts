@@ -1,6 +1,7 @@
 /**
- * Reads graphs of memories and names. Each has a bounded number of nodes and lines, and whole texts are not read. What
- * is looked at for them counts as work, and a graph whose work budget ends is cut there.
+ * Reads graphs of memories and entities (names). A graph has a bounded number of nodes and edges, and whole texts are
+ * not read. Examined rows count against the work budget of the request. When it is used up, the graph is returned
+ * incomplete.
  */
 
 import { DAY_MS } from '../dynamics.ts';
@@ -11,26 +12,27 @@ import { listPassingOf } from './passing-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
- * Greatest number of links, and of mentions, that are followed from one node in each direction, heaviest links first.
+ * Greatest number of links, and of mentions, that are followed from one node in each direction. Links with the highest
+ * weights are followed first.
  */
 const FOLLOWED = 64;
-/** Most nodes whose lines are read by one statement, which the work budget cannot interrupt. */
+/** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
 const NODES_AT_ONCE = 50;
-/** Most lines of one kind for each node that a graph may have. */
+/** Greatest number of edges of one kind (links, mentions, relations) that a graph may have for each of its nodes. */
 const LINES_PER_NODE = 4;
-/** Most memories that are gathered before all but the most salient ones are dropped. */
+/** Number of collected memories at which they are sorted and all but the most salient ones are dropped. */
 const SORTED_AT_ONCE = 10_000;
-/** Most characters of a text from which a gist is derived. */
+/** Number of characters (Unicode code points) at the beginning of a text from which a gist is derived. */
 const GIST_CHARACTERS = 1_000;
 
 /**
- * A memory of a graph before its gist is derived from the title and from `start`, the first 1,000 characters of its
- * text.
+ * A memory of a graph without its gist, the one-line description. The gist is derived later from the title and from
+ * `start`, the first 1,000 characters of the text.
  */
 type BareNode = MemoryNode & { readonly title: string; readonly start: string };
 export type BareGraph = Omit<MemoryGraph, 'memories'> & { readonly memories: readonly BareNode[] };
 
-/** The nodes of a graph: memories and entities by number, each with its number of steps from the start. */
+/** The nodes of a graph: memories and entities by number, each with its distance from the start in steps. */
 interface Nodes {
   readonly memories: Map<number, number>;
   readonly entities: Map<number, number>;
@@ -38,8 +40,8 @@ interface Nodes {
 }
 
 /**
- * Bounds of a graph: the user of its memories, the tags that they must have, and the greatest number of nodes; `now` is
- * in Unix ms.
+ * Limits of a graph: the user of its memories, the tags that each of them must have, and the greatest number of nodes;
+ * `now` is in Unix ms.
  */
 export interface GraphBounds {
   readonly userId: string;
@@ -49,8 +51,9 @@ export interface GraphBounds {
 }
 
 /**
- * Reads the graph around a memory, at most `hops` steps far. Memories of other users, expired ones, and ones that are
- * not valid are left out.
+ * Reads the graph around a memory, up to a distance of `hops` steps. Left out are memories of other users, expired
+ * memories, and memories that are not valid.
+ * @param start number of the memory
  */
 export function readNeighbourhood(
   store: Store,
@@ -73,8 +76,8 @@ export function readNeighbourhood(
 }
 
 /**
- * Reads the graph of a user's most salient memories, at most three quarters of `limit`, and of the names that most of
- * them mention.
+ * Reads a graph of a user's most salient memories, which are at most three quarters of `limit`, and of the names that
+ * the largest number of these memories mention.
  */
 export function readUserGraph(store: Store, userNo: number, bounds: GraphBounds): BareGraph {
   const passes = graphFilter(bounds);
@@ -99,8 +102,8 @@ export function readUserGraph(store: Store, userNo: number, bounds: GraphBounds)
 }
 
 /**
- * Lists the `count` most salient memories of a user that pass. It looks at each of the user's memories, the newest
- * first, until the work budget ends.
+ * Lists the `count` most salient memories of a user that pass a filter. It examines the user's memories, the newest
+ * first, until the work budget is used up.
  */
 function mostSalient(
   store: Store,
@@ -135,7 +138,7 @@ function graphFilter({ userId, withinTags, now }: GraphBounds): CompiledFilter {
 }
 
 /**
- * Adds nodes that the graph does not have, in their order, until it has `limit` nodes.
+ * Adds the nodes in `found` that the graph does not have yet, in their order, until the graph has `limit` nodes.
  * @returns the nodes that were added
  */
 function enter(
@@ -186,13 +189,13 @@ function passingInOrder(store: Store, passes: CompiledFilter, memoryNos: readonl
   return memoryNos.filter((no) => passing.has(no));
 }
 
-/** Reads the nodes and the lines between them. A name gets the spelling of one of the graph's memories. */
+/** Reads the data of the nodes and the edges between them. An entity gets the spelling of a memory in the graph. */
 function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passes: CompiledFilter): BareGraph {
   const shown = { memories: [...nodes.memories.keys()], entities: [...nodes.entities.keys()] };
   const [memoryNos, entityNos] = [JSON.stringify(shown.memories), JSON.stringify(shown.entities)];
   const most = LINES_PER_NODE * limit;
   let isCut = nodes.isCut || hasWorkEnded();
-  /** Reads lines from each group of nodes, and of all of them at most one more than the graph may have of one kind. */
+  /** Reads the edges of one kind, group by group of their nodes. It stops when there are more than a graph may have. */
   const lines = <Line>(from: readonly number[], to: readonly number[], read: (group: string) => Iterable<Line>) => {
     const found = readUntilWorkEnds(function* (): Generator<Line> {
       for (let at = 0; at < from.length; at += NODES_AT_ONCE) {
@@ -256,8 +259,8 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
 }
 
 /**
- * Reads what joins the names of a group with others, each relation once. Any number of memories may state one relation,
- * and each of them is looked at.
+ * Reads the relations from the entities of a group to the entities of the graph, each relation once. Many memories may
+ * state the same relation, and each of these statements is examined.
  */
 function* distinctRelations(
   store: Store,

@@ -1,13 +1,20 @@
-/** The rows that hang on memories: what a memory takes along when it is erased. Any number of them may hang on one. */
+/**
+ * Deletes, in slices of bounded size, rows that belong to memories which are about to be erased: revisions, candidates
+ * in the recall log, jobs and links. A memory may have any number of such rows, too many for a single write.
+ */
 
 import { UNFINISHED } from './jobs.ts';
 import type { EdgeKey } from './edges.ts';
 import type { Store } from './open-store.ts';
 
-/** A link, with the memory of a wanted set at its other end. */
+/** The two memories of a link, by number. */
 type Ends = Pick<EdgeKey, 'src' | 'dst'>;
 
-/** Deletes the oldest revisions of memories, if they have more than `most` or more than `bytes`. */
+/**
+ * Deletes the oldest revisions of these memories, at most `most`, if there are more than `most` revisions or their
+ * values have more than `bytes` bytes. Otherwise it deletes none. Call inside a write.
+ * @returns the number of deleted revisions
+ */
 export function thinRevisions(
   store: Store,
   memoryNos: readonly number[],
@@ -29,7 +36,11 @@ export function thinRevisions(
   return taken.length;
 }
 
-/** Deletes candidates of logged recalls that are one of these memories, if there are more than `most`. */
+/**
+ * Deletes `most` + 1 rows of the recall log in which one of these memories is a candidate, if there are more than
+ * `most`. Otherwise it deletes none. Call inside a write.
+ * @returns the number of deleted rows
+ */
 export function thinRecalls(store: Store, memoryNos: readonly number[], most: number): number {
   const rows = store
     .prepare(
@@ -43,7 +54,11 @@ export function thinRecalls(store: Store, memoryNos: readonly number[], most: nu
   return rows.length;
 }
 
-/** Takes memories from ended jobs, if there are more than `most` of these. */
+/**
+ * Removes the memory from `most` + 1 ended jobs of these memories, if they have more than `most` ended jobs. Otherwise
+ * it changes nothing. Call inside a write.
+ * @returns the number of changed jobs
+ */
 export function thinJobs(store: Store, memoryNos: readonly number[], most: number): number {
   const jobNos = store
     .prepare(
@@ -59,8 +74,10 @@ export function thinJobs(store: Store, memoryNos: readonly number[], most: numbe
 }
 
 /**
- * Deletes links of memories from which nothing follows, if there are more than `most`: all but supersessions,
- * contradictions that the memories won, what reflections are derived from, and automatic waypoints to the memories.
+ * Deletes `most` + 1 links of these memories, if they have more than `most` links whose loss affects no other memory.
+ * Otherwise it deletes none. These are all links except supersessions, contradictions that the memories won, automatic
+ * `derived_from` links, and automatic waypoints that lead to the memories. Call inside a write.
+ * @returns the number of deleted links
  */
 export function thinLinks(store: Store, memoryNos: readonly number[], most: number): number {
   const free = `e.type <> 'supersedes' AND NOT (e.type = 'contradicts' AND coalesce(e.winner, -1) = w.value)
@@ -78,7 +95,9 @@ export function thinLinks(store: Store, memoryNos: readonly number[], most: numb
 }
 
 /**
- * Deletes automatic waypoints that lead to these memories, if there are more than `most`, and leaves `most` of them.
+ * Deletes at most `slice` automatic waypoints that lead to these memories, but keeps `most` of them. Call inside a
+ * write.
+ * @returns the number of deleted waypoints
  */
 export function thinWaypoints(
   store: Store,
@@ -100,7 +119,7 @@ function deleteEdges(store: Store, keys: readonly EdgeKey[]): number {
   return keys.length;
 }
 
-/** Lists at most `limit` supersessions by these memories of others that are not among them. */
+/** Lists at most `limit` links by which these memories supersede memories that are not among them. */
 export function listOwnSupersessions(store: Store, memoryNos: readonly number[], limit: number): Ends[] {
   const wanted = JSON.stringify(memoryNos);
   return store
@@ -112,7 +131,7 @@ export function listOwnSupersessions(store: Store, memoryNos: readonly number[],
     .all(wanted, wanted, limit) as Ends[];
 }
 
-/** Lists at most `limit` contradictions that were decided for one of these memories. */
+/** Lists at most `limit` contradictions that were decided in favour of one of these memories, `winner`. */
 export function listWonContradictions(
   store: Store,
   memoryNos: readonly number[],

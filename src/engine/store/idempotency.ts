@@ -8,9 +8,9 @@ import { findInfo } from './store-info.ts';
 
 /**
  * Finds the reply that is stored for an Idempotency-Key and route, marked as `replayed`; undefined if the key is new.
- * @param items number of items of the request, which is the number of outcomes of the reply
+ * @param items number of items of the request, which must be the number of results in the reply
  * @throws EngineError `conflict` if a memory of the reply was deleted, or if the reply was stored by a version of Cairn
- *   that kept no outcome for each item; `unprocessable` if the key was used with another body
+ *   that kept no result for each item; `unprocessable` if the key was used with another body
  */
 export function findStoredReply(store: Store, claim: IdempotencyClaim, items: number): AddReply | undefined {
   const { keyHash, bodyHash } = hashesOf(store, claim);
@@ -63,7 +63,7 @@ function hashesOf(store: Store, { key, bodyHash }: IdempotencyClaim): { keyHash:
   return { keyHash: keyedHash(secret, key), bodyHash: keyedHash(secret, bodyHash) };
 }
 
-/** Greatest number of memories of one stored reply. It bounds the search for the reply that added a memory. */
+/** Greatest number of memories of one stored reply. It bounds the search for the reply that belongs to a memory. */
 export const MAX_REPLY_MEMORIES = 1_000;
 
 /**

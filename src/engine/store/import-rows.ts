@@ -16,18 +16,21 @@ import { appendStored } from './events.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
 
-/** The values of an imported memory that its line does not have. */
+/** The values of an imported memory that are not in its line of the export. */
 interface MemoryFacts {
   readonly userNo: number;
   /** Whole hash of the memory's text: the result of `contentHash`. */
   readonly contentHash: Buffer;
   /** State that the memory gets. */
   readonly state: MemoryState;
-  /** Number of the generation of the document that the memory is a part of; null if it is no part of one. */
+  /**
+   * Number of the document generation (parsed version) that the memory is a part of; null if it is no part of a
+   * document.
+   */
   readonly generationNo: number | null;
   /** Value of the setting `OM_DECAY_LAMBDA`; undefined if it is not set. */
   readonly decayLambda: number | undefined;
-  /** Number of the writer for the key that imports; null without one. */
+  /** Number of the writer (key) that imports; null without a key. */
   readonly writerNo: number | null;
   readonly now: number;
 }
@@ -44,7 +47,7 @@ export interface StoredTwin {
   readonly contentHash: Buffer;
 }
 
-/** Finds a memory by its id, hidden and expired ones included; undefined if there is none. */
+/** Finds a memory by its id, even if it is hidden from queries or has expired; undefined if there is none. */
 export function findTwinById(store: Store, id: string): StoredTwin | undefined {
   return store
     .prepare(
@@ -62,7 +65,7 @@ export interface DocumentTwin {
   readonly id: string;
   readonly userId: string;
   readonly state: string;
-  /** Number of the generation that the document names as its live one; null if there is none. */
+  /** Number of the generation (parsed version) that is the live one in the document's row; null if there is none. */
   readonly liveNo: number | null;
   /**
    * 1 if queries find that generation, because all of its memories are stored; 0 if not yet; null without a generation.
@@ -91,15 +94,15 @@ export function findDocumentNamed(store: Store, userId: string, externalId: stri
     .get(externalId, userId) as DocumentTwin | undefined;
 }
 
-/** Tells whether a generation has a memory at this chunk index already. */
+/** Tells whether a memory is stored at this chunk index of a generation already. */
 export function hasPlace(store: Store, generationNo: number, index: number): boolean {
   const found = store.prepare('SELECT 1 FROM chunks WHERE generation_no = ? AND chunk_index = ?');
   return found.get(generationNo, index) !== undefined;
 }
 
 /**
- * Inserts a memory with its labels and dynamics, and appends the event that it was stored unless a document brings it.
- * Its words, its name as an item and its job are left to the caller.
+ * Inserts a memory with its labels and dynamics (salience, state). It appends the event `memory.stored`, unless the
+ * memory is a part of a document. The caller must insert its words, its name as an item and its job.
  * @returns the number of the memory
  */
 export function insertExactMemory(store: Store, line: PortableMemory, facts: MemoryFacts): number {
@@ -180,7 +183,7 @@ function insertExactDynamics(
   if (facts.generationNo === null) appendStored(store, memoryNo, facts.now);
 }
 
-/** Stores the position of a memory in a generation of a document. */
+/** Stores the position of a memory in a generation (parsed version) of a document. */
 export function insertExactPlace(store: Store, generationNo: number, memoryNo: number, place: PortablePlace): void {
   insertChunk(store, generationNo, memoryNo, {
     index: place.index,
@@ -193,13 +196,16 @@ export function insertExactPlace(store: Store, generationNo: number, memoryNo: n
   });
 }
 
-/** Tells whether the file has the revision that replaced this version of a memory. */
+/** Tells whether the file has the revision with the values of this version of a memory, which an update replaced. */
 export function hasRevision(store: Store, memoryNo: number, version: number): boolean {
   const found = store.prepare('SELECT 1 FROM memory_revisions WHERE memory = ? AND version = ?').get(memoryNo, version);
   return found !== undefined;
 }
 
-/** Inserts the values that an update of a memory replaced. No key of this file counts as the writer of the update. */
+/**
+ * Inserts a revision: values of a memory that an update replaced. Its writer is left empty, since the keys of the
+ * exporting file are unknown here.
+ */
 export function insertExactRevision(store: Store, memoryNo: number, line: PortableRevision): void {
   store
     .prepare(
@@ -221,7 +227,7 @@ export function insertExactRevision(store: Store, memoryNo: number, line: Portab
     );
 }
 
-/** Inserts a link. Chains and the statuses of its memories are left to the caller. */
+/** Inserts a link. The caller must update the chains and statuses of the two memories. */
 export function insertExactLink(
   store: Store,
   { src, dst, winner }: { readonly src: number; readonly dst: number; readonly winner: number | null },

@@ -9,7 +9,7 @@ export function listChangeTimes(store: Store, memoryNo: number, limit: number): 
     .all(memoryNo, limit) as number[];
 }
 
-/** Tells for each condition, in their order, whether the memory meets it. The memory must exist. */
+/** Tells for each condition of a filter, in order, whether the memory meets it. The memory must exist. */
 export function meetsConditions(store: Store, memoryNo: number, conditions: readonly FilterCondition[]): boolean[] {
   if (conditions.length === 0) return [];
   const columns = conditions.map(({ sql }, place) => `(${sql}) IS TRUE AS met_${place}`).join(',\n  ');

@@ -13,8 +13,8 @@ export interface InstanceLock {
 }
 
 /**
- * Longest time, in ms, that a process waits for a shared lock: another process that tries for the exclusive lock and
- * cannot have it is in the way for a moment only.
+ * Longest time that a process waits for a shared lock (ms). Another process that tries in vain to take the exclusive
+ * lock blocks it only for a moment.
  */
 const PASSING_TRY_MS = 1_000;
 
@@ -25,10 +25,10 @@ const PASSING_TRY_MS = 1_000;
 const held = new Set<Database.Database>();
 
 /**
- * Takes the exclusive lock of a data folder, so that every lease there belongs to a process that is dead. The lock is
- * an open exclusive transaction on an empty SQLite file. The kernel releases it however the process ends, so no stale
- * lock is ever left.
- * @param file file of the lock; `<file>.pid` beside it names the holder for the error message only
+ * Takes the exclusive lock of a data folder. Its holder then knows that the owners of all job leases there are dead.
+ * The lock is an open exclusive transaction on an empty SQLite file. The kernel releases it however the process ends,
+ * so no stale lock remains.
+ * @param file file of the lock; `<file>.pid` beside it is only for the error message, which names the holder
  * @throws EngineError `conflict` while another process, or another lock of this process, holds or shares the lock;
  *   `invalid` for a path where no file can be
  */
@@ -65,9 +65,8 @@ export function shareInstanceLock(file: string): InstanceLock {
 }
 
 /**
- * Keeps a lock until it is released.
- * @param beforeRelease called while the lock is still held, since files beside it may belong to the next holder
- *   afterwards
+ * Makes a lock of an open connection, and keeps the connection until the lock is released.
+ * @param beforeRelease called while the lock is still held, to remove files that the next holder may use afterwards
  */
 function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   held.add(db);
@@ -80,7 +79,9 @@ function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   };
 }
 
-/** Begins a shared lock: a transaction that has read something keeps SQLite's shared lock until it ends. */
+/**
+ * Begins a shared lock: SQLite keeps its shared lock from the first read of a transaction until the transaction ends.
+ */
 function beginShared(db: Database.Database): void {
   db.exec('BEGIN');
   db.prepare('SELECT count(*) FROM sqlite_schema').get();

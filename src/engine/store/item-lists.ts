@@ -1,6 +1,6 @@
 /**
- * Lists items and namespaces, a page at a time. Namespaces are sorted label by label, so that all namespaces below a
- * path follow it directly, as one range of the order.
+ * Lists items and namespaces in pages. An item is a memory that has a key within a namespace, a path such as `a.b`.
+ * Namespaces are sorted label by label, so that all namespaces below a path follow it directly, as one range.
  */
 
 import {
@@ -21,25 +21,25 @@ import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWant
 import { findUserNo } from './users.ts';
 
 /**
- * SQL that turns a path into a text whose order is that of the paths label by label. `char(1)` in place of the dots
- * sorts the end of a label before any further character, since labels have no control characters.
+ * SQL for the sort key of a namespace's path, which sorts paths label by label. It replaces each dot by `char(1)`, so
+ * that the end of a label sorts before every further character; labels have no control characters.
  */
 const PATH_ORDER = "replace(n.path, '.', char(1))";
-/** Returns the text that the SQL of `PATH_ORDER` gives for a path. */
+/** Returns the sort key of a path, as the SQL `PATH_ORDER` computes it. */
 const orderOf = (path: string) => path.replaceAll('.', '\u0001');
-/** Returns the first text that sorts after a path: the paths below it come first after it, then all other paths. */
+/** Returns the sort key that comes right after a path and before the paths below it. */
 const behind = (path: string) => `${orderOf(path)}\u0001`;
-/** Text that sorts after every path: the greatest character, repeated as often as a path can have characters. */
+/** Sort key after every path: the greatest character, as often as a path can have characters. */
 const BEHIND_ALL = '\u{10ffff}'.repeat(MAX_NAMESPACE_CHARACTERS);
-/** Returns the end, excluded, of the range that holds a path and all paths below it. */
+/** Returns the end (excluded) of the range of sort keys of a path and all paths below it; '' stands for all paths. */
 const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
 
-/** Greatest number of bytes of values that one read examines. */
+/** Greatest number of bytes of item values that one read examines. */
 const LOOKED_INTO_BYTES = 4 * 1024 * 1024;
 
 const ITEMS = 'items';
 
-/** An item, with the path and key by which it is sorted. */
+/** An item with the values by which a list is sorted: the path of its namespace and its key. */
 interface ItemInOrder {
   readonly memoryNo: number;
   readonly path: string;
@@ -66,8 +66,8 @@ export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWa
 }
 
 /**
- * Compiles the condition of a list of items: those of any status that are valid, not expired and within the bounds, and
- * whose value meets the conditions.
+ * Compiles the condition of a list of items. Items of any status pass if they are valid, not expired, visible to the
+ * caller (`withinTags`), and their value meets the conditions.
  */
 function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'withinTags'>, now: number): CompiledFilter {
   const compiled = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
@@ -80,10 +80,10 @@ function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'within
   };
 }
 
-/** A range of a user's items, in the order of the list. */
+/** A range of a user's items in the order of the list, from which at most `limit` are read. */
 export interface ItemStretch {
   readonly userNo: number;
-  /** Namespace of the items, those below it included; '' for all namespaces. */
+  /** Namespace of the items; items in namespaces below it are included. '' for all namespaces. */
   readonly namespace: string;
   /** Path and key after which the range begins; undefined for the first items. */
   readonly after: readonly [path: string, key: string] | undefined;
@@ -92,8 +92,8 @@ export interface ItemStretch {
 }
 
 /**
- * Lists the next items of a range, expired and hidden ones included: first those in the namespace where the last page
- * ended, then those of the following namespaces.
+ * Lists the next items of a range, even expired and hidden ones: first the remaining items of the namespace in which
+ * the last page ended, then those of the following namespaces.
  */
 export function listItemsBelow(store: Store, { userNo, namespace, after, limit }: ItemStretch): ItemInOrder[] {
   const items = `SELECT i.memory AS memoryNo, n.path, i.item_key AS key
@@ -115,7 +115,7 @@ export function listItemsBelow(store: Store, { userNo, namespace, after, limit }
 }
 
 /**
- * Lists a namespace of a user and those below it, in their order.
+ * Lists a namespace of a user and the namespaces below it, in sorted order.
  * @param stretch.from path at which the list begins; undefined for the first one
  */
 export function listNamespacesBelow(
@@ -138,9 +138,9 @@ export function listNamespacesBelow(
 const NAMESPACES = 'namespaces';
 
 /**
- * Lists the namespaces that match a filter, with the number of their items; those without such items are left out. With
- * `maxDepth`, paths that are equal once they are cut are listed as one. They are adjacent in the order, so one step
- * skips them all.
+ * Lists the namespaces that match a filter, with the number of their items; namespaces without such items are left out.
+ * With `maxDepth`, paths are cut to that number of labels, and equal ones are listed once. They are adjacent in the
+ * order, so one step skips them all.
  * @throws EngineError `invalid` for a cursor of another list
  */
 export function listNamespaces(
@@ -184,7 +184,7 @@ export function listNamespaces(
 
 type CountedItems = Omit<NamespaceSummary, 'path'>;
 
-/** Returns the labels of a pattern before its first `*`, as a path. */
+/** Returns the beginning of a namespace pattern: its labels before the first `*`, as a path. */
 function literalStart(pattern: string): string {
   const labels = pattern.split('.');
   const first = labels.indexOf('*');

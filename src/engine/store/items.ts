@@ -10,7 +10,7 @@ export interface ItemName {
 }
 
 /**
- * Finds the number of the memory with this name, even if it has expired; undefined if there is none. If the
+ * Finds the number of the memory with this item name, even if it has expired; undefined if there is none. If the
  * namespace is '', the key is the external id of a memory, which may also have been added as a plain memory.
  */
 export function findItemNo(store: Store, { userNo, namespace, key }: ItemName): number | undefined {
@@ -28,8 +28,8 @@ export function findItemNo(store: Store, { userNo, namespace, key }: ItemName): 
 }
 
 /**
- * Stores that a memory is the item with this name, and makes the namespace if it does not exist. A memory that has a
- * name already keeps it. Call inside a write.
+ * Stores that a memory is the item with this name, and makes the namespace if it does not exist. A memory that already
+ * has an item name keeps it. Call inside a write.
  */
 export function putItemName(store: Store, memoryNo: number, { userNo, namespace, key }: ItemName): void {
   store
@@ -38,8 +38,8 @@ export function putItemName(store: Store, memoryNo: number, { userNo, namespace,
 }
 
 /**
- * Sets the lifetime of an item in ms, by which each renewal extends its expiry; with null, renewals leave its expiry as
- * it is. Call inside a write.
+ * Sets the lifetime of an item (ms). Each renewal moves the item's expiry to one lifetime later. With null, renewals do
+ * not change the expiry. Call inside a write.
  */
 export function setItemTtl(store: Store, memoryNo: number, ttlMs: number | null): void {
   store.prepare('UPDATE items SET ttl_ms = :ttlMs WHERE memory = :memoryNo AND ttl_ms IS NOT :ttlMs').run({
@@ -49,8 +49,8 @@ export function setItemTtl(store: Store, memoryNo: number, ttlMs: number | null)
 }
 
 /**
- * SQL condition on an item `i` and its memory `m` that a renewal at `:now` (Unix ms) takes effect: the item has a
- * lifetime and has not expired, and its expiry would move by more than 1 % of its lifetime.
+ * SQL condition on an item `i` and its memory `m` that a renewal at `:now` (Unix ms) changes the expiry: the item has a
+ * lifetime, has not expired, and its expiry would move by more than 1 % of its lifetime.
  */
 const IS_DUE = `i.ttl_ms > 0 AND m.expires_at > :now AND m.expires_at < :now + 0.99 * i.ttl_ms`;
 
@@ -66,9 +66,9 @@ export function listDueRenewals(store: Store, ids: readonly string[], now: numbe
 }
 
 /**
- * Moves the expiry of items to one lifetime from `now` (Unix ms). An item that has no lifetime or has expired, or whose
- * expiry would move by less than 1 % of its lifetime, stays as it is. This makes no version and no event. Call inside a
- * write.
+ * Moves the expiry of items to one lifetime after `now` (Unix ms). An item that has no lifetime or has expired, or
+ * whose expiry would move by less than 1 % of its lifetime, stays as it is. A renewal makes no new version and no
+ * event. Call inside a write.
  */
 export function renewItems(store: Store, memoryNos: readonly number[], now: number): void {
   store
@@ -79,7 +79,7 @@ export function renewItems(store: Store, memoryNos: readonly number[], now: numb
     .run({ memoryNos: JSON.stringify(memoryNos), now });
 }
 
-/** Lists the next items in a namespace by key, expired ones too. */
+/** Lists the next items of a namespace, sorted by key, even expired ones: those with keys after `after`. */
 export function listItemsIn(
   store: Store,
   namespaceNo: number,
@@ -102,8 +102,8 @@ export function countItemsIn(store: Store, namespaceNo: number): number {
 }
 
 /**
- * Two items with an equal key, in two namespaces. If the first one (`memoryNo`) is moved to the namespace of the second
- * (`holder`), the key is taken there.
+ * Two items in two namespaces with an equal key. The first one (`memoryNo`) cannot be moved to the namespace of the
+ * second one (`holder`), since its key is taken there.
  */
 interface SharedKey {
   readonly memoryNo: number;
@@ -113,8 +113,8 @@ interface SharedKey {
 }
 
 /**
- * Lists those of the items whose keys are taken by items of the namespace `namespaceNo`. An item counts as expired at
- * `now` (Unix ms).
+ * Lists those of the items that cannot be moved to the namespace `namespaceNo`, since items there have the same keys.
+ * An item counts as expired at `now` (Unix ms).
  */
 export function listSharedKeys(
   store: Store,
@@ -139,7 +139,7 @@ export function listSharedKeys(
   }));
 }
 
-/** Moves items to a namespace in which their keys are not taken. Call inside a write. */
+/** Moves items to a namespace, in which their keys must not be taken. Call inside a write. */
 export function moveItems(store: Store, memoryNos: readonly number[], namespaceNo: number): void {
   store
     .prepare('UPDATE items SET namespace_no = ? WHERE memory IN (SELECT value FROM json_each(?))')
@@ -170,7 +170,7 @@ export function ensureNamespace(store: Store, userNo: number, path: string): num
   return Number(made.lastInsertRowid);
 }
 
-/** Finds the number of the namespace of a memory; 0 if it is in none. */
+/** Finds the number of the namespace that a memory is in as an item; 0 if it is in none. */
 export function findNamespaceOf(store: Store, memoryNo: number): number {
   const found = store.prepare('SELECT namespace_no FROM items WHERE memory = ?').pluck().get(memoryNo);
   return (found as number | undefined) ?? 0;

@@ -2,10 +2,10 @@ import type { QueuedStep } from '../jobs.ts';
 import { IS_DUE, type ClaimAt, type DocumentClaim, type HeldJob } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Selects the jobs that a claim takes, with owner and length of their leases. `now` is in Unix ms. */
+/** Selects the jobs that a worker claims, with owner and length of their leases. `now` is in Unix ms. */
 export interface ClaimOptions<Step extends QueuedStep = QueuedStep> {
   readonly step: Step;
-  /** Greatest number of jobs that are taken. */
+  /** Greatest number of jobs that are claimed. */
   readonly limit: number;
   /** Name of the worker that owns the leases. */
   readonly owner: string;
@@ -19,17 +19,17 @@ export interface ClaimOptions<Step extends QueuedStep = QueuedStep> {
   readonly bulkUntil?: number | undefined;
 }
 
-/** Longest time for which bulk jobs wait while documents are read, in ms. */
+/** Longest time for which bulk jobs that embed wait while documents are read (ms). */
 const BULK_HELD_MS = 30_000;
 
 /** Value of `bulkUntil` with which all due bulk jobs are taken. */
 export const ALL_BULK = Number.MAX_SAFE_INTEGER;
 
 /**
- * Returns the latest due time of bulk jobs that may be claimed to embed memories, Unix ms. While a document is read or
- * is due to be read, that is 30 seconds ago, so that computing vectors does not take the processor cores from reading:
- * a document is found by its words once it is read, and vectors add only meaning. Otherwise all due bulk jobs may be
- * claimed (ALL_BULK), and always if a provider computes the vectors.
+ * Returns the latest due time of bulk jobs that may be claimed to embed memories, Unix ms. While a document is being
+ * read or is due to be read, it is 30 seconds ago; otherwise all due bulk jobs may be claimed (ALL_BULK). The reason:
+ * computing vectors would take processor time from reading. Once read, a document is found by its words, and vectors
+ * only improve the search. If a provider computes the vectors, all due bulk jobs may always be claimed.
  * @param embedsHere whether vectors are computed on this machine
  */
 export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: boolean; now: number }): number {
@@ -41,8 +41,8 @@ export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: bo
 }
 
 /**
- * Tells whether a job that workers can claim is due, suspects included. Jobs at the step `settle` do not count, since
- * no worker claims them.
+ * Tells whether a job that workers can claim is due, even a suspect (a job that was active when its worker died). Jobs
+ * at the step `settle` do not count, since no worker claims them.
  */
 export function hasDueJob(store: Store, now: number): boolean {
   return (
@@ -55,7 +55,7 @@ export function hasDueJob(store: Store, now: number): boolean {
   );
 }
 
-/** Tells whether a job at this step is due, suspects included. */
+/** Tells whether a job at this step is due, even a suspect (a job that was active when its worker died). */
 export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolean {
   return (
     store
@@ -68,8 +68,9 @@ export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolea
 }
 
 /**
- * Claims at most `limit` due jobs of a step: interactive ones before bulk ones, then those due longest. Suspects are
- * left to `claimSuspects`. Call inside a write.
+ * Claims at most `limit` due jobs of a step: interactive ones before bulk ones, then those that have been due longest.
+ * It leaves out suspects, jobs that were active when their worker died; `claimSuspects` claims those. Call inside a
+ * write.
  * @returns the claims by ascending `jobNo`; empty if no job is due
  */
 export function claimJobs<Step extends QueuedStep>(store: Store, options: ClaimOptions<Step>): ClaimAt<Step>[] {
@@ -77,8 +78,9 @@ export function claimJobs<Step extends QueuedStep>(store: Store, options: ClaimO
 }
 
 /**
- * Claims a group of due suspects, from those that may run in the largest groups, since most suspects are there. The
- * caller must run no other job until all of them have ended. Call inside a write.
+ * Claims a group of due suspects, jobs that were active when their worker died. Each suspect has a limit on the size of
+ * its group; those with the largest limit are claimed first, since most suspects have it. The caller must run no other
+ * job until all of them have ended. Call inside a write.
  * @returns the claims by ascending `jobNo`, at most `limit` and as many as may run together; empty if no suspect is due
  */
 export function claimSuspects<Step extends QueuedStep>(store: Store, options: ClaimOptions<Step>): ClaimAt<Step>[] {
@@ -86,7 +88,7 @@ export function claimSuspects<Step extends QueuedStep>(store: Store, options: Cl
   return together === 0 ? [] : claim(store, options, together, Math.min(together, options.limit));
 }
 
-/** Returns the greatest number of due suspects of a step that may run together; 0 if none is due. */
+/** Returns how many due suspects of a step may run together at most; 0 if none is due. */
 function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | 'now'>): number {
   const row = store
     .prepare(
@@ -108,8 +110,8 @@ const CLAIMED = `seq AS jobNo, id, kind, memory AS memoryNo, document AS documen
   attempts, created_at AS createdAt, priority AS isBulk, trace_context AS trace`;
 
 /**
- * Claims one due job that reads a document. With `alone` it claims a suspect, during which the caller must run no other
- * job. Call inside a write.
+ * Claims one due job that reads a document. With `alone` it claims a suspect (a job that was active when its worker
+ * died), and the caller must run no other job meanwhile. Call inside a write.
  * @returns undefined if none is due
  */
 export function claimDocument(
@@ -122,8 +124,8 @@ export function claimDocument(
 }
 
 /**
- * Claims those of the given jobs that are still due at this step; a job that a queue carried may be done or changed by
- * now. Call inside a write.
+ * Claims those of the given jobs that are still due at this step; a job that a queue delivered may be done or changed
+ * by now. Call inside a write.
  * @param alone true to claim only suspects that may run in a group of `jobNos.length`, while the caller runs no other
  *   job; false to claim only jobs that are no suspects
  * @returns the claims by ascending `jobNo`
@@ -175,8 +177,9 @@ function claim<Step extends QueuedStep>(
 }
 
 /**
- * Stores with each claimed suspect how many of them run together while nothing else runs, by which a crash is judged
- * later.
+ * Stores with each claimed suspect how many of them run together while nothing else runs. If the worker dies, this
+ * decides whether the crash counts against the job.
+ * @param alone whether the claims are of suspects; if false, nothing is stored
  * @returns the claims by ascending `jobNo`
  */
 function noteAlone<Held extends HeldJob>(store: Store, claims: readonly Held[], alone: boolean): Held[] {
@@ -190,7 +193,7 @@ function noteAlone<Held extends HeldJob>(store: Store, claims: readonly Held[], 
 
 /**
  * Postpones those of the jobs that are waiting suspects, because they cannot run alone now: they become due at `runAt`
- * (Unix ms) at the earliest, and lose the mark of a queue. Other jobs stay as they are.
+ * (Unix ms) at the earliest, and lose the mark that a queue has them. Other jobs stay as they are.
  */
 export function postponeSuspects(store: Store, jobNos: readonly number[], runAt: number): void {
   store
@@ -201,14 +204,14 @@ export function postponeSuspects(store: Store, jobNos: readonly number[], runAt:
     .run(runAt, JSON.stringify(jobNos));
 }
 
-/** Tells whether a suspect of this step is due. */
+/** Tells whether a suspect (a job that was active when its worker died) of this step is due. */
 export function hasDueSuspect(store: Store, step: QueuedStep, now: number): boolean {
   return largestGroup(store, { step, now }) > 0;
 }
 
 /**
- * Tells whether a suspect of this step is `queued`, due or not. A suspect that failed and waits for its next attempt
- * does not count.
+ * Tells whether a suspect (a job that was active when its worker died) of this step is `queued`, due or not. A suspect
+ * that failed and waits for its next attempt does not count.
  */
 export function hasSuspect(store: Store, step: QueuedStep): boolean {
   return (

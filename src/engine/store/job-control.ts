@@ -7,10 +7,10 @@ import { UUID, UNFINISHED, isUnfinished, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Queues a failed, dead or cancelled job again at its step, due at once and with all its attempts. A job that embeds a
- * memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
- * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file is gone, if
- *   another unfinished job embeds or links its memory, or if it reads a document and was cancelled
+ * Queues a failed, dead or cancelled job again at its step, due at once and with its full number of attempts. A job
+ * that embeds a memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
+ * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file no longer
+ *   exists, if another unfinished job embeds or links its memory, or if it reads a document and was cancelled
  */
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);

@@ -5,10 +5,16 @@ import { noteEvents } from './job-timeline.ts';
 import { type HeldJob, PARTS, CRASH, CRASH_BUDGET, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Asks for a claimed job; its parameters are the number of the job and the epoch of the claim. */
+/**
+ * SQL that selects a row if a claim still holds its job; its parameters are the number of the job and the epoch of the
+ * claim (a number that rises with each claim).
+ */
 export const SELECT_HELD = `SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`;
 
-/** Tells whether a claim still holds its job. Every write that commits a step asks this inside its transaction. */
+/**
+ * Tells whether a claim still holds its job, or another worker has claimed it since. Every write that commits a step
+ * must call this inside its transaction.
+ */
 export function holdsLease(store: Store, held: HeldJob): boolean {
   return store.prepare(SELECT_HELD).get(held.jobNo, held.epoch) !== undefined;
 }
@@ -18,7 +24,7 @@ export function renewLeases(store: Store, owner: string, until: number): void {
   store.prepare(`UPDATE jobs SET lease_until = ? WHERE state = 'active' AND lease_owner = ?`).run(until, owner);
 }
 
-/** The time at which leases are judged, and their length. */
+/** The present time, and the length of a lease, by which expired leases are recognised. */
 export interface LeaseTimes {
   /** Present time, Unix ms. */
   readonly now: number;
@@ -27,9 +33,9 @@ export interface LeaseTimes {
 }
 
 /**
- * SQL condition that a lease has run out; the caller binds `:now` and `:leaseMs`. A live worker renews its leases every
- * second, so a lease that ends more than two lengths ahead was written before the clock was set back, and has run out,
- * too.
+ * SQL condition that a lease has expired; the caller binds `:now` (Unix ms) and `:leaseMs`. A live worker renews its
+ * leases every second. So a lease that ends more than two lengths ahead was written before the clock was set back, and
+ * counts as expired, too.
  */
 const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 2 * :leaseMs)';
 
@@ -54,13 +60,16 @@ export interface Recovery {
   readonly dead: number;
 }
 
-/** Pause of a job that ran alone when its worker died, in ms, multiplied by its crashes so far: 10 s, then 20 s. */
+/**
+ * Pause before a job that ran alone when its worker died runs again (ms), multiplied by its crashes so far: 10 s, then
+ * 20 s.
+ */
 const CRASH_PAUSE_MS = 10_000;
 
 /**
- * Takes jobs back from workers that died: the active jobs whose leases have run out, or with `everyOwner` all active
- * jobs. Jobs that ran beside others become suspects and are queued again. For a job that ran alone the crash is
- * counted; after three of them (CRASH_BUDGET) the job is dead, and its memory or document `failed`. Call inside a
+ * Takes jobs back from workers that died: the active jobs whose leases have expired, or with `everyOwner` all active
+ * jobs. Jobs that ran beside others become suspects and are queued again. If a job ran alone, the crash counts against
+ * it; after three such crashes (CRASH_BUDGET) the job is dead, and its memory or document `failed`. Call inside a
  * write.
  */
 export function recoverLeases(

@@ -1,8 +1,7 @@
 /**
- * The timeline of a job in the short form that its row keeps: a letter for each event and the milliseconds since the
- * job was added, as in `e523l530d`. An event without a number happened together with the event in front of it. The
- * timeline does not note that the job was queued when it was added. This form takes a tenth of the space that names and
- * times take.
+ * The timeline of a job in the short form that its row stores: a letter for each event and the milliseconds since the
+ * job was added, as in `e523l530d`. An event without a number happened at the same time as the event before it. The
+ * first event, that the job was queued, is not stored. This form takes a tenth of the space of full names and times.
  */
 
 /** Letter of each event in a timeline. */
@@ -22,10 +21,10 @@ const LETTERS = {
 } as const;
 
 /**
- * Names an event of a job. `read`, `settled`, `encoded`, `linked` and `reasoned`: a step ended. `done`: the job ended
- * well. `failed`: an attempt failed, and another follows. `dead`: the job was given up. `crashed`: its worker died.
- * `requeued`: a change of its memory sent it back to an earlier step. `retried`: it was queued again on request.
- * `cancelled`: on request, or because its memory was erased.
+ * Name of an event of a job. `read`, `settled`, `encoded`, `linked` and `reasoned`: a step ended. `done`: the job ended
+ * successfully. `failed`: an attempt failed, and another follows. `dead`: the job failed for good. `crashed`: its
+ * worker died. `requeued`: a change of its memory sent it back to an earlier step. `retried`: a caller queued it again.
+ * `cancelled`: a caller cancelled it, or its memory was erased.
  */
 export type JobEvent = keyof typeof LETTERS;
 

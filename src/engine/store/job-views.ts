@@ -95,7 +95,7 @@ function toJob(row: JobRow): Job {
   };
 }
 
-/** Counts all jobs in the ledger by state. */
+/** Counts all jobs in the table `jobs` by state. */
 export function countJobs(store: Store): JobCounts {
   return summariseJobs(store).counts;
 }
@@ -117,7 +117,7 @@ export function countJobsOfKind(store: Store, counts: JobCounts, kind: JobKind, 
   return others.reduce((left, other) => left - count(other), all);
 }
 
-/** Partial index that holds the jobs of a kind and no others. Jobs of the kind `memory` have no such index. */
+/** Name of the partial index that holds exactly the jobs of a kind. Jobs of the kind `memory` have no such index. */
 const INDEX_OF_KIND = {
   document: 'jobs_of_documents',
   reembed: 'jobs_of_reembed',
@@ -181,7 +181,7 @@ export function oldestWaitingAt(store: Store): number | null {
 
 /**
  * Returns the lowest number of an unfinished job from `first` to `last`, both included; undefined if there is none. It
- * examines every row before that one, so callers ask about a bounded number of rows.
+ * examines every row up to the result, so callers should ask about a bounded number of rows.
  */
 export function firstUnfinishedBetween(store: Store, first: number, last: number): number | undefined {
   return store
@@ -190,7 +190,7 @@ export function firstUnfinishedBetween(store: Store, first: number, last: number
     .get(first, last) as number | undefined;
 }
 
-/** Returns the highest number of a job that is in the ledger; 0 if the ledger is empty. */
+/** Returns the highest number of a job that is in the table `jobs`; 0 if there is none. */
 export function newestJobNo(store: Store): number {
   return store.prepare('SELECT coalesce(max(seq), 0) FROM jobs').pluck().get() as number;
 }

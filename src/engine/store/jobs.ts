@@ -1,18 +1,18 @@
 /**
- * The ledger: the one place that knows what work is owed. Redis, worker threads and timers only carry hints to it. This
- * file holds the life of a job under a claim; `job-claims.ts` takes jobs, `job-leases.ts` recovers them after a crash,
- * `job-control.ts` retries and cancels them, and `job-views.ts` reads them.
+ * The job ledger: the table `jobs`, the only record of all unfinished work. Redis, worker threads and timers only carry
+ * hints to it. This file changes jobs under a claim; `job-claims.ts` claims jobs, `job-leases.ts` recovers them after a
+ * crash, `job-control.ts` retries and cancels them, and `job-views.ts` reads them.
  *
  *   queued ──claim──► active ──advance──► (next step) ──finish──► done
  *     ▲                 │ fail: failed, waits for run_at; after the last attempt: dead
  *     │                 │ release: queued again, nothing counted
  *     └──── recover ────┘ crash: suspect, runs with suspects only; three crashes while alone: dead
  *
- * Jobs that were in flight together at a crash are suspects. They run again in groups, with no other job in the
- * process. A group that survives is cleared at once, a group that crashes is run in parts, and a job that is a group of
- * its own is charged with the crash. The column `suspect` limits how many may run together (0: no suspect);
- * `lease_alone` says how many do (0: other jobs may run beside them). Batches that fail as a whole are taken apart in
- * the same way.
+ * Jobs that were active together when their worker died are suspects. They run again in groups, with no other job in
+ * the process. A group that survives is cleared at once, a group that crashes is divided into smaller groups, and a job
+ * that crashes in a group of its own is charged with the crash. The column `suspect` limits how many may run together
+ * (0: no suspect); `lease_alone` says how many do (0: other jobs may run beside them). Batches that fail as a whole are
+ * divided in the same way.
  *
  * A claim raises the job's epoch. Every later statement of that claim names its epoch, so a worker that lost its lease
  * changes nothing.
@@ -41,12 +41,12 @@ export interface HeldJob {
 /** A claimed job that embeds or links a memory. */
 export interface Claim extends HeldJob {
   /**
-   * A `memory` job encodes and links a memory. An `import` job only encodes a memory whose links were imported. A
-   * `reembed` job only embeds a memory by another model; without a memory, at the step `link`, it is the director of a
-   * change of the model.
+   * Kind of the job. `memory` embeds and links a memory. `import` only embeds a memory whose links were imported.
+   * `reembed` embeds a memory by another model. A `reembed` job without a memory, at the step `link`, is the director:
+   * the job that controls a change of the model.
    */
   readonly kind: 'memory' | 'reembed' | 'import';
-  /** Number of the memory; null, in spite of its type, for a director. */
+  /** Number of the memory; null, in spite of its type, for the director of a change of the model. */
   readonly memoryNo: number;
   /** Number of the document that the memory is a part of; null if it is no part of one. */
   readonly documentNo: number | null;
@@ -76,18 +76,21 @@ export type ClaimAt<Step extends QueuedStep> = Step extends 'ingest'
     ? Question
     : Claim;
 
-/** Number of times that a worker may die while it runs a job and no other; after them the job is dead. */
+/** Number of times that a worker may die while it runs only this job; after that the job is dead. */
 export const CRASH_BUDGET = 3;
 
-/** Error code of a job that is dead because its workers died. */
+/** Error code of a job that was given up because it killed its workers. */
 export const CRASH = 'crash';
 
-/** Number of parts into which a group of suspects is divided that crashed or failed as a whole: 64, then 8, then 1. */
+/**
+ * Number of smaller groups into which a group of suspects is divided after it crashed or failed as a whole: groups of
+ * 64, then 8, then 1.
+ */
 export const PARTS = 8;
 
 /**
  * SQL condition that a waiting job is due; the caller binds `:now` (Unix ms). No job is postponed by more than two
- * minutes, so a `run_at` further ahead was written before the clock was set back; such a job is due, as it might
+ * minutes. So a `run_at` further ahead was written before the clock was set back; such a job counts as due, as it might
  * otherwise wait forever.
  */
 export const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
@@ -153,10 +156,10 @@ export function insertJob(store: Store, job: NewJob): number {
 }
 
 /**
- * Sends the unfinished `memory` job of a memory back to `step`, with all its attempts, even if a worker holds it. A job
- * that still has to encode the memory stays as it is if `step` is `link`. An unfinished `import` job becomes a `memory`
- * job, since imported links no longer hold. With `encode`, unfinished jobs that embed the memory by another model or
- * check it for contradictions are deleted. Call inside a write.
+ * Sends the unfinished `memory` job of a memory back to `step`, with its full number of attempts, even if a worker
+ * holds it. If `step` is `link`, a job that still has to encode the memory stays as it is. An unfinished `import` job
+ * becomes a `memory` job, since the imported links are no longer right. If `step` is `encode`, unfinished jobs that
+ * embed the memory by another model or check it for contradictions are deleted. Call inside a write.
  * @returns the job's `jobNo`; undefined if the memory has no unfinished `memory` job
  */
 export function restartJob(
@@ -192,7 +195,7 @@ export function restartJob(
 
 /**
  * Moves a job to its next step and keeps the lease, if the claim still holds the job.
- * @returns the claim at the next step, even if it no longer holds the job; ask `holdsLease` in the same write
+ * @returns the claim at the next step, even if the claim no longer holds the job; call `holdsLease` in the same write
  */
 export function advanceJob(store: Store, held: Claim, step: 'link', now: number): Claim {
   store
@@ -253,16 +256,16 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
 }
 
 /**
- * Gives a job back at its present step, due at `runAt` (Unix ms), because the worker stops or a provider is down. It
- * does not count as an attempt. A job that the claim no longer holds stays as it is.
+ * Returns a job to the queue at its present step, due at `runAt` (Unix ms), because the worker stops or a provider is
+ * down. It does not count as an attempt. A job that the claim no longer holds stays as it is.
  */
 export function releaseJob(store: Store, held: HeldJob, runAt: number, now: number): void {
   requeue(store, held, { suspect: null, runAt, now });
 }
 
 /**
- * Gives the jobs of a batch that failed as a whole back as suspects, due at once. They run in ever smaller groups until
- * the job that causes the failure is found. A job that its claim no longer holds stays as it is.
+ * Returns the jobs of a batch that failed as a whole to the queue as suspects, due at once. They run in smaller and
+ * smaller groups until the job that causes the failure is found. A job that its claim no longer holds stays as it is.
  */
 export function isolateJobs(store: Store, held: readonly HeldJob[], now: number): void {
   const suspect = Math.ceil(held.length / PARTS);
@@ -285,8 +288,8 @@ function requeue(
 }
 
 /**
- * Sets the state of a memory whose job gave up or was cancelled: `ready` if it has a vector, otherwise `failed`, so
- * that queries find it by its words alone. With null or the number of an erased memory it does nothing.
+ * Sets the state of a memory whose job failed for good or was cancelled: `ready` if the memory has a vector, otherwise
+ * `failed`, so that only its words find it. With null or the number of an erased memory it does nothing.
  */
 export function markFailed(store: Store, memoryNo: number | null): void {
   if (memoryNo === null) return;
@@ -299,7 +302,7 @@ export function markFailed(store: Store, memoryNo: number | null): void {
     .run({ memory: memoryNo });
 }
 
-/** Event that the timeline notes when a step has ended. */
+/** Event that the timeline records at the end of each step. */
 const PAST_TENSE: Readonly<Record<JobStep, JobEvent>> = {
   ingest: 'read',
   settle: 'settled',

@@ -1,11 +1,15 @@
 /**
- * The form of a candidate in the recall log: a JSON array of values without names, which takes half of the bytes of an
- * object. Number and id of the memory are not in it, since the row names the memory.
+ * The stored form of a candidate (a memory that a query considered) in the recall log: a JSON array of values without
+ * names, which takes half of the bytes of an object. It leaves out the memory's number and id, which are in the row's
+ * columns.
  */
 import type { Features, Hit, KeptCandidate, KeptState, Outcome } from '../types.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Names of the values of each array, in their order. A new name is only ever added at the end. */
+/**
+ * Names of the feature values in a stored candidate, in the order of their array. A new name may only be added at the
+ * end.
+ */
 const FEATURES = [
   'similarity',
   'activation',
@@ -27,7 +31,7 @@ const RERANK = [
   'dated',
   'recency',
 ] as const;
-/** A measure of earlier versions. Candidates no longer have it, and their arrays have null in its place. */
+/** Name of a feature of earlier versions. Candidates no longer have it; their arrays have null in its position. */
 const FORMER = 'proximity';
 const MEASURES = RERANK.filter((name) => name !== FORMER);
 const LEXICAL = ['rank', 'bm25', 'coverage'] as const;
@@ -49,8 +53,8 @@ const STATE = [
 type Value = string | number | null | readonly string[];
 
 /**
- * The array of a candidate. `path` of a hit is null if it consists of the hit's own id, because the hit matched by
- * itself.
+ * The stored array of a candidate. `path` of a hit is null if the hit matched the query by itself, so that the path
+ * would be only its own id.
  */
 type Row = readonly [
   outcome: Outcome,

@@ -1,6 +1,6 @@
 /**
- * Conditions on the tags, the metadata, the value and the namespace of a memory. SQL functions check them: they parse
- * the JSON of a row once for all conditions, and count the parsed bytes against the work budget.
+ * SQL functions that check conditions on the tags, the metadata, the value and the namespace of a memory. They parse
+ * the JSON of a row once for all conditions, and count the parsed bytes against the work budget of the request.
  */
 
 import type Database from 'better-sqlite3';
@@ -14,27 +14,29 @@ type KeyCondition = readonly [key: string, operator: Operator, operand: Json];
 const OPERATORS = ['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists'] as const;
 type Operator = (typeof OPERATORS)[number];
 
-/** Returns SQL that is true if the tags in a column include all wanted ones, a JSON list that is its one parameter. */
+/**
+ * Returns SQL that is true if the tags in a column include all wanted tags. Its one parameter is a JSON list of these.
+ */
 export const tagsPass = (tags: string) => `tags_pass(${tags}, ?)`;
 /**
- * Returns SQL that is true if the metadata in a column meet all conditions: the result of `compileMetadata` as JSON,
- * its one parameter.
+ * Returns SQL that is true if the metadata in a column meets all conditions. Its one parameter is the result of
+ * `compileMetadata` as JSON.
  */
 export const metadataPasses = (metadata: string) => `metadata_passes(${metadata}, ?)`;
 /**
- * Returns SQL that is true if the value of an item in a column meets all conditions: the result of `compileMetadata` as
- * JSON, its one parameter. A value that is no object has no keys.
+ * Returns SQL that is true if an item's value in a column meets all conditions. Its one parameter is the result of
+ * `compileMetadata` as JSON. A value that is no object has no keys.
  */
 export const valuePasses = (value: string) => `value_passes(${value}, ?)`;
 /**
- * Returns SQL that is true if a path matches a pattern of its first labels and one of its last labels: a JSON list of
- * both, its one parameter.
+ * Returns SQL that is true if a namespace path matches two patterns, one for its first labels and one for its last
+ * labels. Its one parameter is a JSON list of both patterns.
  */
 export const namespaceMatches = (path: string) => `namespace_matches(${path}, ?)`;
 
 /**
- * Defines the functions on a connection. Once the work budget has ended, those that parse JSON return false for every
- * row.
+ * Defines the SQL functions on a connection. When the work budget is used up, the functions that parse JSON return
+ * false for every row.
  */
 export function defineLabelFunctions(db: Database.Database): void {
   const wantedTags = keepLast((text) => JSON.parse(text) as string[]);
@@ -80,7 +82,7 @@ function matchesAt(labels: readonly string[], at: number, pattern: readonly stri
   return pattern.every((wanted, place) => wanted === '*' || wanted === labels[at + place]);
 }
 
-/** Makes a function that keeps the last result of `parse`, since all rows of a statement pass the same text. */
+/** Makes a function that caches the last result of `parse`, since all rows of a statement pass the same text. */
 function keepLast<T>(parse: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly value: T } | undefined;
   return (text) => {
@@ -176,8 +178,8 @@ function isAmong(key: string, values: readonly Json[]): Check {
 }
 
 /**
- * Turns a value into one that a Set compares: lists and objects become JSON text, and strings get a quote in front, so
- * that no string equals such a text.
+ * Converts a value so that a Set can compare it: lists and objects become JSON text, and strings get a quote in front,
+ * so that no string equals such a text.
  */
 function comparable(value: Json): unknown {
   if (typeof value === 'string') return `"${value}`;

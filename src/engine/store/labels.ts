@@ -12,7 +12,7 @@ export const LABEL_KINDS = { tag: 0, file: 1 } as const;
 export const MEMORIES_OF_FILES = `SELECT x.memory FROM labels l CROSS JOIN memory_labels x ON x.label_no = l.label_no
   WHERE l.kind = ${LABEL_KINDS.file} AND l.label IN (SELECT value FROM json_each(?))`;
 
-/** Asks for the number of a label; its parameters are its kind, the number of the user and the label. */
+/** SQL that selects the number of a label; its parameters are its kind, the number of the user and the label. */
 export const SELECT_LABEL = 'SELECT label_no FROM labels WHERE kind = ? AND user_no = ? AND label = ?';
 
 /** A memory that was just inserted, with its user. */

@@ -1,7 +1,8 @@
 import { EngineError } from '../errors.ts';
 
 /**
- * The error of a statement that showed only after the statement: its database takes statements whose result nobody
- * waits for together with a later one. The write has failed, and nothing says which part of it the statement was of.
+ * Error of an earlier statement that shows only when a later statement is sent, since a database may send queued
+ * statements together with a later one. The write has failed, and it is unknown which part of the write the failed
+ * statement belongs to.
  */
 export class LateError extends EngineError {}

@@ -1,4 +1,7 @@
-/** Stores the latent space of a file's long texts (see `text/latent-space.ts`) in `store_info`. */
+/**
+ * Stores the latent space of a file's long texts in `store_info`: a vector for each word stem, by latent semantic
+ * analysis (see `text/latent-space.ts`).
+ */
 
 import { randomUUID } from 'node:crypto';
 import { type LatentSpace, packSpace, unpackSpace } from '../text/latent-space.ts';
@@ -7,8 +10,8 @@ import { deleteInfo, findInfo, hasInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
- * Keys of the store info: a `LatentFit` as JSON, the bytes of the space in base64, and the name of the fit that is
- * being made.
+ * Keys of entries in `store_info`: a `LatentFit` as JSON; the bytes of the space in base64; the name of a computation
+ * (fit) that is not finished.
  */
 const FIT = 'latent_fit';
 const SPACE = 'latent_space';
@@ -18,9 +21,11 @@ const BEGUN = 'latent_begun';
 export interface LatentFit {
   /** Time of the fit, Unix ms. */
   readonly at: number;
-  /** Number of memories that the file had. */
+  /** Number of memories in the file at the time of the fit. */
   readonly memories: number;
-  /** Result of `lastNumbers` at that time, by which it is seen whether anything was added since. */
+  /**
+   * Result of `lastNumbers` at the time of the fit. A different present result shows that something was added since.
+   */
   readonly numbers: string;
   /** Number of word stems that the space has; 0 if the file had too few long texts for a space. */
   readonly stems: number;
@@ -33,7 +38,7 @@ export function findLatentFit(store: Store): LatentFit | undefined {
 }
 
 /**
- * Stores that a fit begins; call it before the texts are read, inside a write.
+ * Stores that a fit (computation of the latent space) begins. Call it before the texts are read, inside a write.
  * @returns the name of the fit, for `putLatentFit`
  */
 export function beginLatentFit(store: Store): string {
@@ -43,8 +48,9 @@ export function beginLatentFit(store: Store): string {
 }
 
 /**
- * Stores the result of a fit, in place of the one before. If the fit was cancelled by `deleteLatentFit` after it began,
- * or another one began, nothing is stored, as it may hold words of erased texts. Call inside a write.
+ * Stores the result of a fit (computation of the latent space), in place of the one before. Nothing is stored if
+ * `deleteLatentFit` cancelled the fit or another fit began since, as the result may hold words of erased texts. Call
+ * inside a write.
  * @param name the result of `beginLatentFit`
  * @param space null if the file has too few long texts
  * @returns whether the result was stored
@@ -62,19 +68,19 @@ export function putLatentFit(
   return true;
 }
 
-/** Tells whether the file has a latent space, or a fit is being made. */
+/** Tells whether the file has a latent space, or one is being computed. */
 export function hasLatentSpace(store: Store): boolean {
   return [SPACE, BEGUN].some((key) => hasInfo(store, key));
 }
 
-/** Deletes the last fit with its space, and cancels a fit that is being made. Call inside a write. */
+/** Deletes the last latent space, and cancels a fit (computation) that is not finished. Call inside a write. */
 export function deleteLatentFit(store: Store): void {
   deleteInfo(store, BEGUN);
   deleteInfo(store, FIT);
   deleteInfo(store, SPACE);
 }
 
-/** The space that each connection has decoded, with the fit that it is of. */
+/** For each connection, the latent space that it has decoded, and the fit (computation) to which the space belongs. */
 const known = new WeakMap<Store, { readonly fit: string; readonly space: LatentSpace | null }>();
 
 /** Reads the latent space; null if the file has none. It is decoded once for each connection and fit. */

@@ -1,4 +1,4 @@
-/** Stores weights and floors that were learned from feedback (migrations/0014-learned.sql). */
+/** Stores ranking weights and score floors that were learned from feedback (migrations/0014-learned.sql). */
 
 import { EngineError } from '../errors.ts';
 import type { Learned, LearnedState, RetrievalOptions } from '../types.ts';
@@ -14,8 +14,8 @@ interface Row {
 }
 
 /**
- * Stores a proposal. An earlier proposal that was not accepted is deleted, as are rows beyond the newest 100. Call
- * inside a write.
+ * Stores learned weights as a proposal. An earlier proposal that was not accepted is deleted, as are rows beyond the
+ * newest 100. Call inside a write.
  */
 export function putLearned(store: Store, learned: Learned): void {
   store.prepare(`DELETE FROM learned WHERE state = 'proposed'`).run();
@@ -38,7 +38,9 @@ export function listLearned(store: Store): Learned[] {
   });
 }
 
-/** Share of vectors in rows that were stored before shares were learned: null, the embedder's own. */
+/**
+ * Value of `vectorWeight` for rows that were stored before it was learned: null stands for the embedder's own weight.
+ */
 const SHARE_OF_OLD = { vectorWeight: null } as const;
 
 /** Returns the learned weights with this id. @throws EngineError `not_found` */
@@ -49,8 +51,8 @@ export function getLearned(store: Store, id: string): Learned {
 }
 
 /**
- * Changes the state of learned weights, and stores the defaults that their acceptance replaced (null for none). Call
- * inside a write.
+ * Changes the state of learned weights, and stores the query defaults that their acceptance replaced (null for none).
+ * Call inside a write.
  * @throws EngineError `not_found`; `conflict` if they are not in the state `from`
  */
 export function moveLearned(

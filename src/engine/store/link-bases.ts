@@ -1,13 +1,13 @@
 /**
- * Bases of links: for each model, the cosine that unrelated texts have in its vector space. A base is measured once and
- * not updated, so that the weights of links stay comparable until the model changes.
+ * Stores for each model a base: the cosine that unrelated texts have in its vector space. The weights of links depend
+ * on it. A base is measured once and not updated, so that the weights stay comparable until the model changes.
  */
 
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
-/** Key of the store info that holds the bases by model number, as JSON. */
+/** Key of the entry in `store_info` that holds the bases by model number, as JSON. */
 const LINK_BASES = 'link_bases';
 
 type LinkBases = Readonly<Record<string, number>>;

@@ -3,7 +3,7 @@ import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { createRowReader, type RowReader } from './ranking-rows.ts';
 
-/** A step over a link, in either direction. */
+/** A step from a memory over a link to another memory, in either direction of the link. */
 export interface Step {
   /** Number of the memory from which the step leads. */
   readonly origin: number;
@@ -15,14 +15,14 @@ export interface Step {
 }
 
 /**
- * Greatest number of links of one memory that are read in each direction, strongest first, so that a memory with very
- * many links is not too expensive.
+ * Greatest number of links of one memory that are read in each direction, strongest first. It limits the cost of
+ * memories with very many links.
  */
 const LINKS_READ = 2_000;
 
 /**
- * Greatest number of links, of all origins together, that are all read and then chosen from in JavaScript. If there are
- * no more, that takes a third of the time of choosing in SQL.
+ * Greatest number of links, of all origins together, for which all links are read and the strongest are chosen in
+ * JavaScript. This takes a third of the time of choosing in SQL, which is used for more links.
  */
 const FEW_LINKS = 400;
 
@@ -31,9 +31,9 @@ export interface Allowed {
   readonly filter: CompiledFilter;
   /** Numbers of all memories that pass the filter, if they are known already; the filter is then not applied. */
   readonly passing?: { has(memoryNo: number): boolean } | undefined;
-  /** Memories that are known to pass the filter, by number. Other memories may pass as well. */
+  /** Numbers of memories that are known to pass the filter. Other memories may pass as well. */
   readonly known?: { has(memoryNo: number): boolean } | undefined;
-  /** Applies the filter, and keeps the rows of the memories that pass; one of its own if left out. */
+  /** Applies the filter, and caches the rows of the memories that pass; by default a new reader is made. */
   readonly rows?: RowReader | undefined;
 }
 
@@ -78,7 +78,7 @@ function chooseSteps(store: Store, links: readonly Step[], allowed: Allowed, per
   });
 }
 
-/** Finds the numbers of the reached memories that pass the filter. */
+/** Returns the numbers of the memories reached by these steps that pass the filter. */
 function passingOf(
   store: Store,
   steps: readonly Step[],
@@ -91,7 +91,10 @@ function passingOf(
   return passing;
 }
 
-/** Chooses the strongest links in SQL, for memories with many links: no more links are looked up than are wanted. */
+/**
+ * Chooses the strongest links in SQL, for memories with many links, so that no more links are looked up than are
+ * wanted.
+ */
 function strongestSteps(store: Store, origins: readonly number[], filter: CompiledFilter, perOrigin: number): Step[] {
   const numbers = JSON.stringify(origins);
   return store
@@ -111,9 +114,9 @@ function strongestSteps(store: Store, origins: readonly number[], filter: Compil
 }
 
 /**
- * Returns the SQL for the links of one direction. SQLite joins laterally only to a table-valued function, so the links
- * that pass are collected as JSON and looked up again. Rows come in the order of the index, so reading ends with the
- * last link that is wanted.
+ * Returns the SQL for the links of one direction. SQLite has a lateral join only with a table-valued function, so the
+ * links that pass the filter are collected as JSON and expanded again. Rows come in the order of the index, so reading
+ * ends with the last wanted link.
  */
 function strongestLinks(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   return `SELECT o.value AS origin, e.${to} AS reached, e.type, e.weight

@@ -1,6 +1,6 @@
 /**
- * Cursors of lists: the position of an entry in the order of its list, encoded as a text that callers pass back. A page
- * begins after a position and not at a number of entries, so entries that come and go between two pages neither repeat
+ * Cursors of lists: the position of an entry in the order of its list, encoded as a text that callers send back. A page
+ * begins after a position and not at an offset, so entries that are added or deleted between two pages neither repeat
  * nor hide others. A cursor holds only values that its caller has seen, and perhaps the number of a memory.
  */
 

@@ -1,7 +1,7 @@
 /**
- * Live models of a file: those whose vectors queries and links use. Their numbers are stored in the file and read at
- * each use. All processes therefore change to new models at the same commit, and a snapshot has the same models from
- * beginning to end.
+ * Live models of a file: the embedding models whose vectors queries and links use. Their numbers are stored in the file
+ * and read at each use. So all processes change to new models at the same commit, and a snapshot has the same models
+ * from beginning to end.
  */
 
 import { assert } from '../errors.ts';
@@ -13,24 +13,25 @@ import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 import { dropCodes } from './vector-codes.ts';
 
-/** A model of this file, with its number. */
+/** An embedding model of this file, with its number. */
 export type StoredModel = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'> & {
   readonly modelNo: number;
 };
 
 /**
- * Models by sector: one model for all sectors, or one for each sector in the order of SECTORS, at least two of them
- * different.
+ * Embedding models by sector (kind of memory): one model for all sectors, or one for each sector in the order of
+ * SECTORS, at least two of them different.
  */
 export type SectorModels<T extends { readonly modelNo: number } = StoredModel> = readonly [T, ...T[]];
 
 /**
- * Numbers of models by sector, as the file stores them: one number for all sectors, or a list in the order of SECTORS.
+ * Numbers of embedding models by sector, as the file stores them: one number for all sectors, or a list in the order of
+ * SECTORS.
  */
 export type SectorModelNumbers = number | readonly number[];
 
 /**
- * Makes `SectorModels` of a list: one model if all are the same.
+ * Converts a list to `SectorModels`, with only one model if all are the same.
  * @param models one model, or one for each sector in the order of SECTORS
  */
 export function sectorModels<T extends { readonly modelNo: number }>(models: readonly T[]): SectorModels<T> {
@@ -39,12 +40,12 @@ export function sectorModels<T extends { readonly modelNo: number }>(models: rea
   return others.some(({ modelNo }) => modelNo !== first.modelNo) ? [first, ...others] : [first];
 }
 
-/** Returns the model that embeds memories of a sector. */
+/** Returns the model that embeds memories of a sector (kind of memory). */
 export function modelOfSector<T extends { readonly modelNo: number }>(models: SectorModels<T>, sector: Sector): T {
   return models.length === 1 ? models[0] : models[SECTORS.indexOf(sector)]!;
 }
 
-/** Lists the models of the given sectors, by default of all: each model once, in the order of SECTORS. */
+/** Lists the models that embed the given sectors, by default all sectors: each model once, in the order of SECTORS. */
 export function distinctModels<T extends { readonly modelNo: number }>(
   models: SectorModels<T>,
   sectors: readonly Sector[] = SECTORS,
@@ -53,7 +54,9 @@ export function distinctModels<T extends { readonly modelNo: number }>(
   return [...new Map(used.map((model) => [model.modelNo, model])).values()];
 }
 
-/** Lists the sectors whose model this is, in the order of SECTORS; empty if it is not among `models`. */
+/**
+ * Lists the sectors that the model with this number embeds, in the order of SECTORS; empty if it is not among `models`.
+ */
 export function sectorsOfModel(models: SectorModels<{ readonly modelNo: number }>, modelNo: number): Sector[] {
   return SECTORS.filter((sector) => modelOfSector(models, sector).modelNo === modelNo);
 }
@@ -64,8 +67,8 @@ export function numbersOf(models: SectorModels<{ readonly modelNo: number }>): S
 }
 
 /**
- * Names models in one text, such as `openai/text-embedding-3-small/1536`, by which runs of evaluation sets are
- * compared; `none` for null, when nothing is embedded.
+ * Returns a text with the names of models, such as `openai/text-embedding-3-small/1536`, by which runs of evaluation
+ * sets are compared; `none` for null, when nothing is embedded.
  */
 export function namesOfModels(models: SectorModels | null): string {
   if (models === null) return 'none';
@@ -81,7 +84,7 @@ export function areSameModels(a: SectorModelNumbers, b: SectorModelNumbers): boo
 
 const LIVE_MODEL = 'live_model';
 
-/** Reads the live models; undefined until a process with an embedder has opened the file. */
+/** Reads the live models, whose vectors queries use; undefined until a process with an embedder has opened the file. */
 export function findLiveModels(store: Store): SectorModels | undefined {
   const [first, ...others] = store
     .prepare(
@@ -94,14 +97,14 @@ export function findLiveModels(store: Store): SectorModels | undefined {
 }
 
 /**
- * Reads the live model; if each sector has its own, that of the first sector. undefined while the file has no live
+ * Reads the live model; if each sector has its own, that of the first sector. Undefined while the file has no live
  * models.
  */
 export function findLiveModel(store: Store): StoredModel | undefined {
   return findLiveModels(store)?.[0];
 }
 
-/** Makes models live. Call inside a write. @param numbers result of `numbersOf` */
+/** Makes models live, so that queries use their vectors. Call inside a write. @param numbers result of `numbersOf` */
 export function putLiveModels(store: Store, numbers: SectorModelNumbers): void {
   putInfo(store, LIVE_MODEL, JSON.stringify(numbers));
 }
@@ -117,9 +120,9 @@ export function ensureLiveModels(store: Store, configured: SectorModels<{ readon
 export type DropStep = { readonly after: number } | 'dropped';
 
 /**
- * Deletes one slice of a model: at most `limit` of its vectors with their codes; in the last call its calibration, its
- * base of links and the model itself. No process may use the model any more. Call inside a write, repeatedly until the
- * result is 'dropped'.
+ * Deletes one slice of a model: at most `limit` of its vectors with their codes (sign bits); in the last call its
+ * calibration, its link base and the model itself. No process may use the model any more. Call inside a write,
+ * repeatedly until the result is 'dropped'.
  * @param after 0 in the first call, then the `after` that the call before returned
  * @throws EngineError `internal` for a live model
  */
@@ -148,7 +151,10 @@ export function dropModelSlice(
   return 'dropped';
 }
 
-/** Lists the numbers of the file's models that are not in `used`: an earlier change of the model left them behind. */
+/**
+ * Lists the numbers of the file's models that are not in `used`, such as models that an earlier change of the model
+ * left.
+ */
 export function listStrayModels(store: Store, used: readonly number[]): number[] {
   return listModels(store)
     .map(({ modelNo }) => modelNo)

@@ -1,11 +1,11 @@
 /**
- * Reads the texts that a tenant's file holds on purpose. The search for traces of erased texts ignores words that are
- * in them.
+ * Reads all texts that a tenant's file still stores intentionally. The check for remains of erased texts ignores words
+ * that are in these texts.
  */
 
 import type { Store } from './open-store.ts';
 
-/** Statements that read the texts; each row has one column. */
+/** SQL statements that read these texts; each row has one column. */
 const TEXTS = [
   `SELECT content || char(10) || title || char(10) || gist || char(10) || entities || char(10) || tags || char(10) ||
      files || char(10) || metadata || char(10) || session_id || char(10) || coalesce(external_id, '') || char(10) ||
@@ -25,9 +25,9 @@ const TEXTS = [
 ];
 
 /**
- * Iterates over the texts that the file holds on purpose: of memories with their earlier versions, users, documents,
- * session logs, standing queries and evaluation items, and Cairn's own (schema, audit actions, receipts of deletes).
- * Each text is the columns of one row, joined by line feeds. Questions in the recall log are not included.
+ * Iterates over the texts that the file stores intentionally: those of memories with their earlier versions, users,
+ * documents, session logs, standing queries and evaluation items, and Cairn's own (schema, audit actions, receipts of
+ * deletes). Each text joins the columns of one row by line feeds. Questions in the recall log are not included.
  */
 export function* livingTexts(store: Store): Iterable<string> {
   for (const sql of TEXTS) {
@@ -35,7 +35,9 @@ export function* livingTexts(store: Store): Iterable<string> {
   }
 }
 
-/** Iterates over the terms of the word index, including those of erased memories that were not merged away yet. */
+/**
+ * Iterates over the terms of the word index, including terms of erased memories that are not removed by a merge yet.
+ */
 export function* indexTerms(store: Store): Iterable<string> {
   store.prepare(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.erased_terms USING fts5vocab(main, memory_text, row)`).run();
   yield* store.prepare('SELECT term FROM temp.erased_terms').pluck().iterate() as IterableIterator<string>;

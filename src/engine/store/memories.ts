@@ -24,8 +24,8 @@ import { SELECT_USER } from './users.ts';
 
 /**
  * Row of a memory: `memories` joined with `memory_dynamics` and `users`. Times are Unix ms. `tags`, `files`, `entities`
- * and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]; `salience` and `strength` are the values at
- * `salience_at` and `strength_at`, from which they decay.
+ * and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]. `salience` and `strength` are the values at
+ * `salience_at` and `strength_at`; their present values must be computed by the decay.
  */
 export interface MemoryRow {
   readonly memoryNo: number;
@@ -51,7 +51,7 @@ export interface MemoryRow {
   readonly gist: string;
   readonly metadata: string;
   readonly content: string;
-  /** Value of an item as JSON; null if there is none. */
+  /** Value of an item (a memory that has a key) as JSON; null if there is none. */
   readonly value: string | null;
   /** Path of the namespace of an item; null if the memory is in none. */
   readonly namespace: string | null;
@@ -67,7 +67,9 @@ export interface MemoryRow {
   readonly strength_at: number;
   readonly access_count: number;
   readonly last_seen_at: number;
-  /** Number of the document generation that the memory belongs to; null if it is no part of a document. */
+  /**
+   * Number of the document generation (parsed version) that the memory belongs to; null if it is no part of a document.
+   */
   readonly generation_no: number | null;
   /** Public id of the key that added the memory; null if it is not known. */
   readonly written_by: string | null;
@@ -86,8 +88,8 @@ const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u 
   LEFT JOIN items i ON i.memory = m.seq LEFT JOIN namespaces n ON n.namespace_no = i.namespace_no`;
 
 /**
- * Returns the number that stands for a user in this file, which is given on first use; 0 for the id ''. Call inside the
- * write that adds a memory of the user.
+ * Returns the number of a user in this file, which is given on first use; 0 for the id ''. Call inside the write that
+ * adds a memory of the user.
  */
 export function ensureUser(store: Store, userId: string): number {
   if (userId === '') return 0;
@@ -114,8 +116,8 @@ export interface MemoryInsert {
 }
 
 /**
- * Inserts the row of a memory with its labels, and counts the memory for its user. Dynamics (`insertDynamics`), words
- * and job are left to the caller. Call inside a write.
+ * Inserts the row of a memory with its labels (tags, files), and counts the memory for its user. The caller must insert
+ * its dynamics (`insertDynamics`), words and job. Call inside a write.
  * @returns the `memoryNo` of the new memory
  */
 export function insertMemory(
@@ -197,10 +199,10 @@ export function updateMemory(store: Store, memoryNo: number, columns: MemoryColu
 }
 
 /**
- * Deletes the row of a memory; foreign keys delete its dynamics, revisions, vectors and edges. The name of a user who
- * has no other memories, and a namespace that has no other items, are deleted as well, as personal data. Word index,
- * vector indexes, entities, jobs and stored replies are left to the caller. An unknown number is ignored. Call inside a
- * write.
+ * Deletes the row of a memory; foreign keys delete its dynamics, revisions, vectors and edges. The name of a user
+ * without other memories, and a namespace without other items, are personal data and are deleted as well. The caller
+ * must delete words, entries in vector indexes, entities, jobs and stored replies. An unknown number is ignored. Call
+ * inside a write.
  */
 export function deleteMemoryRow(store: Store, memoryNo: number): void {
   const namespaceNo = findNamespaceOf(store, memoryNo);
@@ -215,7 +217,10 @@ export function deleteMemoryRow(store: Store, memoryNo: number): void {
   if (gone !== undefined) keepUserNo(store, row.userNo, gone.userId);
 }
 
-/** Finds the number of a memory by its id, even if it is hidden or has expired. @throws EngineError `not_found` */
+/**
+ * Finds the number of a memory by its id, even if queries do not find it or it has expired. @throws EngineError
+ * `not_found`
+ */
 export function getMemoryNo(store: Store, id: string): number {
   const row = store.prepare('SELECT seq AS memoryNo FROM memories WHERE id = ?').get(id) as
     { memoryNo: number } | undefined;
@@ -236,7 +241,9 @@ export function listMemoryNosAfter(store: Store, after: number, limit: number): 
   return (rows as { memoryNo: number }[]).map(({ memoryNo }) => memoryNo);
 }
 
-/** Finds the numbers of memories by id, hidden and expired ones included; unknown ids are left out. */
+/**
+ * Finds the numbers of memories by id, even if queries do not find them or they have expired; unknown ids are left out.
+ */
 export function findMemoryNos(store: Store, ids: readonly string[]): Map<string, number> {
   const rows = store
     .prepare('SELECT id, seq AS memoryNo FROM memories WHERE id IN (SELECT value FROM json_each(?))')
@@ -258,11 +265,14 @@ export function getMemoryRow(store: Store, id: string, now: number): MemoryRow {
   return row;
 }
 
-/** Asks for rows of memories; its parameter is their numbers as a JSON list. */
+/** SQL that selects rows of memories; its parameter is a JSON list of their numbers. */
 export const SELECT_ROWS = `SELECT ${COLUMNS} FROM ${SOURCE}
   WHERE m.seq IN (SELECT value FROM json_each(?)) ORDER BY m.seq`;
 
-/** Reads rows of memories, hidden and expired ones included, by ascending number; unknown numbers are left out. */
+/**
+ * Reads rows of memories by ascending number, even if queries do not find them or they have expired; unknown numbers
+ * are left out.
+ */
 export function readMemoryRows(store: Store, memoryNos: readonly number[]): MemoryRow[] {
   if (memoryNos.length === 0) return [];
   return store.prepare(SELECT_ROWS).all(JSON.stringify(memoryNos)) as MemoryRow[];
@@ -280,8 +290,8 @@ export function listActive(store: Store, memoryNos: readonly number[], limit: nu
 }
 
 /**
- * Reads memories by number, hidden and expired ones included, with salience and strength as of `now` (Unix ms); unknown
- * numbers are left out.
+ * Reads memories by number, even if queries do not find them or they have expired, with salience and strength as of
+ * `now` (Unix ms); unknown numbers are left out.
  */
 export function readMemories(store: Store, memoryNos: readonly number[], now: number): Map<number, Memory> {
   return new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, toMemory(row, now)]));
@@ -301,8 +311,8 @@ const LOOKED_AT_ONCE = 2_000;
  * Lists numbers of memories that match a filter, ascending, whatever their validity and expiry, and whatever their
  * status unless the filter names statuses. Parts of documents that queries do not find are included.
  * @param page.after lists only higher numbers
- * @param page.limit most numbers of one piece, which may have fewer, or none, and not be the last one
- * @param page.bytes most bytes of texts and values of one piece, which has one memory in any case
+ * @param page.limit greatest length of a slice, which may be shorter or empty although more slices follow
+ * @param page.bytes greatest size of the texts and values in a slice together, in bytes; a single memory may have more
  */
 export function listMatchingMemoryNos(
   store: Store,
@@ -343,8 +353,8 @@ export function listExpiredMemoryNos(store: Store, now: number, limit: number): 
 
 /**
  * Turns a row into a memory, with salience and strength as of `now` (Unix ms). The result is plain data without
- * getters: V8 gives each object literal with a getter a hidden class of its own outside the young heap, which keeps the
- * whole row alive until the next full collection, 14 KB for each query.
+ * getters. In V8, an object literal with a getter would keep the whole row in memory until the next full garbage
+ * collection, 14 KB for each query.
  */
 export function toMemory(row: MemoryRow, now: number): Memory {
   return {

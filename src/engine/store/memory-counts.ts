@@ -3,8 +3,8 @@ import { type MemoryState, SECTORS, type SectorStats } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Counts all memories of the file, hidden and expired ones included. Unlike the highest `memoryNo`, the count falls
- * when a memory is erased.
+ * Counts all memories of the file, even those that queries do not find or that have expired. Unlike the highest
+ * `memoryNo`, the count falls when a memory is erased.
  */
 export function countMemories(store: Store): number {
   return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;

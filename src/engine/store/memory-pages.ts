@@ -1,6 +1,6 @@
 /**
- * Pages of memories in the order of adding or of event times. A page begins after a position in its order, so its cost
- * does not grow with the number of pages before it.
+ * Pages of memories in the order in which they were added, or of their event times. A page begins after a position in
+ * this order, so its cost does not grow with the number of pages before it.
  */
 
 import type { AsOf, ListOrder, MemoryFilter } from '../types.ts';
@@ -12,15 +12,15 @@ import type { Store } from './open-store.ts';
 import { firstPassing } from './passing-memories.ts';
 import { findUserNo } from './users.ts';
 
-/** Selects the memories of a list, and its order. */
+/** Which memories a list has, and how it is sorted. */
 export interface PageOrder {
   readonly filter: MemoryFilter;
   readonly order: ListOrder;
-  /** Earlier time that the filter is about; the present by default. */
+  /** Earlier time for which the filter is evaluated; the present by default. */
   readonly asOf?: AsOf | undefined;
 }
 
-/** A memory in the order of a list. Its event time (Unix ms) is 0 if the list is not sorted by it. */
+/** A memory in the order of a list. `eventTime` (Unix ms) is 0 if the list is not sorted by it. */
 interface Candidate {
   readonly memoryNo: number;
   readonly eventTime: number;
@@ -46,8 +46,9 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
 }
 
 /**
- * Lists the next 2,000 memories in the order of the list. Memories of one user are read from an index by user. A filter
- * by files or external ids is read from its own index, and the few rows found are sorted.
+ * Lists the next 2,000 memories in the order of the list, before the whole filter is applied. Memories of one user are
+ * read from an index by user. A condition on files or external ids is read from an index of its own, and the few rows
+ * that it finds are sorted.
  */
 function candidates(
   store: Store,

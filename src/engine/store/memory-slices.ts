@@ -1,4 +1,4 @@
-/** Reads pages of memories slice by slice, so that no more of a page is in memory than its reader takes in. */
+/** Reads a page of memories in slices, so that only a slice is in memory while a reader takes in the page. */
 
 import type { Memory, MemoryFilter } from '../types.ts';
 import { compileFilter } from './filter.ts';
@@ -41,9 +41,9 @@ export function listMemoryNos(
 }
 
 /**
- * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of text but at least
- * one. Memories that were erased since are left out.
- * @param recorded reads the memories as they were recorded at this time (Unix ms); as they are if left out
+ * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of text together, but
+ * at least one. Memories that were erased since are left out.
+ * @param recorded reads the memories as they were recorded at this time (Unix ms); as they are now if left out
  */
 export function readMemorySlice(
   store: Store,

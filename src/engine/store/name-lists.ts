@@ -1,6 +1,6 @@
 /**
- * Lists of the distinct names that memories have: users, sessions, types and tags, with the number of their memories.
- * Users and sessions that have only session logs are listed, too.
+ * Lists the distinct users, sessions, types and tags of memories, each with the number of its memories. Users and
+ * sessions that have only session logs are listed, too.
  */
 
 import { EngineError } from '../errors.ts';
@@ -19,13 +19,13 @@ import type { Store } from './open-store.ts';
 import { findUserNo } from './users.ts';
 
 /**
- * Number of memories (and session logs) after which no further name is counted for a page; and (`LOOKED_AT`) greatest
- * number of names that are examined for a page.
+ * Number of counted memories (and session logs) at which a page ends; `LOOKED_AT` is the greatest number of names that
+ * are examined for a page.
  */
 const COUNTED = 200_000;
 const LOOKED_AT = 5_000;
 
-/** The SQL that finds the names of a kind one after the other, and the memories of a name. */
+/** SQL for one kind of names: it finds one name after the other, and the memories that have a name. */
 interface NameSource {
   /**
    * SQL that finds the first `name` that is not less than its first parameter; with the comparison `>`, the first one
@@ -129,12 +129,12 @@ const SOURCES: { readonly [K in NameKind]: (comparison: '>=' | '>', userNo: numb
   },
 };
 
-/** Number that no user has; it stands for a user without memories. */
+/** User number that no user has; it stands for a user without memories. */
 const WITHOUT_MEMORIES = -1;
 
 /**
- * Returns the SQL that finds the names of session logs with items one after the other, and a function that counts the
- * items of a name.
+ * Returns the SQL that finds the users or sessions of session logs with items one after the other, and a function that
+ * counts the items of such a user or session.
  */
 function namesOfLogs(kind: 'users' | 'sessions', userId: string | undefined) {
   const column = kind === 'users' ? 'l.user_id' : 'l.session_id';

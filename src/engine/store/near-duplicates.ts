@@ -1,9 +1,13 @@
-/** Finds memories that say nearly the same, by the waypoints between them; `edges.ts` writes the waypoints. */
+/**
+ * Finds memories that say nearly the same, by their waypoints (links to the nearest memory); `edges.ts` writes these.
+ */
 
 import type { Store } from './open-store.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** Two memories by number, the one that was added earlier first, with the cosine similarity of their waypoint. */
+/**
+ * Two similar memories by number, the one that was added earlier first, with the cosine similarity of their waypoint.
+ */
 export interface NearDuplicate {
   readonly earlier: number;
   readonly later: number;
@@ -11,9 +15,11 @@ export interface NearDuplicate {
 }
 
 /**
- * Lists at most `limit` pairs of active memories that an automatic waypoint with at least this similarity connects,
- * most similar first. It examines every waypoint, and stops where the work budget ends.
+ * Lists at most `limit` pairs of active memories that an automatic waypoint (link to the nearest memory) of at least
+ * this similarity connects, most similar first. It examines every waypoint, and stops when the work budget is used up.
  * @param asked.userId lists only memories of this user; undefined for those of all users
+ * @param asked.leastSimilarity least cosine similarity of a pair
+ * @returns `isCut`: whether it stopped early, so that pairs may be missing
  */
 export function listNearDuplicateNos(
   store: Store,

@@ -36,7 +36,7 @@ export function openDatabase(file: string, { key, ...options }: OpenDatabaseOpti
   throw notADatabase(file, true, undefined);
 }
 
-/** Opens an encrypted file; undefined if the key does not open it. */
+/** Opens an encrypted file; undefined if the key is wrong. */
 function unlock(file: string, key: FileKey, options: Database.Options): Database.Database | undefined {
   const Sealed = loadCipherLibrary();
   const db = new Sealed(file, options);
@@ -55,7 +55,7 @@ function unlock(file: string, key: FileKey, options: Database.Options): Database
   }
 }
 
-/** A database of the library with the ciphers. */
+/** A database that was opened with the encryption library, which can set and change its key. */
 type SealedDatabase = Database.Database & Record<'key' | 'rekey', (key: Buffer) => number>;
 
 /**
@@ -82,8 +82,7 @@ export function changeKey(db: Database.Database, key: FileKey | null): void {
 }
 
 /**
- * Opens a file with the library that has the ciphers, even an unencrypted one (`key` null), so that `changeKey` can
- * encrypt it.
+ * Opens a file with the encryption library, even an unencrypted one (`key` null), so that `changeKey` can encrypt it.
  * @throws EngineError as `openDatabase`
  */
 export function openForSealing(file: string, key: FileKey | null): Database.Database {
@@ -96,8 +95,9 @@ function harden<T extends Database.Database>(db: T): T {
 }
 
 /**
- * Makes an empty database that only its owner can read, unless a non-empty file exists. An encrypted one gets its name
- * only after its first bytes were found to be encrypted, so that no fault of the library leaves text unencrypted.
+ * Makes an empty database that only its owner can read, unless a non-empty file exists. An encrypted database is first
+ * made under another name, and renamed once its first bytes are found to be encrypted. So no fault of the encryption
+ * library can leave text unencrypted.
  * @throws EngineError as `openDatabase`; `internal` if the library did not encrypt the file
  */
 export function createDatabaseFile(file: string, key = keyOfFile(file)): void {
@@ -120,7 +120,10 @@ export function createDatabaseFile(file: string, key = keyOfFile(file)): void {
   }
 }
 
-/** Gives a new file its name. @throws EEXIST if a non-empty file has the name; an empty one is left in place */
+/**
+ * Gives a newly made file its final name. Throws EEXIST if a non-empty file has that name; an empty file is kept
+ * instead.
+ */
 function giveName(made: string, file: string): void {
   if (fs.statSync(file, { throwIfNoEntry: false })?.size === 0) return; // It is sealed when its first page is written.
   try {
@@ -131,12 +134,12 @@ function giveName(made: string, file: string): void {
   }
 }
 
-/** Version of the package with the ciphers with which Cairn was tested. */
+/** Package of the encryption library, with the version with which Cairn was tested. */
 const CIPHER_PACKAGE = 'better-sqlite3-multiple-ciphers@13.0.3';
 const require = createRequire(import.meta.url);
 let cipherLibrary: (new (file: string, options?: Database.Options) => SealedDatabase) | undefined;
 
-/** Loads the optional package with the ciphers on first use: 34 MB that only encrypted files need. */
+/** Loads the optional encryption library on first use: 34 MB that only encrypted files need. */
 function loadCipherLibrary(): NonNullable<typeof cipherLibrary> {
   try {
     return (cipherLibrary ??= require('better-sqlite3-multiple-ciphers') as NonNullable<typeof cipherLibrary>);

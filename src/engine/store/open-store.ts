@@ -14,14 +14,20 @@ import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
 
-/** What a database that is reached over a network is told inside a transaction, so that questions share round trips. */
+/**
+ * Prefetches query answers inside a transaction on a database over a network (PostgreSQL), so that several queries
+ * share one round trip.
+ */
 export interface Foresight {
   /**
-   * Says that a question will be asked with each of these parameters. All are answered in one round trip. A statement
-   * that may change an answer meanwhile has the question asked again.
+   * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
+   * this transaction get these answers, unless a statement in between may have changed them.
    */
   ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
-  /** Says what a question would answer now. @param rows the rows as `all` returns them */
+  /**
+   * Stores an answer that the caller already knows, so that the query need not be sent.
+   * @param rows rows of the answer, as `Statement.all` returns them
+   */
   answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
   /**
    * Runs each reading as far as its first question that has no answer yet. These questions are answered in the round
@@ -32,18 +38,18 @@ export interface Foresight {
 }
 
 /**
- * One connection to a tenant's database. The files beside this one hold the statements, mostly one file for each table,
- * as functions that take a `Store`.
+ * One connection to a tenant's database. The SQL statements are in the other files of this folder, mostly one file for
+ * each table, as functions that take a `Store`.
  */
 export interface Store {
   /** Path of the database file. */
   readonly path: string;
   /**
-   * Returns the prepared statement of a text. Callers with the same text share one statement. The text must have no `?`
-   * or `:name` that is not a parameter.
+   * Returns the prepared statement for an SQL text. Callers with the same text share one statement. The text must have
+   * no `?` or `:name` that is not a parameter.
    */
   prepare(sql: string): Statement;
-  /** Takes questions before they are asked; null for a file, where a question costs no more by itself. */
+  /** Prefetches query answers; null for a SQLite file, where a query has no round trip. */
   readonly ahead: Foresight | null;
   /**
    * Runs `work` in one short `BEGIN IMMEDIATE` transaction, which is rolled back if it throws. Nothing is awaited
@@ -52,25 +58,32 @@ export interface Store {
    *   a damaged file; any other error of `work` as it is
    */
   write<T>(work: () => T): T;
-  /** Runs `work` once just before the present write commits, however often it is passed. Call inside a write. */
+  /**
+   * Runs `work` once just before the present write commits. Passing the same function again has no further effect. Call
+   * inside a write.
+   */
   beforeCommit(work: (store: Store) => void): void;
   /** Whether `write` is running on this connection. */
   readonly isWriting: boolean;
-  /** Number of the transaction that this connection has open, never given twice; undefined outside of a transaction. */
+  /** Number of the open transaction of this connection, which is never reused; undefined outside of a transaction. */
   readonly transactionNo: number | undefined;
-  /** Counter that rises with each statement of this connection that changed rows, rolled-back ones included. */
+  /** Counter that rises when a statement of this connection changes rows, even if the change is rolled back later. */
   readonly changes: number;
-  /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing can be awaited inside. */
+  /**
+   * Runs `work` on one snapshot of the database, or in the open transaction if there is one. Nothing can be awaited
+   * inside.
+   */
   read<T>(work: () => T): T;
   /**
-   * Adapts the cache to the size of the file; call it every second. A reader also maps an unencrypted file of 512 MB or
-   * more into memory, once no other connection has committed for five calls; a commit of another connection ends that.
-   * Every fifth call drops the mapping and makes it again; the pages stay in the cache of the operating system.
+   * Adapts the connection's memory to the size of the file; call it every second. It sets the size of the page cache.
+   * For a reader it also maps an unencrypted file of 512 MB or more into memory after five calls without a commit of
+   * another connection; such a commit ends the mapping. Every fifth call renews the mapping; the pages stay in the
+   * cache of the operating system.
    */
   suitToFile(): void;
   /** Reads a number that changes when another connection has committed to the database. */
   othersVersion(): number;
-  /** The table of words of a tenant in PostgreSQL; null for a file, where FTS5 holds the words. */
+  /** The word index of a tenant in PostgreSQL; null for a SQLite file, whose word index is FTS5. */
   readonly words: WordTable | null;
   /** Whether `close` has not been called yet. */
   readonly isOpen: boolean;
@@ -85,9 +98,9 @@ export interface SqliteStore extends Store {
 /** Use for which a connection is opened. */
 export interface OpenStoreOptions {
   /**
-   * Role of the connection. A `reader` refuses writes. An `acknowledger` answers clients, so its commits are fsynced
-   * (FULL). A `worker` commits at NORMAL: if a power cut undoes its work, the work is repeated from the ledger. No
-   * commit makes a checkpoint; maintenance does (`checkpointLog`).
+   * Use of the connection. A `reader` refuses writes. An `acknowledger` confirms writes to clients, so its commits are
+   * fsynced (`synchronous=FULL`). A `worker` commits at NORMAL: if a power failure undoes its work, the jobs are run
+   * again. Commits never make a checkpoint of the write-ahead log; maintenance does (`checkpointLog`).
    */
   readonly role: 'reader' | 'acknowledger' | 'worker';
   /** Whether the file is created if it does not exist; false by default. */
@@ -101,37 +114,40 @@ export interface OpenStoreOptions {
  */
 export const BUSY_TIMEOUT_MS = 5_000;
 /**
- * Pause between two attempts to get the write lock, in ms: short, so that a short pause of another writer is enough.
+ * Pause between two attempts to get the write lock (ms). It is short, so that even a short gap between other writes is
+ * used.
  */
 const RETRY_PAUSE_MS = 0.5;
-/** Cache of a connection of `openForLook`, in KB. */
+/** Size of the page cache of a connection of `openForLook`, in KB. */
 const LOOK_CACHE_KB = 256;
 /**
- * Size of a file from which on a reader maps it into memory, in bytes. A query of a large file reads some thousand
- * pages all over it, and mapped pages cost a tenth to a third less than one call each. But SQLite drops the mapping
- * after a commit of another connection, and restoring it, in pages of 64 KB, costs more: a third of the time over HTTP,
- * where commits follow queries. A mapping of a smaller file saves less, and after some hundred queries all of it counts
- * as memory of the process. Writers gain nothing from a mapping, and dropping 2 GB takes 30 ms.
+ * Least size of a file that a reader maps into memory, in bytes. A query of a large file reads some thousand pages all
+ * over it, and mapped pages cost a tenth to a third less than one call each. But SQLite drops the mapping after a
+ * commit of another connection, and restoring it, in pages of 64 KB, costs more: a third of the time over HTTP, where
+ * commits follow queries. A mapping of a smaller file saves less, and after some hundred queries all of it counts as
+ * memory of the process. Writers gain nothing from a mapping, and dropping 2 GB takes 30 ms.
  */
 const MIN_MAPPED = 512 * 1024 * 1024;
 /** Greatest number of bytes that are mapped: just below 2 GiB. */
 const MAX_MAPPED = 2_147_418_112;
 /**
- * Number of calls of `suitToFile` in a row without a commit of another connection, after which the file is mapped or
- * the mapping is renewed.
+ * Number of successive calls of `suitToFile` without a commit of another connection after which the file is mapped into
+ * memory, and after which a mapping is renewed.
  */
 const MAPPED_FOR_LOOKS = 5;
 /**
- * Smallest cache of a reader, in KB. SQLite's own cache becomes invalid at every commit of another connection, so a
- * large one is useless. But it has to hold the inner pages of the trees, a 300th of the file: otherwise every lookup of
- * a row reads another page, and a query for a user of 100 memories in a million takes a sixth longer.
+ * Smallest page cache of a reader, in KB. SQLite's own cache becomes invalid at every commit of another connection, so
+ * a large one is useless. But it has to hold the inner pages of the b-trees, a 300th of the file: otherwise every
+ * lookup of a row reads another page, and a query for a user of 100 memories in a million takes a sixth longer.
  */
 const READER_CACHE_KB = 2_000;
-/** Smallest cache of a writer, in KB. */
+/** Smallest page cache of a writer, in KB. */
 const WRITER_CACHE_KB = 8_000;
-/** Largest cache of any connection, in KB. */
+/** Largest page cache of any connection, in KB. */
 const MAX_CACHE_KB = 16_000;
-/** Size of the cache as a share of the size of the file, more than the 300th that the inner pages of the trees take. */
+/**
+ * Size of the page cache as a share of the file's size, more than the 300th that the inner pages of the b-trees take.
+ */
 const CACHE_SHARE = 1 / 200;
 
 /**
@@ -173,10 +189,10 @@ function connect(file: string, options: OpenStoreOptions): SqliteStore {
 }
 
 /**
- * Opens a file read-only for a brief look. It neither creates nor migrates the file, and does not load sqlite-vec, so
- * it takes a tenth of the time of `openStore`.
+ * Opens a file read-only for a few quick reads. It neither creates nor migrates the file, and does not load sqlite-vec,
+ * so it takes a tenth of the time of `openStore`.
  * @returns undefined if the file does not exist or has no tables yet
- * @throws EngineError `unavailable` at once if another process locks the file, as one that creates it does
+ * @throws EngineError `unavailable` at once if another process locks the file, for example while it creates the file
  */
 export function openForLook(file: string, key?: FileKey | null): SqliteStore | undefined {
   if (!fs.existsSync(file)) return undefined;
@@ -203,14 +219,14 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('temp_store = MEMORY');
 }
 
-/** Returns the option `key` for `openDatabase`; empty if `openDatabase` has to look the key up. */
+/** Returns the option `key` for `openDatabase`; an empty object if `openDatabase` has to find the key itself. */
 function keyOption({ key }: { readonly key?: FileKey | null | undefined }): { key?: FileKey | null } {
   return key === undefined ? {} : { key };
 }
 
 /**
- * Checks the file and migrates its schema, on a connection of its own with SQLite's patient busy handler, since several
- * processes may start at once.
+ * Checks the file and migrates its schema, on a separate connection that waits long for locks (SQLite's busy handler),
+ * since several processes may start at once.
  */
 function prepareFile(file: string, options: OpenStoreOptions): void {
   const db = openDatabase(file, keyOption(options));
@@ -232,8 +248,8 @@ function prepareFile(file: string, options: OpenStoreOptions): void {
 
 /**
  * Makes a store of an open connection.
- * @param minCacheKb cache for a small file, in KB
- * @param minMapped size from which on the file is mapped into memory, in bytes; Infinity for never
+ * @param minCacheKb size of the page cache for a small file, in KB
+ * @param minMapped least size of a file that is mapped into memory, in bytes; Infinity for never
  */
 function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): SqliteStore {
   defineLabelFunctions(db);
@@ -317,7 +333,9 @@ function finish<T>(db: Database.Database, file: string, work: () => T): T {
   }
 }
 
-/** Begins a write transaction, trying every half millisecond, so that a short pause of another writer is enough. */
+/**
+ * Begins a write transaction. It tries every half millisecond, so that even a short gap between other writes is used.
+ */
 function beginImmediate(db: Database.Database, file: string): void {
   try {
     retryWhileBusy(() => db.exec('BEGIN IMMEDIATE'));
@@ -354,9 +372,9 @@ export function retryWhileBusy<T>(attempt: () => T): T {
   }
 }
 
-/** Totals of the time that this thread has waited for locks of other connections since it began. */
+/** How often and how long this thread has waited for locks of other connections since it began. */
 export interface BusyTotals {
-  /** Number of repeated attempts, the first attempt of each wait not counted. */
+  /** Number of repeated attempts to get a lock; the first attempt of each wait is not counted. */
   readonly retries: number;
   readonly waitedMs: number;
   /** Number of waits that ended with `unavailable`. */

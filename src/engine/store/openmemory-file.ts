@@ -21,13 +21,13 @@ interface OpenMemoryItem {
   readonly external_id: string;
 }
 
-/** An open file of OpenMemory, with the numbers of what it holds. */
+/** An open file of OpenMemory (another memory service), with the counts of what it contains. */
 export interface OpenMemoryFile {
-  /** Number of its memories; `facts` is the number of its facts, which have a time of validity. */
+  /** Number of memories in the file; `facts` is the number of facts, which have a time of validity. */
   readonly memories: number;
   readonly facts: number;
   /**
-   * Numbers of things that are not imported: links, vectors and summaries of users, which Cairn makes itself, and
+   * How many things of each kind are not imported: links, vectors and summaries of users, which Cairn makes itself;
    * relations between facts and rows of logs, for which Cairn has no counterpart.
    */
   readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations' | 'logs', number>>;
@@ -157,8 +157,8 @@ function projectOf(row: Row): Metadata {
 }
 
 /**
- * Returns the counts of use that some versions keep beside a memory and that Cairn has no field for, as metadata;
- * counts of 0 are left out.
+ * Returns usage counts, which some versions of OpenMemory store with a memory, as metadata, since Cairn has no field
+ * for them; counts of 0 are left out.
  */
 function scoresOf(row: Row): Metadata {
   const scores = ['feedback_score', 'coactivations'].map((name) => [name, row[name]] as const);

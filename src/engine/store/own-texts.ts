@@ -4,9 +4,9 @@ import type { Store } from './open-store.ts';
 /** The columns of the word index that hold a memory's own words: all of TEXT_COLUMNS but `context`. */
 export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
 
-/** A memory's own text and labels, without the words of its neighbours in the session (its context). */
+/** A memory's own text and labels. Its context, the text of the memories before it in the session, is not included. */
 export interface OwnText {
-  /** Text of the memory, or its beginning as far as it was asked for. */
+  /** Text of the memory, or only its beginning if the reader asked for no more. */
   readonly content: string;
   /** Title that the caller stated; '' if there is none. */
   readonly title: string;
@@ -20,10 +20,10 @@ export interface OwnText {
   readonly files: string;
 }
 
-/** A row of a memory's own text. */
+/** A row with a memory's own text. */
 interface TextRow extends OwnText {
   readonly memoryNo: number;
-  /** Stored size of the whole text, in bytes. */
+  /** Size of the whole stored text, in bytes. */
   readonly bytes: number;
 }
 
@@ -48,7 +48,7 @@ function readOwnTexts(store: Store, memoryNos: readonly number[], characters: nu
   return texts;
 }
 
-/** Reads the beginnings of texts with U+0000, at which the `substr` of SQLite takes a text to end. */
+/** Reads the beginnings of texts that contain U+0000, where SQLite's `substr` would end the text. */
 function* readBroken(
   store: Store,
   rows: readonly TextRow[],
@@ -82,8 +82,8 @@ export function listedLabelsOf({ entities, tags, files }: OwnText): string {
 }
 
 /**
- * Reads the first `characters` (Unicode code points) of memories' texts, and all their labels, by memory number;
- * unknown numbers are left out. A text that was read completely before is not read again.
+ * A function that reads the first `characters` (Unicode code points) of memories' texts, and all their labels, by
+ * memory number; unknown numbers are left out. It caches texts that it has read completely.
  */
 export type TextReader = (memoryNos: readonly number[], characters: number) => ReadonlyMap<number, OwnText>;
 

@@ -1,7 +1,7 @@
 /**
- * Finds the memories that pass a filter. The searches by words (`word-index/`) and by vectors know no filter except the
- * user. `firstPassing` applies the filter to what they found, best first, so that a memory that fails neither appears
- * nor takes the place of one that passes; callers search on if too few are left. CROSS JOIN fixes the order of the
+ * Finds the memories that pass a filter. The searches by words (`word-index/`) and by vectors can filter by user only.
+ * `firstPassing` therefore applies the filter to their results, best first, so that a memory that fails neither appears
+ * nor takes the place of one that passes; callers search further if too few are left. CROSS JOIN fixes the order of the
  * joins.
  */
 
@@ -11,19 +11,22 @@ import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
 
-/** Tells whether a filter has any condition beside users; a field that is undefined is no condition. */
+/** Tells whether a filter has any condition other than users; an undefined field is no condition. */
 export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
 }
 
-/** Lists the lowest numbers of memories that pass, ascending, at most `limit`. It stops where the work budget ends. */
+/**
+ * Lists the lowest numbers of memories that pass a filter, ascending, at most `limit`. It stops when the work budget is
+ * used up.
+ */
 export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
   return listPassingWithin(store, filter, { limit }).rows;
 }
 
 /**
- * Lists numbers as `listPassing` does, but spends at most `share` (0..1) of the work that is left. `isCut` tells
- * whether the work ended before all memories were examined.
+ * Lists numbers as `listPassing` does, but uses at most `share` (0..1) of the remaining work budget. `isCut` tells
+ * whether it stopped before all memories were examined.
  */
 export function listPassingWithin(
   store: Store,
@@ -42,7 +45,7 @@ export function listPassingWithin(
   return readUntilWorkEnds(() => statement.iterate(...parameters) as IterableIterator<number>, share);
 }
 
-/** Lists those of the given memories that pass, in no certain order. */
+/** Lists those of the given memories that pass a filter, in no certain order. */
 export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): number[] {
   if (memoryNos.length === 0) return [];
   return store
@@ -55,8 +58,8 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
 }
 
 /**
- * Lists those of the ids whose memories pass, have not expired at `now` (Unix ms) and are no parts of documents that
- * queries do not find.
+ * Lists those of the ids whose memories pass a filter, have not expired at `now` (Unix ms), and are not parts of
+ * documents that queries do not find.
  */
 export function listPassingIds(store: Store, filter: CompiledFilter, ids: readonly string[], now: number): string[] {
   if (ids.length === 0) return [];
@@ -71,16 +74,17 @@ export function listPassingIds(store: Store, filter: CompiledFilter, ids: readon
 }
 
 /**
- * Factor on the size of each batch after the first. The size that is expected to suffice, by the share that passed so
- * far, is multiplied by it, since a further batch costs as much as looking up some three memories.
+ * Factor on the size of each batch after the first. The share of memories that passed so far gives the batch size that
+ * is expected to suffice. It is multiplied by this factor, since a further batch costs as much as looking up three
+ * memories.
  */
 const SPARE = 1.5;
-/** Greatest ratio of the sizes of a batch and the batch before it. */
+/** Greatest ratio between the size of a batch and that of the batch before it. */
 const GROWTH = 4;
 
 /**
- * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops where
- * the work budget ends. As usually all pass, no more than `limit` memories are looked up at first.
+ * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops when the
+ * work budget is used up. As usually all pass, no more than `limit` memories are looked up at first.
  */
 export function firstPassing<T extends { readonly memoryNo: number }>(
   store: Store,

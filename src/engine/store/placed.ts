@@ -1,4 +1,4 @@
-/** Finds the memories of a page by number, slice by slice, before any text is read. */
+/** Finds the numbers of the memories on a page, in slices, before any text is read. */
 
 import type { CursorPage } from '../types.ts';
 import { contentBytes, withinBytes } from './text-sizes.ts';
@@ -13,37 +13,40 @@ export interface Placed {
   readonly cursor: string;
 }
 
-/** A slice of a page of memories, as one read finds it. */
+/** A slice of a page of memories, as one read returns it. */
 export interface PlacedSlice {
   readonly placed: readonly Placed[];
   /** Size of the texts and values of the memories in `placed`, in bytes. */
   readonly bytes: number;
-  /** Cursor from which the list goes on; null at its end. */
+  /** Cursor with which the list continues; null at the end of the list. */
   readonly next: string | null;
 }
 
-/** What is still wanted of a page. */
+/** The part of a page that is still to be read: its cursor, and the greatest number and size of its memories. */
 export interface SliceWanted extends CursorPage {
   /** Greatest number of bytes of texts and values together; a single memory may have more. */
   readonly bytes: number;
   readonly now: number;
 }
 
-/** Entries of a list of memories that one read found, in the order of the list. */
+/** Entries of a list of memories that one read has found and filtered, in the order of the list. */
 export interface FoundPlaces<Entry extends { readonly memoryNo: number }> {
-  /** The next entries of the list; fewer than 2,000 (`LOOKED_AT_ONCE`) only at its end. */
+  /**
+   * The next entries of the list, before filtering. They are fewer than 2,000 (`LOOKED_AT_ONCE`) only at the end of the
+   * list.
+   */
   readonly found: readonly Entry[];
-  /** The first entries of `found`, those to which the filter was applied. */
+  /** The entries at the beginning of `found` to which the filter was applied. */
   readonly looked: readonly Entry[];
-  /** The first entries of `looked` that pass the filter, at most as many as are wanted. */
+  /** The first entries of `looked` that pass the filter, at most `wanted.limit`. */
   readonly passing: readonly Entry[];
   readonly wanted: SliceWanted;
   readonly cursorAfter: (entry: Entry) => string;
 }
 
 /**
- * Makes a slice of a page: the entries that pass, as far as their texts fit into the wanted bytes, and the cursor from
- * which the list goes on.
+ * Makes a slice of a page: the passing entries whose texts together fit into `wanted.bytes`, and the cursor with which
+ * the list continues.
  */
 export function placesOf<Entry extends { readonly memoryNo: number }>(
   store: Store,

@@ -4,21 +4,21 @@ import type { Statement } from './statement.ts';
 import { damageError } from './storage-errors.ts';
 
 /**
- * Greatest number of prepared statements that a connection keeps. A bound is needed because callers determine the
- * shapes of filters.
+ * Greatest number of prepared statements that a connection keeps. A limit is needed because the filters of callers lead
+ * to many different statements.
  */
 const MAX_STATEMENTS = 500;
 
 /** The prepared statements of one connection. */
 export interface Statements {
-  /** Returns the prepared statement of a text, as `Store.prepare` does. */
+  /** Returns the prepared statement for an SQL text, as `Store.prepare` does. */
   prepare(sql: string): Statement;
   /** Counter that rises with each statement that changed rows. */
   readonly changes: number;
 }
 
 /**
- * Makes the prepared statements of a connection; the 500 that were used last are kept.
+ * Makes a cache of the prepared statements of a connection, which keeps the 500 that were used last.
  * @param file path of the database, which errors about damaged data name
  */
 export function createStatements(db: Database.Database, file: string): Statements {
@@ -42,8 +42,8 @@ export function createStatements(db: Database.Database, file: string): Statement
 type Mode = 'row' | 'pluck' | 'raw';
 
 /**
- * Prepares a statement whose errors about damaged data name the file. Each mode has a statement of SQLite of its own,
- * since a shared one would return rows in the mode that was set last.
+ * Prepares a statement whose errors about damaged data name the file. Each form of rows (`Mode`) has its own statement
+ * of SQLite, since a shared one would return rows in the form that was set last.
  * @param options.onChange called after each run that changed rows
  */
 function prepareNaming(

@@ -46,7 +46,10 @@ export function readProvenance(store: Store, memoryNos: readonly number[]): Map<
   return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
 }
 
-/** Lists a page of the chunks of a generation, in the order of the text, without the root memory. */
+/**
+ * Lists a page of the chunks of a document generation (parsed version), in the order of the text, without the root
+ * memory.
+ */
 export function listDocumentChunks(
   store: Store,
   generationNo: number,

@@ -1,6 +1,6 @@
 /**
- * Sums over the usage of providers: a row for each day, model and purpose. Unlike the log of calls, the rows are kept
- * forever.
+ * Stores the usage of embedding and language model providers as sums: a row for each day, model and purpose. Unlike the
+ * log of calls, the rows are kept forever.
  */
 
 import { DAY_MS } from '../dynamics.ts';

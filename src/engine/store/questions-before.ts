@@ -1,6 +1,6 @@
 import type { Store } from './open-store.ts';
 
-/** Number of Unicode code points at the start of a text in which a question mark is searched, and that are returned. */
+/** Number of Unicode code points at the start of a text that are searched for a question mark and returned. */
 const MAX_CHARACTERS = 1_000;
 
 /**
@@ -10,9 +10,9 @@ const MAX_CHARACTERS = 1_000;
 const MARKS = [0x3f, 0xff1f, 0x61f];
 
 /**
- * Reads the text just before each memory in its session, if it has a question mark in its first 1,000 characters.
- * Memories outside of sessions and chunks of documents have none.
- * @returns the first 1,000 characters of that text, by the number of the memory after it
+ * Reads for each memory the text just before it in its session, if that has a question mark in its first 1,000
+ * characters (code points). Memories outside of sessions and chunks of documents have no such text.
+ * @returns the first 1,000 characters of the text before, by the number of the memory that follows it
  */
 export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {
   if (memoryNos.length === 0) return new Map();

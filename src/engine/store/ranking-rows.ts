@@ -4,9 +4,9 @@ import type { Store } from './open-store.ts';
 import { hasWorkEnded } from './work-budget.ts';
 
 /**
- * The properties of a memory that its score depends on, whatever the query is. `salience` and `strength` are the values
- * at `salienceAt` and `strengthAt`, from which they decay. Times are Unix ms; `decayLambda` is the rate of decay of the
- * salience, per day.
+ * The properties of a memory that influence its score in every query. `salience` and `strength` are the values at
+ * `salienceAt` and `strengthAt`; their present values must be computed by the decay. Times are Unix ms; `decayLambda`
+ * is the decay rate of the salience, per day.
  */
 export interface RankingRow {
   readonly memoryNo: number;
@@ -22,7 +22,7 @@ export interface RankingRow {
   readonly strength: number;
   readonly strengthAt: number;
   readonly lastSeenAt: number;
-  /** Number of the writer of the memory; null if it is not known. */
+  /** Number of the writer (key) of the memory; null if it is not known. */
   readonly writerNo: number | null;
 }
 
@@ -43,8 +43,8 @@ export function readRankingRows(store: Store, memoryNos: readonly number[]): Ran
 }
 
 /**
- * Reads ranking rows and keeps them, so that the stages of a query read each row once. Applying a filter to a memory
- * already looks up everything in its ranking row, so the statement that applies the filter also reads the row.
+ * Reads ranking rows and caches them, so that the stages of a query read each row only once. A statement that applies a
+ * filter to a memory already looks up the data of its ranking row, so it also reads the row.
  */
 export interface RowReader {
   /** Returns the rows of distinct memories, in the order of `memoryNos`. Unknown numbers are left out. */
@@ -52,8 +52,8 @@ export interface RowReader {
   /** Lists those of the given memories that pass the filter, in no certain order. */
   listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[];
   /**
-   * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops where
-   * the work budget ends.
+   * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops when
+   * the work budget is used up.
    */
   firstPassing<T extends { readonly memoryNo: number }>(
     filter: CompiledFilter,
@@ -63,8 +63,8 @@ export interface RowReader {
 }
 
 /**
- * Factor on the size of each batch after the first, which is chosen by the share of memories that passed so far.
- * Without it, about every second batch would again have too few.
+ * Factor on the size of each batch after the first, whose size is estimated from the share of memories that passed so
+ * far. Without it, about every second batch would again be too small.
  */
 const SPARE = 1.5;
 

@@ -1,6 +1,6 @@
 /**
- * Stores the recall log (migrations/0007-recalls.sql): questions and answers of recalls, without the text of any
- * memory.
+ * Stores the recall log (migrations/0007-recalls.sql): the queries that were answered, with the ids and scores of the
+ * memories that were considered, but without the text of any memory.
  */
 
 import type {
@@ -15,28 +15,33 @@ import { decodeCandidate } from './kept-candidates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** A recall to be logged. Its parts are JSON, since they pass from thread to thread, and texts pass fastest. */
+/**
+ * An answered query (recall) to be logged. Its parts are JSON texts, since texts pass fastest from thread to thread.
+ */
 export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
   /** Users and sessions that the query's filter named. */
   readonly asked: Pick<MemoryFilter, 'userIds' | 'sessionIds'>;
   /** A `RecallHead` as JSON. */
   readonly head: string;
-  /** The candidates, hits first; `data` is the result of `encodeCandidate`. */
+  /** The candidates (memories that the query considered), hits first; `data` is the result of `encodeCandidate`. */
   readonly candidates: readonly { readonly memoryNo: number; readonly id: string; readonly data: string }[];
   /**
-   * Numbers of superseded memories that matched and were replaced by their successors. They serve a comparison and are
-   * not logged.
+   * Numbers of superseded memories that matched the query and were replaced by their successors. They are used for a
+   * comparison and are not logged.
    */
   readonly supersededNos: readonly number[];
 }
 
 /**
- * Approximate number of bytes that a row and its index entries take beside its texts: of a recall, and of one of its
- * candidates.
+ * Approximate number of bytes that a row takes with its index entries, without its texts: the row of a recall, and that
+ * of one candidate.
  */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
-/** Adds a recall to the log. A candidate whose memory was erased since the answer is left out. Call inside a write. */
+/**
+ * Adds a recall (an answered query) to the log. A candidate whose memory was erased since the answer is left out. Call
+ * inside a write.
+ */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
@@ -59,7 +64,7 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
   for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
 }
 
-/** Deletes the oldest recalls until the rest take at most `maxBytes` bytes. Call inside a write. */
+/** Deletes the oldest recalls until the others take at most `maxBytes` bytes. Call inside a write. */
 export function trimRecalls(store: Store, maxBytes: number): void {
   const total = () => store.prepare('SELECT bytes FROM recall_total').pluck().get() as number;
   while (total() > maxBytes) {
@@ -71,7 +76,7 @@ export function trimRecalls(store: Store, maxBytes: number): void {
 }
 
 /**
- * Deletes at most `limit` recalls from before `before` (Unix ms), oldest first. Call inside a write.
+ * Deletes at most `limit` recalls older than `before` (Unix ms), oldest first. Call inside a write.
  * @returns the number of deleted recalls
  */
 export function purgeRecalls(store: Store, before: number, limit: number): number {
@@ -83,20 +88,25 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
     .run(before, limit).changes;
 }
 
-/** Most recalls that one call of `eraseRecalls` looks at, and most that it deletes, each with its candidates. */
+/**
+ * Greatest number of recalls that one call of `eraseRecalls` examines; the next constant is the greatest number that it
+ * deletes, each with its candidates.
+ */
 const LOOKED_AT_ONCE = 2_000;
 const ERASED_AT_ONCE = 10;
 
-/** Result of one call of `eraseRecalls`: how many it deleted, and where the next one begins; null at the end. */
+/**
+ * Result of one call of `eraseRecalls`: the number of deleted recalls, and where the next call begins; null at the end.
+ */
 export interface ErasedRecalls {
   readonly recalls: number;
   readonly next: number | null;
 }
 
 /**
- * Deletes some of the recalls with numbers above `after` whose query named a user of the filter and, if the filter
- * names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files or writers
- * deletes none. Call inside a write, until `next` is null.
+ * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
+ * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
+ * or writers deletes none. Call inside a write, repeatedly until `next` is null.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
@@ -133,8 +143,8 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, after: number)
 }
 
 /**
- * Lists at most `limit` recalls with numbers above `after`, ascending, without their candidates: all of them, or with
- * `userId` only those whose query named this user.
+ * Lists at most `limit` recalls (answered queries) with numbers above `after`, ascending, without their candidates: all
+ * of them, or with `userId` only those whose query named this user.
  */
 export function listRecallsAfter(
   store: Store,
@@ -154,14 +164,14 @@ export function listRecallsAfter(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Deletes a recall from the log, with its candidates and feedback. Call inside a write. */
+/** Deletes a recall (an answered query) from the log, with its candidates and feedback. Call inside a write. */
 export function deleteRecall(store: Store, recallNo: number): void {
   store.prepare('DELETE FROM recalls WHERE recall_no = ?').run(recallNo);
 }
 
 /**
- * Reads a recall with its feedback, by its id; undefined if the log has none. `missing` lists hits that were erased
- * since.
+ * Reads a recall (an answered query) with its feedback, by its id; undefined if it is not in the log. `missing` lists
+ * hits that were erased since.
  */
 export function findRecall(store: Store, recallId: string): RecallRecord | undefined {
   const row = store.prepare('SELECT recall_no AS recallNo, head FROM recalls WHERE recall_id = ?').get(recallId) as
@@ -186,7 +196,7 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
 }
 
 /**
- * Lists recalls without their candidates, newest first, at most `limit`.
+ * Lists recalls (answered queries) without their candidates, newest first, at most `limit`.
  * @param asked.userId lists only recalls whose query named this user; undefined for all
  * @param asked.memoryNo lists only recalls that have this memory among their kept candidates; undefined for all
  * @param asked.before lists only recalls with a lower number; undefined for the newest
@@ -213,7 +223,7 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Reads the newest recalls that have feedback, at most `limit`, newest first. */
+/** Reads the newest recalls (answered queries) that have feedback, at most `limit`, newest first. */
 export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
   const ids = store
     .prepare(
@@ -235,8 +245,8 @@ function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
 }
 
 /**
- * Stores a verdict on memories of a recall, in place of earlier verdicts on them. Does nothing for an unknown recall.
- * Call inside a write.
+ * Stores a judgement of memories that a recall returned, in place of earlier judgements of them. Does nothing for an
+ * unknown recall. Call inside a write.
  * @param memoryNos numbers of memories that the recall returned
  */
 export function putFeedback(

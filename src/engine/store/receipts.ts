@@ -7,7 +7,9 @@ import { getDocumentRow } from './documents.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** A chunk with what its memory holds now; `id` and `content` are null if the memory was erased. */
+/**
+ * A chunk of a document, with the present content of its memory; `id` and `content` are null if the memory was erased.
+ */
 interface ChunkRow {
   readonly chunk: number;
   readonly start: number;
@@ -18,11 +20,11 @@ interface ChunkRow {
 }
 
 /**
- * Makes the receipt of a document's text: for each part of the text that was read, whether a memory holds it now. It
+ * Makes the receipt of a document: for each part of its extracted text, whether a memory still holds that part. It
  * reads the content of all its memories, at most some 20 million characters.
- * @param options.limit greatest number of spans listed, after the first `options.offset`; `options.now` is the present
- *   time, Unix ms
- * @throws EngineError `not_found`; `conflict` for a document of which queries find no reading
+ * @param options.limit greatest number of text spans listed, after the first `options.offset`; `options.now` is the
+ *   present time, Unix ms
+ * @throws EngineError `not_found`; `conflict` for a document that queries do not find in any version
  */
 export function readTextReceipt(
   store: Store,
@@ -62,18 +64,19 @@ function readChunkRows(store: Store, generationNo: number): IterableIterator<Chu
 }
 
 /**
- * Goes through the chunks of a text in order, and records which part of the text each holds and whether it is intact.
+ * Goes through the chunks of a document in order, and records which span of the text each chunk holds and whether its
+ * content is unchanged.
  */
 class TextAccount {
   readonly spans: HeldSpan[] = [];
-  /** Number of characters (UTF-16 code units) that intact chunks hold, each counted once. */
+  /** Number of characters (UTF-16 code units) that unchanged chunks hold; overlapping parts are counted once. */
   held = 0;
-  /** Content of the chunk before, and the offset at which it ends in the extracted text. */
+  /** Content of the previous chunk, and the offset at which it ends in the extracted text. */
   #before = '';
   #end = 0;
 
   /**
-   * Yields for each chunk the part of its content that the chunk before it does not hold. A chunk whose memory was
+   * Yields the content of each chunk without the beginning that overlaps the previous chunk. A chunk whose memory was
    * erased is skipped.
    */
   *ownTexts(rows: Iterable<ChunkRow>): Iterable<string> {
@@ -100,8 +103,8 @@ class TextAccount {
 }
 
 /**
- * Tells whether memories hold every character of the extracted text, apart from the white space of an omission
- * `no_text`, and whether what they hold has the hash of the text that was read. The hash is not compared for a document
+ * Tells whether memories hold every character of the extracted text, except for white space in parts that are recorded
+ * as `no_text`, and whether their text has the hash of the extracted text. The hash is not compared for a document
  * without chunks, or if none was stored.
  */
 function isComplete(

@@ -1,7 +1,7 @@
 /**
- * A change of the embedding model, as a tenant's file records it: its progress, one job of the ledger that directs it
- * (the director, a job without a memory), and a window of jobs for memories that the new model has yet to embed. The
- * change is under way while the director has not ended.
+ * A change of the embedding model, as a tenant's file records it: its progress; one job, the director, which controls
+ * it and has no memory; and jobs for some of the memories that the new model has yet to embed. The change is in
+ * progress until the director has ended.
  *
  *   embed ──all have vectors of the new model──► link ──all waypoints are measured anew──► drop ──► done
  *              (the new model goes live)                 (the old model's vectors are deleted)
@@ -16,41 +16,38 @@ import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
 /** Recorded progress of a change of the embedding model. */
 export interface ReembedRecord {
-  /** Number of the new model, or the models by sector. */
+  /** Number of the new model; a list of numbers if each sector (kind of memory) has its own model. */
   readonly target: SectorModelNumbers;
   readonly phase: ReembedPhase;
   /** Number of the last memory that was processed in the phases `embed` and `link`; of the last vector in `drop`. */
   readonly cursor: number;
   /**
    * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory has its
-   * vectors.
+   * new vectors.
    */
   readonly owed: number;
   /** Number of the pass over the memories, from 1. */
   readonly pass: number;
-  /** Time at which the new model went live, Unix ms; null before that. */
+  /** Time at which the new model went live (queries began to use its vectors), Unix ms; null before that. */
   readonly wentLiveAt: number | null;
-  /** Whether a caller decided that the new model goes live, however many memories it refused. */
+  /** Whether a caller decided that the new model goes live, even if it refused to embed some memories. */
   readonly withoutRefused?: boolean;
-  /** Whether a caller decided that the new model goes live even if a guarded evaluation set falls. */
+  /** Whether a caller decided that the new model goes live even if a guarded evaluation set gets worse results. */
   readonly unguarded?: boolean;
-  /**
-   * Progress of running the guarded evaluation sets by the old and the new model, before the new one goes live; absent
-   * before the first question.
-   */
+  /** Progress of the trial of both models with the guarded evaluation sets; absent before the trial begins. */
   readonly trial?: ReembedTrial | undefined;
   /**
    * Time (Unix ms) at which the phase began or was resumed, and the number of memories or vectors that were done then.
-   * Rate and remaining time are computed from them.
+   * Speed and remaining time are computed from them.
    */
   readonly since: { readonly at: number; readonly done: number };
 }
 
 /** Progress of running the guarded evaluation sets by the old and by the new model. */
 export interface ReembedTrial {
-  /** Hash of the sets and their items. If it changes, all questions are asked again. */
+  /** Hash of the sets and their items. If it changes, the trial begins again. */
   readonly sets: string;
-  /** Number of questions that were asked so far. */
+  /** Number of queries that were run so far. */
   readonly asked: number;
   /** Sums of the results so far, by set. */
   readonly sums: Readonly<Record<string, TrialSums>>;
@@ -60,13 +57,13 @@ export interface ReembedTrial {
 export interface TrialSums {
   readonly recall: readonly [number, number, number];
   readonly rightlyEmpty: readonly [number, number, number];
-  /** Numbers of items with a forbidden hit; absent in a trial that an earlier version began. */
+  /** Numbers of items with a forbidden hit; absent if an earlier version of Cairn began the trial. */
   readonly forbidden?: readonly [number, number, number];
 }
 
 /**
- * Settings under which a file was last maintained, so that processes with different settings do not undo each other's
- * work.
+ * Records with which models a file was last maintained, and when, so that processes with different settings do not undo
+ * each other's work.
  */
 export interface Tending {
   /** Models that the settings name; null with `OM_EMBEDDINGS=none`. */
@@ -78,8 +75,8 @@ export interface Tending {
 const RECORD = 'reembed';
 const TENDING = 'reembed_tended';
 /**
- * SQL condition that a `reembed` job is a director. A job whose memory was erased has no memory either, but has the
- * step `encode`.
+ * SQL condition that a `reembed` job is a director, which controls a change of the model. A job whose memory was erased
+ * has no memory either, but has the step `encode`.
  */
 const IS_DIRECTOR = `memory IS NULL AND step <> 'encode'`;
 
@@ -112,15 +109,13 @@ export function putTending(store: Store, tending: Tending): void {
   putInfo(store, TENDING, JSON.stringify(tending));
 }
 
-/**
- * Returns the number of the last memory whose waypoint the phase `link` has made anew; Infinity outside of that phase.
- */
+/** Number of the last memory that has got its new waypoint in the phase `link`; Infinity outside of that phase. */
 export function relinkedUpTo(store: Store): number {
   const record = findReembed(store);
   return record?.phase === 'link' ? record.cursor : Infinity;
 }
 
-/** The job that directs a change of the model. */
+/** The job that controls a change of the embedding model. */
 export interface Director {
   readonly id: string;
   /** State of the job, one of JOB_STATES. */
@@ -129,14 +124,14 @@ export interface Director {
   readonly error: string | null;
 }
 
-/** Finds the director that was added last, even if it has ended; undefined if there is none. */
+/** Finds the director (job that controls a change) that was added last, even an ended one; undefined without one. */
 export function findDirector(store: Store): Director | undefined {
   return store
     .prepare(`SELECT id, state, error FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} ORDER BY seq DESC LIMIT 1`)
     .get() as Director | undefined;
 }
 
-/** Tells whether a change of the embedding model is under way in this file: its director is unfinished. */
+/** Tells whether a change of the embedding model is in progress in this file: its director is unfinished. */
 export function isUnderWay(store: Store): boolean {
   return (
     store
@@ -145,7 +140,7 @@ export function isUnderWay(store: Store): boolean {
   );
 }
 
-/** Adds a director to the ledger: a bulk job at the step `link`, which every worker runs. */
+/** Adds a director, which controls a change of the model: a bulk job at the step `link`, run by any worker. */
 export function insertDirector(store: Store, { id, now }: { readonly id: string; readonly now: number }): void {
   insert(store, { id, memory: null, step: 'link', now });
 }
@@ -173,7 +168,7 @@ function insert(
     .run(id, memory, step, now, now, now);
 }
 
-/** Deletes all directors that are neither done nor cancelled, dead ones included. Call inside a write. */
+/** Deletes all unfinished and dead directors (jobs that control a change of the model). Call inside a write. */
 export function withdrawDirector(store: Store): void {
   store
     .prepare(`DELETE FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} AND state NOT IN ('done', 'cancelled')`)
@@ -196,8 +191,8 @@ export function withdrawMemories(store: Store): number | undefined {
 }
 
 /**
- * Deletes the dead jobs that were to embed a memory anew, except those whose workers died. That one model refused a
- * memory says nothing about another model. Call inside a write.
+ * Deletes the dead jobs that were to embed a memory by a new model, since a memory that one model refused may be
+ * accepted by another. Jobs that killed their workers are kept. Call inside a write.
  */
 export function deleteRefusals(store: Store): void {
   store
@@ -209,8 +204,8 @@ export function deleteRefusals(store: Store): void {
 }
 
 /**
- * Lists the ids of dead jobs that were to encode a memory after its add, unless another unfinished job embeds or links
- * the memory. Jobs whose workers died are left out.
+ * Lists the ids of dead jobs that were to embed a newly added memory, unless another unfinished job embeds or links the
+ * memory. Jobs that killed their workers are left out.
  */
 export function listRefusedAdds(store: Store): string[] {
   return store
@@ -226,8 +221,8 @@ export function listRefusedAdds(store: Store): string[] {
 }
 
 /**
- * Gives the director back after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
- * attempts. A director that the claim no longer holds stays as it is.
+ * Queues the director again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
+ * attempts. If the claim no longer holds the director, nothing changes.
  */
 export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: number): void {
   store
@@ -240,8 +235,8 @@ export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: n
 }
 
 /**
- * Deletes the job of a memory that has its new vectors, if the claim still holds it. It is not kept as done, since the
- * vectors show that, and a million such jobs would be useless.
+ * Deletes the job of a memory that has got its new vectors, if the claim still holds it. It is not kept as done, since
+ * the vectors show that, and a million such jobs would be useless.
  */
 export function removeReembedJob(store: Store, held: HeldJob): void {
   store.prepare('DELETE FROM jobs WHERE seq = ? AND lease_epoch = ?').run(held.jobNo, held.epoch);
@@ -259,8 +254,8 @@ export function countReembedJobs(store: Store): number {
 }
 
 /**
- * Counts the memories with a dead job at the step `encode`: all of them (`givenUp`), and those whose job died for
- * another reason than the death of its workers (`refused`).
+ * Counts the memories with a dead job at the step `encode`: all of them (`givenUp`), and those whose job did not die
+ * because it killed its workers (`refused`).
  */
 export function countGivenUp(store: Store): { readonly givenUp: number; readonly refused: number } {
   return store
@@ -272,24 +267,24 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
     .get() as { givenUp: number; refused: number };
 }
 
-/** Memories that a model has yet to embed, as one call of `listOwed` found them. */
+/** A slice of the memories that a model has yet to embed and that have no job for it. */
 export interface OwedMemories {
   /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
-  /** Number from which the next call goes on: the last memory that was examined; Infinity if no memory is left. */
+  /** Number of the last memory that was examined, to pass as `after` next time; Infinity if no memory is left. */
   readonly upTo: number;
 }
 
-/** SQL for the sectors of a memory, as bits. A memory that was not classified yet counts as semantic. */
+/** SQL for the sectors (kinds) of a memory as bits. A memory that was not classified yet counts as semantic. */
 const SECTORS_HELD = `CASE d.sectors WHEN 0 THEN ${sectorBits(['semantic'])} ELSE d.sectors END`;
-/** SQL condition that a job is to embed the memory, or was to and is dead. */
+/** SQL condition that the memory has an unfinished or dead job that was to embed it. */
 const IS_SEEN_TO = `EXISTS (SELECT 1 FROM jobs j
   WHERE j.memory = d.seq AND j.state IN ('queued', 'active', 'failed', 'dead')
     AND j.step NOT IN ('link', 'reason'))`;
 
 type ModelNumbers = SectorModels<{ readonly modelNo: number }>;
 
-/** Returns the SQL condition that a memory with a text has no vectors of a model of one of its sectors. */
+/** Returns the SQL condition that a memory with a text lacks vectors of a model of one of its sectors (kinds). */
 function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly parameters: readonly number[] } {
   const lacks = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')
     AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = d.seq AND m.content = '' AND m.title = '')`;
@@ -302,8 +297,8 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
 }
 
 /**
- * Lists the memories with numbers above `after` that lack vectors of a model of their sectors and have no job to make
- * them, ascending. A memory with a dead job is left out: someone has to see why it died, or begin again.
+ * Lists the memories with numbers above `after`, ascending, that lack vectors of a model of their sectors and have no
+ * job to make them. A memory with a dead job is left out, since a person should look at its error first.
  * @param within number of memories to examine, at least 1
  * @param limit greatest number of memories listed
  */
@@ -338,8 +333,8 @@ export function listOwed(
 }
 
 /**
- * Counts the memories that lack vectors of a model of their sectors (`lacking`), and those of them without a job to
- * make them, not even a dead one (`owed`). Each memory is looked up, which takes 0.3 s for a million.
+ * Counts the memories that lack vectors of a model of their sectors (`lacking`), and those of them that have no job to
+ * make the vectors, not even a dead one (`owed`). Each memory is looked up, which takes 0.3 s for a million.
  */
 export function countLacking(store: Store, models: ModelNumbers): { readonly lacking: number; readonly owed: number } {
   const { sql, parameters } = lacksVectors(models);
@@ -351,16 +346,16 @@ export function countLacking(store: Store, models: ModelNumbers): { readonly lac
     .get(...parameters) as { lacking: number; owed: number };
 }
 
-/** Vectors whose model serves no sector of their memory, as one call of `listSurplus` found them. */
+/** A slice of the vectors whose model embeds none of the sectors of their memory. */
 export interface SurplusVectors {
   readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
-  /** Number from which the next call goes on: the last vector that was examined; Infinity if no vector is left. */
+  /** Number of the last vector that was examined, to pass as `after` next time; Infinity if no vector is left. */
   readonly upTo: number;
 }
 
 /**
- * Lists vectors that no query reads any more: their model is live, but only for sectors that their memory does not
- * have. It examines the vectors with numbers from `after + 1` to `after + within`, so it may find few or none.
+ * Lists vectors that no query uses any more: their model is live, but only for sectors that their memory does not have.
+ * It examines the vectors with numbers from `after + 1` to `after + within`, so it may find few or none.
  * @param models the live model of each sector
  */
 export function listSurplus(

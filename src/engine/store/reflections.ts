@@ -1,25 +1,25 @@
 /**
- * Stores which reflections on a user's memories are owed, and up to which memory the last one has read. A reflection is
- * a memory with automatic `derived_from` edges.
+ * Stores which reflections are still to be made on a user's memories, and up to which memory the last one has read. A
+ * reflection is a memory that a language model concluded from others; it has automatic `derived_from` edges to them.
  */
 
 import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
-/** Selects the memories that a reflection is about: all of a user, or those of one session of the user. */
+/** The memories on which a reflection is made: all memories of a user, or those of one session of the user. */
 export interface ReflectionScope {
   readonly userNo: number;
   /** The session; null for all memories of the user. */
   readonly sessionId: string | null;
 }
 
-/** Stores what a job of the ledger is to reflect on. Call inside a write. */
+/** Stores for a job on which memories it is to reflect. Call inside a write. */
 export function insertReflection(store: Store, jobNo: number, { userNo, sessionId }: ReflectionScope): void {
   store.prepare('INSERT INTO reflections (user_no, session_id, job) VALUES (?, ?, ?)').run(userNo, sessionId, jobNo);
 }
 
-/** Finds the unfinished job that will reflect on exactly these memories; undefined if there is none. */
+/** Finds the unfinished job that will make a reflection on exactly these memories; undefined if there is none. */
 export function findOwedReflection(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
@@ -33,8 +33,8 @@ export function findOwedReflection(
 }
 
 /**
- * Finds the memories that a job is to reflect on; undefined once the job has reflected, or if the user has no memories
- * left.
+ * Finds the memories on which a job is to reflect; undefined if the job has already reflected, or if the user has no
+ * memories any more.
  */
 export function findReflection(store: Store, jobNo: number): ReflectionScope | undefined {
   return store
@@ -45,7 +45,7 @@ export function findReflection(store: Store, jobNo: number): ReflectionScope | u
 /**
  * Stores that a job has reflected. For a reflection on all memories of a user, it also stores how far the job has read,
  * in place of the earlier value; for one on a session it does not. Call inside a write.
- * @param upTo highest number of a memory in the file when the job read
+ * @param upTo highest number of a memory that was in the file when the job read the memories
  */
 export function finishReflection(store: Store, jobNo: number, upTo: number): void {
   const scope = findReflection(store, jobNo);
@@ -58,12 +58,13 @@ export function finishReflection(store: Store, jobNo: number, upTo: number): voi
 }
 
 /**
- * SQL condition that a memory is to be reflected on. Parts of documents, and conclusions of a language model, are not.
+ * SQL condition that a memory is taken into reflections. Parts of documents, and conclusions of a language model, are
+ * not.
  */
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
 
-/** Greatest number of memories, latest first, that are examined to find the wanted ones. */
+/** Greatest number of memories, latest first, that are examined to find those for a reflection. */
 const MAX_LOOKED_AT = 5_000;
 
 /**
@@ -89,7 +90,8 @@ export function listRecent(
 }
 
 /**
- * Lists the numbers of a user's visible reflections, highest first, at most `limit`. Gathered memories are left out.
+ * Lists the numbers of a user's visible reflections, highest first, at most `limit`. Memories that a consolidation made
+ * are left out.
  */
 export function listReflections(
   store: Store,
@@ -108,19 +110,22 @@ export function listReflections(
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
-/** Asks for a conclusion that a memory rests on; its parameter is the number of the memory. */
+/** SQL that selects a row if a memory was concluded from other memories; its parameter is the number of the memory. */
 export const SELECT_CONCLUDED = `SELECT 1 FROM edges
   WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`;
 
-/** Tells whether a memory has an automatic `derived_from` link, as reflections and gathered memories do. */
+/**
+ * Tells whether a memory has an automatic `derived_from` link, as reflections and memories made by a consolidation
+ * have.
+ */
 export function isReflection(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_CONCLUDED).get(memoryNo) !== undefined;
 }
 
 /**
- * Lists the reflections and gathered memories that rest on at least one of these memories, directly or through other
- * reflections, by number, each once. The sources of a gathered memory are read from its consolidation, since links to
- * them may be gone.
+ * Lists the reflections and consolidations that are derived from at least one of these memories, directly or through
+ * other reflections, by number, each once. The sources of a consolidation are read from its own table, since links to
+ * them may have been removed.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   // A level at a time: PostgreSQL takes one reference to itself in a recursive query, and here there would be two.
@@ -143,7 +148,7 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
 }
 
 /**
- * Tells whether one reflection rests on all of these memories, and perhaps on more.
+ * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones.
  * @param sources numbers of memories, at least one, each once
  */
 export function hasReflectionOnAll(store: Store, sources: readonly number[]): boolean {
@@ -159,10 +164,9 @@ export function hasReflectionOnAll(store: Store, sources: readonly number[]): bo
 }
 
 /**
- * Examines a page of users: the first `limit` with numbers above `after`.
- * @returns `due`: numbers of the users with at least `atLeast` memories to reflect on that were added since the last
- *   reflection on all their memories; `last`: number of the last user of the page, due or not, undefined if no user is
- *   left
+ * Examines a page of users for due reflections: the first `limit` users with numbers above `after`.
+ * @returns `due`: numbers of the users with at least `atLeast` memories that were added since the last reflection on
+ *   all their memories; `last`: number of the last user of the page, due or not, undefined if no user is left
  */
 export function listUnreflected(
   store: Store,

@@ -9,7 +9,8 @@ import { writerOf } from './writers.ts';
 /**
  * Changes columns and status of a memory, and keeps the replaced values as a revision. Without columns and status
  * nothing is written; an equal value counts as a change. The time of the revision is never earlier than that of the
- * change before, even if the clock was set back. Word index and vectors are left to the caller. Call inside a write.
+ * previous change, even if the clock was set back. The caller must update the word index and the vectors. Call inside a
+ * write.
  * @param before the row of the memory as it is stored now
  */
 export function replaceMemory(
@@ -26,7 +27,7 @@ export function replaceMemory(
     readonly status: MemoryStatus | undefined;
     /** Whether the change is caused by a link that was made or removed, and not by a caller's update. */
     readonly byLink?: boolean;
-    /** Number of the writer who makes the change, as `ensureWriter` returns it; null if no caller does. */
+    /** Number of the writer (key) who makes the change, as `ensureWriter` returns it; null if no caller does. */
     readonly writerNo?: number | null;
     readonly now: number;
   },
@@ -56,16 +57,16 @@ export function replaceMemory(
   if (status !== undefined) setStatus(store, before.memoryNo, status);
 }
 
-/** Status and validity of a replaced version of a memory. */
+/** Status and validity that a memory had in an earlier version. */
 export interface PastStatus {
   readonly status: MemoryStatus;
   /** End of the validity, Unix ms, excluded; null if there is none. */
   readonly validTo: number | null;
-  /** Whether a link that was made or removed caused the change to the next version. */
+  /** Whether a link that was made or removed caused the change from this version to the next one. */
   readonly byLink: boolean;
 }
 
-/** Lists status and validity of a memory's replaced versions, newest first. Their texts are not read. */
+/** Lists status and validity of a memory's earlier versions, newest first. Their texts are not read. */
 export function listPastStatuses(store: Store, memoryNo: number): PastStatus[] {
   const rows = store
     .prepare(
@@ -135,8 +136,8 @@ export function countRevisions(store: Store, memoryNo: number): number {
 }
 
 /**
- * Field of `Memory` by column. Snapshots name fields as `Memory` does; a column that is not listed has the name of its
- * field.
+ * Name of the field of `Memory` for a column of `memories`. Revisions name their values by these fields; a column that
+ * is not listed has the name of its field.
  */
 const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
   event_time: 'eventTime',
@@ -150,7 +151,7 @@ const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata', 'value']);
 
-/** Turns values of a revision, by their names in `Memory`, into columns of `memories`. */
+/** Converts values of a revision, which are named as the fields of `Memory`, to columns of `memories`. */
 export function columnsOf(values: Metadata): MemoryColumns {
   const columns = Object.entries(values).map(([field, value]): [string, unknown] => {
     const column = columnOf(field);
@@ -160,8 +161,8 @@ export function columnsOf(values: Metadata): MemoryColumns {
 }
 
 /**
- * Returns what a revision keeps: the present values of the columns that change, and the status if it changes, by their
- * names in `Memory`.
+ * Returns the values that a revision keeps: the present values of the columns that change, and the status if it
+ * changes, named as the fields of `Memory`.
  */
 function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: MemoryStatus | undefined): Metadata {
   const replaced = new Map<string, Json>();
@@ -178,10 +179,10 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
 }
 
 /**
- * Reads memories by number as they were recorded at a time: text, title, tags and all other fields that revisions keep.
- * A memory that was stored later is returned as it was first stored. Salience and strength are as of `now` (Unix ms).
- * Unknown numbers are left out.
- * @param at time of recording, Unix ms; a change made exactly then counts as recorded
+ * Reads memories by number as they were recorded at an earlier time: text, title, tags and all other fields that
+ * revisions keep. A memory that was stored later is returned as it was first stored. Salience and strength are as of
+ * `now` (Unix ms). Unknown numbers are left out.
+ * @param at the earlier time, Unix ms; a change made exactly then is included
  */
 export function readMemoriesAsOf(
   store: Store,
@@ -191,7 +192,9 @@ export function readMemoriesAsOf(
   return new Map([...readRowsAsOf(store, memoryNos, at)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
-/** Reads the rows of memories as they were recorded at the time `at`, by the rules of `readMemoriesAsOf`. */
+/**
+ * Reads rows of memories as they were recorded at the earlier time `at` (Unix ms), by the rules of `readMemoriesAsOf`.
+ */
 export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
   const later = store
     .prepare(
@@ -206,8 +209,8 @@ export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: num
 }
 
 /**
- * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). A memory that lacks
- * the version or its revisions is returned in the nearest version. Unknown numbers are left out.
+ * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). If a version or its
+ * revisions do not exist, the memory is returned in the nearest version. Unknown numbers are left out.
  * @param versions pairs of a memory's number and the wanted version
  */
 export function readMemoriesInVersion(
@@ -229,7 +232,9 @@ export function readMemoriesInVersion(
   return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
-/** Reads rows as they were before these revisions, which are sorted by memory and version. */
+/**
+ * Reads rows of memories as they were before the changes of these revisions, which are sorted by memory and version.
+ */
 function restoredRows(
   store: Store,
   memoryNos: readonly number[],
@@ -253,8 +258,8 @@ interface LaterRevision {
 }
 
 /**
- * Restores a row as it was before the changes that left these revisions, oldest first. The first revision that names a
- * field has the value of it, so only few of the snapshots are read.
+ * Restores a row as it was before the changes that left these revisions, given oldest first. For each field the first
+ * revision with a value of it counts, so only few of the snapshots are read.
  */
 function rowBefore(store: Store, row: MemoryRow, revisions: readonly LaterRevision[]): MemoryRow {
   const before = new Map<string, Json>();
@@ -285,9 +290,9 @@ function readSnapshot(store: Store, memoryNo: number, version: number): Metadata
 }
 
 /**
- * Reads the statuses that memories had at a time of recording, by memory number. A memory that was not changed later is
- * left out: it had its present status.
- * @param at time of recording, Unix ms; a change made exactly then counts as recorded
+ * Reads the statuses that memories had at an earlier time, by memory number. A memory that was not changed later is
+ * left out, since it had its present status.
+ * @param at the earlier time, Unix ms; a change made exactly then is included
  */
 export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryStatus> {
   const rows = store
@@ -303,9 +308,9 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
 }
 
 /**
- * Archives at most `limit` faded memories of a slice, each with a revision: active memories whose `salience_now`, as
- * `refreshSalience` wrote it, is below `below`. The slice has the numbers above `afterMemoryNo` up to `last`, included.
- * Call inside a write.
+ * Archives faded memories, those whose salience has become low: at most `limit` active memories with a `salience_now`
+ * (as `refreshSalience` wrote it) below `below`, each with a revision. It examines memories with numbers above
+ * `afterMemoryNo` up to `last`, included. Call inside a write.
  * @returns the number of archived memories
  */
 export function archiveFaded(
@@ -342,7 +347,7 @@ export function deleteRevisions(store: Store, memoryNo: number): void {
   store.prepare('DELETE FROM memory_revisions WHERE memory = ?').run(memoryNo);
 }
 
-/** Yields the replaced values of the earlier versions of a memory, each as JSON, the newest first. */
+/** Yields the values of the earlier versions of a memory that changes replaced, each as JSON, the newest first. */
 export function* iterateSnapshots(store: Store, memoryNo: number): Generator<string> {
   const before = store
     .prepare('SELECT version FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')

@@ -11,8 +11,9 @@ export interface SampledMemory {
 }
 
 /**
- * Draws a memory at random `count` times, and returns each one drawn once, so there may be fewer; none from an empty
- * file. A memory whose preceding numbers were erased is drawn more often than others.
+ * Draws a memory at random `count` times. A memory that was drawn several times is returned once, so the result may
+ * have fewer than `count`; it is empty for an empty file. A memory whose preceding numbers were erased is drawn more
+ * often than others.
  * @param characters number of Unicode code points that are read of each text
  * @param random returns a number from 0 to below 1 at each call
  */

@@ -1,9 +1,10 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Runs `work` so that its writes can be undone without undoing the whole transaction. Call inside a write.
+ * Runs `work` in a savepoint, so that its writes can be undone without undoing the whole transaction. Call inside a
+ * write.
  * @param undone called with the error of `work` after everything that `work` wrote was undone; its result is returned
- *   instead
+ *   instead of that of `work`
  * @throws the error of `work` if it ended the whole transaction, as a full disk may
  */
 export function inSavepoint<T>(store: Store, work: () => T, undone: (error: unknown) => T): T {

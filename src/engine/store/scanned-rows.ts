@@ -1,10 +1,12 @@
-/** Reads and writes the texts of documents and standing queries that a scan for sensitive values looks through. */
+/**
+ * Reads and writes the texts of documents and standing queries, for the scan that searches them for sensitive values.
+ */
 
 import type { Metadata, NewStandingQuery } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** The texts of a reading of a document, as the caller gave them or the reader found them. */
+/** The texts of a generation (one parsed version of a document), which the caller stated or the parser found. */
 export interface GenerationTexts {
   readonly title: string;
   readonly givenTitle: string;
@@ -15,7 +17,9 @@ export interface GenerationTexts {
   readonly metadata: Metadata;
 }
 
-/** A reading of a document, with what names it from outside. */
+/**
+ * A generation (one parsed version of a document), with the id, external id and URL by which callers know its document.
+ */
 interface ScannedGeneration {
   readonly generationNo: number;
   readonly documentId: string;
@@ -24,20 +28,20 @@ interface ScannedGeneration {
   readonly texts: GenerationTexts;
 }
 
-/** A standing query with its number. */
+/** A standing query (a stored query that is compared with each new memory), with its number. */
 interface ScannedQuery extends Pick<NewStandingQuery, 'query' | 'filter' | 'given'> {
   readonly queryNo: number;
   readonly id: string;
 }
 
-/** What a page of a scan holds: rows after a number, of one user or of all. */
+/** Selects a page of a scan: at most `limit` rows with numbers above `after`, of one user or of all users. */
 export interface ScanPage {
   readonly userId: string | undefined;
   readonly after: number;
   readonly limit: number;
 }
 
-/** Lists readings of documents by number, replaced and hidden ones included. */
+/** Lists generations (parsed versions of documents) by number, replaced and hidden ones included. */
 export function listGenerationsAfter(store: Store, { userId, ...page }: ScanPage): ScannedGeneration[] {
   const rows = store
     .prepare(
@@ -62,7 +66,7 @@ export function listGenerationsAfter(store: Store, { userId, ...page }: ScanPage
   }));
 }
 
-/** Writes the texts of a reading of a document. Call inside a write. */
+/** Stores changed texts of a generation (parsed version of a document). Call inside a write. */
 export function putGenerationTexts(
   store: Store,
   generationNo: number,
@@ -77,7 +81,7 @@ export function putGenerationTexts(
     .run({ generationNo, ...plain, ...lists });
 }
 
-/** Lists standing queries by number. */
+/** Lists standing queries (stored queries that are compared with each new memory) by number. */
 export function listStandingAfter(store: Store, { userId, ...page }: ScanPage): ScannedQuery[] {
   const rows = store
     .prepare(
@@ -94,7 +98,7 @@ export function listStandingAfter(store: Store, { userId, ...page }: ScanPage): 
   }));
 }
 
-/** Writes the question and the conditions of a standing query, and deletes its vector. Call inside a write. */
+/** Stores the changed text and filter of a standing query, and deletes its vector. Call inside a write. */
 export function putStandingTexts(
   store: Store,
   queryNo: number,

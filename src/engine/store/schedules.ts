@@ -1,33 +1,34 @@
 /**
- * Stores the last run of each schedule, and the process that runs it at present. As both are in the file, only one
- * process runs a schedule at a time, a run that was interrupted is still due, and signals to check schedules may be
- * lost, doubled or late.
+ * Stores the last run of each schedule (periodic maintenance task), and the process that runs it at present. As both
+ * are in the file, only one process runs a schedule at a time, and an interrupted run is still due. The signals to
+ * check schedules may be lost, doubled or late without harm.
  */
 
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 import type { Store } from './open-store.ts';
 
-/** Work that is due again after a period. */
+/** A periodic maintenance task: it is due again when its period has passed. */
 export interface Schedule {
   readonly name: string;
   /** Period from the beginning of a completed run until the next run is due, in ms. */
   readonly everyMs: number;
   /**
-   * Whether a schedule without any run is due only a period after it was first checked; otherwise it is due at once.
+   * Whether a schedule that never ran is due only when one period has passed since it was first checked; otherwise it
+   * is due at once.
    */
   readonly waitsAPeriod: boolean;
   /**
-   * Whether a run that failed is repeated only after a minute, and after twice the time for each further failure, at
-   * most an hour or the period; otherwise it is due at once.
+   * Whether a failed run is repeated only after a pause: a minute, doubled by each further failure, at most an hour or
+   * the period. Otherwise it is due again at once.
    */
   readonly backsOff?: boolean;
 }
 
-/** A process's claim on a schedule, which lapses unless it is renewed within `leaseMs` (ms). */
+/** A process's claim on a schedule (periodic task). It expires unless it is renewed within `leaseMs` (ms). */
 export interface ScheduleClaim {
   /** Name of the schedule. */
   readonly name: string;
-  /** Name of the process, unlike that of every other one. */
+  /** Name of the process, which no other process has. */
   readonly owner: string;
   /** Time of the claim or of its renewal, Unix ms. */
   readonly now: number;
@@ -35,8 +36,8 @@ export interface ScheduleClaim {
 }
 
 /**
- * Tells whether `claimSchedule` would write anything: the schedule is due, nobody has claimed it, and it does not rest
- * after failures. It only reads, so it takes no write lock.
+ * Tells whether `claimSchedule` would write anything: the schedule is due, nobody has claimed it, and it is not in a
+ * pause after failures. It only reads, so it takes no write lock.
  */
 export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): boolean {
   const { name, everyMs } = schedule;
@@ -47,9 +48,9 @@ export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): bo
 }
 
 /**
- * Claims a schedule if it is due and nobody has claimed it. A schedule that `waitsAPeriod` and has no run is only noted
- * as checked. Call inside a write.
- * @returns whether the caller is to run the schedule
+ * Claims a schedule if it is due and nobody has claimed it. For a schedule that `waitsAPeriod` and never ran, it only
+ * stores the time of this first check. Call inside a write.
+ * @returns whether the claim succeeded, so that the caller must run the schedule
  */
 export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleClaim): boolean {
   const { name, now } = claim;
@@ -63,8 +64,8 @@ export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleC
 }
 
 /**
- * Renews a claim from `claim.now` (Unix ms) on, unless another process has taken it over or it was given up. Call
- * inside a write.
+ * Renews a claim at `claim.now` (Unix ms), unless another process has taken it over or it was given up. Call inside a
+ * write.
  */
 export function renewSchedule(store: Store, claim: ScheduleClaim): void {
   if (findClaim(store, claim.name)?.owner === claim.owner) putClaim(store, claim);
@@ -85,7 +86,7 @@ export function releaseSchedule(
   deleteInfo(store, failedKey(name));
 }
 
-/** Stores that a run failed, so that a schedule that `backsOff` rests. Call inside a write. */
+/** Stores that a run failed, so that a schedule that `backsOff` pauses. Call inside a write. */
 export function noteFailure(store: Store, { name, now }: Pick<ScheduleClaim, 'name' | 'now'>): void {
   putInfo(store, failedKey(name), `${now} ${(findFailure(store, name)?.times ?? 0) + 1}`);
 }
@@ -96,8 +97,8 @@ export function forgetScheduleClaims(store: Store): void {
 }
 
 /**
- * Lists the times (Unix ms) at which these schedules began their last completed run, or were first checked if they wait
- * a period. A schedule without such a time is left out.
+ * Lists the times (Unix ms) at which these schedules began their last completed run; for a schedule that `waitsAPeriod`
+ * and never ran, the time of its first check. A schedule without such a time is left out.
  */
 export function listLastRuns(store: Store, names: readonly string[]): [name: string, at: number][] {
   return names.flatMap((name) => {
@@ -107,7 +108,7 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
 }
 
 /**
- * Makes a schedule due at once, even if it rests after failures. Call inside a write.
+ * Makes a schedule due at once, even in a pause after failures. Call inside a write.
  * @returns false, without writing anything, while a process runs it
  */
 export function requestRun(store: Store, name: string, times: Times): boolean {
@@ -154,8 +155,8 @@ const FIRST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 
 /**
- * Tells whether a schedule that failed must not run again yet. A failure with a time after `now` was stored before the
- * clock was set back, and does not count.
+ * Tells whether a schedule is in a pause after failures. A failure with a time after `now` was stored before the clock
+ * was set back, and does not count.
  */
 function isResting(store: Store, { name, everyMs, backsOff = false }: Schedule, { now }: Times): boolean {
   const failure = backsOff ? findFailure(store, name) : undefined;

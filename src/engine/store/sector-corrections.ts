@@ -1,5 +1,6 @@
 /**
- * Stores the correction of a tenant's classifier, which is learned from sectors that callers stated, in `store_info`.
+ * Stores the correction of a tenant's sector classifier in `store_info`. It is learned from the sectors (kinds of
+ * memory) that callers stated.
  */
 
 import { SECTORS, type Sector } from '../types.ts';
@@ -7,14 +8,17 @@ import type { Store } from './open-store.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Key of the store info that holds the correction: a list of pairs of a feature's number and its weights, as JSON. */
+/**
+ * Key of the entry in `store_info` that holds the correction: a list of pairs of a feature's number and its weights, as
+ * JSON.
+ */
 const CORRECTION = 'sector_correction';
-/** Number of the newest memory numbers among which stated sectors are searched. */
+/** Number of the newest memory numbers that are searched for stated sectors. */
 const LOOKED_AT = 100_000;
 
 /**
- * Lists the newest memories whose `metadata.sector` states a sector, oldest of them first: at most `limit`, among the
- * newest 100,000 numbers. Chunks of documents are left out, since one statement would count for each of them.
+ * Lists the newest memories whose `metadata.sector` states a sector, the oldest of them first: at most `limit`, among
+ * the newest 100,000 memory numbers. Chunks of documents are left out, since all chunks repeat what was stated once.
  */
 export function listStatedSectors(
   store: Store,
@@ -33,7 +37,7 @@ export function listStatedSectors(
 }
 
 /**
- * Stores a correction, the weights by number of the feature, in place of the one before; null deletes it. Call inside a
+ * Stores a correction (weights by the number of the feature) in place of the one before; null deletes it. Call inside a
  * write.
  */
 export function putSectorCorrection(store: Store, correction: ReadonlyMap<number, readonly number[]> | null): void {

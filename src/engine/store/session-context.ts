@@ -1,14 +1,14 @@
 import type { MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 
-/** Number of memories before a memory in its session whose texts are its context. */
+/** Number of memories just before a memory in its session whose texts form its context. */
 export const CONTEXT_MEMORIES = 2;
 /** Greatest length of a context, in UTF-16 code units. */
 const CONTEXT_CHARACTERS = 1_000;
 
 /**
  * Position of a memory among the memories of its user and session. Chunks of documents have no context: their texts
- * overlap already, and a chunk that queries do not find must not appear in the words of other memories.
+ * overlap already, and the words of a chunk that queries do not find must not be indexed for other memories.
  */
 export interface SessionPlace {
   readonly memoryNo: number;
@@ -33,7 +33,10 @@ const SELECT_LATEST = `SELECT m.seq AS memoryNo, m.content FROM memories m INDEX
   WHERE m.user_no = ? AND m.session_id = ? AND d.generation_no IS NULL
   ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES + 1}`;
 
-/** Asks for the latest memories of a session; its parameters are the number of the user and the id of the session. */
+/**
+ * SQL that selects the latest memories of a session; its parameters are the number of the user and the id of the
+ * session.
+ */
 export const SELECT_LATEST_WITH_TIME = SELECT_LATEST.replace('m.content', 'm.content, m.event_time AS eventTime');
 
 /**
@@ -46,7 +49,10 @@ export function contextOf(store: Store, place: SessionPlace): string {
   return join(store.prepare(SELECT_BEFORE).all(userNo, sessionId, eventTime, memoryNo) as { content: string }[]);
 }
 
-/** Lists the numbers of the memories whose context includes this one: the next ones in its session, at most two. */
+/**
+ * Lists the numbers of the memories whose context includes the text of this one: the next memories in its session, at
+ * most two.
+ */
 export function successorsOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
   const { userNo, sessionId, eventTime, memoryNo } = place;
@@ -55,8 +61,8 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 }
 
 /**
- * Returns context and successors, as `contextOf` and `successorsOf` do, of a memory that was just stored. It is nearly
- * always the latest of its session, and then one statement is enough.
+ * Returns context and successors, as `contextOf` and `successorsOf` do, of a memory that was just stored. If it is the
+ * latest of its session, as nearly always, one statement is enough.
  */
 export function neighboursOf(store: Store, place: SessionPlace): { context: string; successors: number[] } {
   if (place.sessionId === '' || place.isChunk) return { context: '', successors: [] };
@@ -76,8 +82,9 @@ interface SessionMemory {
 }
 
 /**
- * Reads the latest memories of a session before another one is stored, where it can be known before: see
- * `Foresight`. @returns undefined for a file, and outside of a session
+ * In PostgreSQL, reads the latest memories of a session before a new memory is stored there, from prefetched answers
+ * (see `Foresight`).
+ * @returns undefined for a SQLite file, outside of a session, and for a chunk of a document
  */
 export function latestOf(
   store: Store,
@@ -88,8 +95,8 @@ export function latestOf(
 }
 
 /**
- * Returns what `neighboursOf` returns, from what `latestOf` returned before the memory was stored, and tells what the
- * latest memories of the session are now.
+ * Returns what `neighboursOf` returns, but computes it from the result of `latestOf` if possible. It also updates the
+ * prefetched answer with the new memory, which is now the latest of its session.
  */
 export function neighboursAmong(
   store: Store,
@@ -103,7 +110,7 @@ export function neighboursAmong(
   return { context: join(latest.slice(0, CONTEXT_MEMORIES)), successors: [] };
 }
 
-/** Joins the texts of memories, the latest first, as the context of the memory that follows them. */
+/** Joins the texts of memories, given latest first, to the context of the memory that follows them. */
 function join(before: readonly { readonly content: string }[]): string {
   return before
     .map((row) => row.content)

@@ -1,4 +1,7 @@
-/** Stores session logs: the JSON items of a session in their order, and the changes to which callers gave an id. */
+/**
+ * Stores session logs: the JSON items of a session in their order. It also stores the changes to which callers gave an
+ * id, so that a repeated request is recognised.
+ */
 
 import { timingSafeEqual } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
@@ -17,7 +20,7 @@ export interface LogRow {
   readonly items: number;
 }
 
-/** Greatest weight (`jsonWeight`, bytes) of the items on one page, which has at least one item. */
+/** Greatest weight (`jsonWeight`, in bytes) of the items on one page. A page has at least one item in any case. */
 const PAGE_BYTES = 1024 * 1024;
 
 /** Finds the log of a session of a user; undefined if the session has none. */
@@ -82,9 +85,9 @@ export function readItems(store: Store, { logNo }: LogRow, from: number, to: num
 }
 
 /**
- * Reads a page of the log of a session: its newest items, or with `before` the newest ones before this position, in the
- * order of the log. A page has at most `limit` items (1 or more) and 1 MiB, but at least one item. A session without a
- * log has an empty page.
+ * Reads a page of the log of a session, in the order of the log: its newest items, or with `before` the newest ones
+ * before this position. A page has at most `limit` items (1 or more) and 1 MiB, but at least one item. A session
+ * without a log has an empty page.
  */
 export function readLogPage(
   store: Store,
@@ -113,7 +116,10 @@ export function readLogPage(
   return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
 }
 
-/** Returns how many of the first items fit on a page by these sizes: at least one, if there is one. */
+/**
+ * Returns how many items from the beginning of a list fit on a page by these sizes (bytes): at least one, if there is
+ * one.
+ */
 function fitting(sizes: readonly number[]): number {
   let bytes = 0;
   const beyond = sizes.findIndex((size, index) => (bytes += size) > PAGE_BYTES && index > 0);
@@ -128,8 +134,8 @@ interface PlacedItem extends Pick<LogItem, 'position' | 'item'> {
 
 /**
  * Lists at most `limit` items of the logs of all users, or of one user, ordered by log and position. The list begins
- * after the position `after`, at which there need not be an item; [0, -1] stands before the first item. Items of logs
- * that are being erased are left out.
+ * after the position `after`, at which there need not be an item; [0, -1] is before the first item. Items of logs that
+ * are being erased are left out.
  */
 export function listLogItemsAfter(
   store: Store,
@@ -170,8 +176,8 @@ export function putLogItem(
 // ── Removal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Empties a log for every reader at once: a new log takes its place, and the stored operations of its callers.
- * `eraseLogItems` erases the old items later. Call inside a write.
+ * Empties a log for every reader at once: a new log takes over the session and the stored operations (changes with an
+ * id). `eraseLogItems` erases the old items later. Call inside a write.
  */
 export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: number): void {
   abandon(store, log.logNo);
@@ -180,9 +186,9 @@ export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: numb
 }
 
 /**
- * Takes at most `limit` logs that match a filter from their users, so that no reader sees them, and deletes user,
- * session and the content of their operations. `eraseLogItems` erases their items later. A filter with writers, or with
- * neither users nor sessions, matches no log. Call inside a write.
+ * Hides at most `limit` logs that match a filter from every reader, by removing user and session from them, and deletes
+ * the content of their operations (changes with an id). `eraseLogItems` erases their items later. A filter with
+ * writers, or with neither users nor sessions, matches no log. Call inside a write.
  * @returns the number of logs
  */
 export function abandonLogs(store: Store, filter: ErasureFilter, limit: number): number {
@@ -196,7 +202,10 @@ export function abandonLogs(store: Store, filter: ErasureFilter, limit: number):
   return logNos.length;
 }
 
-/** Returns the SQL conditions that a log, as `l`, matches a filter. No log has tags or files. */
+/**
+ * Returns the SQL conditions that a log, with the alias `l`, matches a filter. Logs have no tags and no files, so a
+ * filter with these matches none.
+ */
 export function matchingLogs(filter: ErasureFilter): {
   readonly conditions: string;
   readonly values: readonly string[];
@@ -220,15 +229,18 @@ function abandon(store: Store, logNo: number): void {
   store.prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL WHERE log_no = ?').run(logNo);
 }
 
-/** Takes a log from its user for good, and replaces its operations by tombstones. */
+/**
+ * Hides a log from every reader for good, by removing its user and session, and deletes the content of its operations
+ * (changes with an id).
+ */
 export function abandonWithOperations(store: Store, logNo: number): void {
   abandon(store, logNo);
   store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
 }
 
 /**
- * Erases at most `limit` items of one log that was taken from its user, and the log once it has no items. Call inside a
- * write.
+ * Erases at most `limit` items of one hidden log, which has no user any more, and the log itself once it has no items.
+ * Call inside a write.
  * @returns the number of erased items; `isDone` is true if there was no such log
  */
 export function eraseLogItems(store: Store, limit: number): { readonly items: number; readonly isDone: boolean } {
@@ -252,11 +264,14 @@ export function hasAbandonedLogs(store: Store): boolean {
 
 // ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A change of a session log to which its caller gave an id, so that a repeated request changes nothing. */
+/**
+ * A change of a session log to which its caller gave an id, so that a repeated request is recognised and changes
+ * nothing.
+ */
 export interface LogOperation {
   readonly place: LogPlace;
   readonly operationId: string;
-  /** JSON of everything that the change asks for, by which it is compared with a repeated one. */
+  /** JSON of everything that the change requests, by which it is compared with a repeated request. */
   readonly content: string;
 }
 
@@ -305,7 +320,7 @@ function hashesOf(store: Store, { place, operationId, content }: LogOperation) {
 }
 
 /**
- * Deletes at most `limit` stored operations from before `before` (Unix ms, excluded), oldest first.
+ * Deletes at most `limit` stored operations (changes with an id) older than `before` (Unix ms, excluded), oldest first.
  * @returns the number of deleted operations
  */
 export function purgeLogOperations(store: Store, before: number, limit: number): number {

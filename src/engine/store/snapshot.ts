@@ -1,6 +1,9 @@
 import type { Store } from './open-store.ts';
 
-/** Version of the snapshot that each connection reads, kept because a query asks for it some eight times. */
+/**
+ * For each connection, the version of the snapshot that it reads. It is cached, since a query needs it some eight
+ * times.
+ */
 const cachedVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
 
 /**

@@ -1,4 +1,7 @@
-/** Stores vectors of standing queries, by which a memory finds queries that share no word with it. */
+/**
+ * Stores vectors of standing queries (stored queries that are compared with each new memory). By its vector a query is
+ * found for a memory that shares no word with it.
+ */
 
 import type { Store } from './open-store.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Stores standing queries, their answers, and notes of the memories that are still to be compared with the queries.
- * Triggers write the notes (migrations/0011-standing.sql), in the transaction that makes a memory ready.
+ * Stores standing queries (stored queries that are compared with each new memory), their answers, and notes of the
+ * memories that are still to be compared. Triggers write the notes (migrations/0011-standing.sql), in the transaction
+ * that makes a memory ready.
  */
 
 import { EngineError } from '../errors.ts';
@@ -38,7 +39,7 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a standing query. Call inside a write.
+ * Stores a standing query, which is compared with each new memory from now on. Call inside a write.
  * @returns the number of the query
  * @throws EngineError `conflict` for more than 20,000 queries, or more than 2,000,000 characters of queries and filters
  *   together
@@ -108,7 +109,10 @@ const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
   given: parseStored(given) as Metadata,
 });
 
-/** Lists a page of the answers of a standing query, newest first. @throws EngineError `not_found` */
+/**
+ * Lists a page of the memories that answered a standing query (stored query), newest first. @throws EngineError
+ * `not_found`
+ */
 export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
   const { queryNo, answers } = getRow(store, id);
   const rows = store
@@ -118,8 +122,8 @@ export function listStandingAnswers(store: Store, id: string, { limit, offset }:
 }
 
 /**
- * Returns the answer of a memory to a standing query; undefined if it has not answered, or if one of the two was
- * deleted.
+ * Returns the answer that a memory gave to a standing query; undefined if the memory is not an answer, or if the query
+ * or the memory was deleted.
  */
 export function findStandingAnswer(store: Store, standingId: string, memoryNo: number): StandingAnswer | undefined {
   return store
@@ -163,7 +167,7 @@ export function hasStanding(store: Store): boolean {
 
 // ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The fields of a standing query with which memories are compared. */
+/** The fields of a standing query that are needed to compare it with memories. */
 export interface ComparedQuery {
   readonly queryNo: number;
   readonly userId: string | null;
@@ -193,13 +197,16 @@ export function readComparedQueries(store: Store): ComparedQuery[] {
   return rows.map((row) => ({ ...row, filter: parseStored(row.filter) as MemoryFilter }));
 }
 
-/** A memory that is to be compared, with the number of its note. */
+/** A memory that is still to be compared with the standing queries, with the number of its note. */
 export interface DueMemory {
   readonly dueNo: number;
   readonly memoryNo: number;
 }
 
-/** Tells whether a memory waits to be compared that no process has claimed and that is not `queued`. */
+/**
+ * Tells whether there is a memory to be compared with the standing queries that no process has claimed and whose state
+ * is not `queued`.
+ */
 export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
@@ -208,8 +215,8 @@ const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;
 
 /**
- * Claims at most `limit` memories for comparison, those with the oldest notes first; a claim lapses after `leaseMs`
- * (ms). Call inside a write.
+ * Claims at most `limit` memories for comparison with the standing queries, those that have waited longest; a claim
+ * expires after `leaseMs` (ms). Call inside a write.
  */
 export function claimDueMemories(
   store: Store,
@@ -237,8 +244,8 @@ export function listOwners(
 }
 
 /**
- * Finds the older answers that these memories supersede: for each, the number of the newer memory, of the query, and of
- * the older memory (`supersedes`).
+ * Finds older answers of standing queries that these memories supersede. Returns the number of the newer memory, of the
+ * query, and of the older memory (`supersedes`).
  */
 export function findSupersededAnswers(
   store: Store,
@@ -255,7 +262,8 @@ export function findSupersededAnswers(
 
 /**
  * Stores the answers that a comparison found, appends an event for each new one, and deletes the notes of the compared
- * memories. An answer that was stored before, or whose query or memory was deleted, is ignored. Call inside a write.
+ * memories, which are done. An answer that was stored before, or whose query or memory was deleted, is ignored. Call
+ * inside a write.
  * @returns the number of new answers
  */
 export function noteAnswers(

@@ -7,7 +7,7 @@ export interface RunResult {
 /**
  * A prepared statement of SQLite or PostgreSQL. Parameters are given in the order of their `?`, or as one object by the
  * names of `:name`. A row is an object by column. `pluck` returns a statement whose rows are the values of the first
- * column, and `raw` one whose rows are arrays; this statement stays as it is. Values are numbers, texts, null, and a
+ * column, and `raw` one whose rows are arrays; neither changes this statement. Values are numbers, texts, null, and a
  * Buffer for bytes.
  */
 export interface Statement<Parameters extends unknown[] = unknown[], Row = unknown> {

@@ -47,8 +47,8 @@ function isWritableFile(file: string): boolean {
 }
 
 /**
- * Messages of SQLite, with the general code SQLITE_ERROR, about a schema or word index that it cannot read. A sound
- * file has every table and column that a statement names; if one is missing, a damaged trigger names it.
+ * Matches messages of SQLite, with the general code SQLITE_ERROR, about a schema or word index that it cannot read. An
+ * undamaged file has every table and column that Cairn's statements name. So a missing one shows a damaged trigger.
  */
 const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format|no such (?:table|column):)/;
 

@@ -1,6 +1,6 @@
 /**
- * Stores single values about the file itself by key, such as the id in its write receipts, or when each schedule last
- * ran.
+ * Stores single values about the file itself by key in the table `store_info`, such as the file's id for write
+ * receipts, or the time at which each schedule last ran.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -36,9 +36,7 @@ export function hasStoreId(store: Store): boolean {
   return findInfo(store, STORE_ID) !== undefined;
 }
 
-/**
- * Ids that were read from their files. An id that was just made is not among them, since its write may be rolled back.
- */
+/** Cache of file ids by connection. An id that was just made is not cached, since its write may be rolled back. */
 const storeIds = new WeakMap<Store, string>();
 
 /**

@@ -1,29 +1,39 @@
-/** Measures texts, values and metadata of memories before they are read, so that no list of them grows too large. */
+/**
+ * Measures the sizes of texts, values and metadata of memories before they are read, so that no list of memories grows
+ * too large.
+ */
 
 import type { Store } from './open-store.ts';
 
 /**
- * Bytes that each list, object and comma of a JSON text counts for beside its own. A text of empty lists has three
- * bytes for each of them, and as values they take twenty times as much memory, and time on their way between threads.
+ * Number of bytes that each list, object and comma of a JSON text counts for in addition to its own byte. Many small
+ * lists take few bytes as text (`[],`), but as parsed values twenty times as much memory, and time to pass them between
+ * threads.
  */
 const PART_BYTES = 16;
-/** Greatest number of bytes that one byte of a JSON text counts for. */
+/** Greatest weight that one byte of a JSON text can have. */
 const MOST = 1 + PART_BYTES;
 
-/** Returns SQL for the bytes that the JSON text of a column counts for. It reads the text. */
+/**
+ * Returns SQL for the weight of the JSON text in a column: its bytes, plus `PART_BYTES` for each list, object and
+ * comma. It has to read the text.
+ */
 export function jsonWeight(column: string): string {
   const parts = [',', '[', '{'].map((part) => `length(replace(${column}, '${part}', ''))`);
   return `(octet_length(${column}) + ${PART_BYTES} * (3 * length(${column}) - ${parts.join(' - ')}))`;
 }
 
-/** Reads the size of each memory's text and value in UTF-8 bytes, by number. SQLite tells it without the text. */
+/**
+ * Reads the size of each memory's text and value together, in UTF-8 bytes, by memory number. SQLite knows it without
+ * reading the text.
+ */
 export function contentBytes(store: Store, memoryNos: readonly number[]): Map<number, number> {
   return new Map(sizesOf(store, memoryNos).map(({ memoryNo, text, value }) => [memoryNo, text + value]));
 }
 
 /**
- * Returns the first of these numbers whose texts, values and metadata together count for at most `bytes` bytes; the
- * first one in any case.
+ * Returns as many of the first numbers as have texts, values and metadata of at most `bytes` together; at least the
+ * first one. Values and metadata count by their weight (`jsonWeight`).
  */
 export function withinBytes(store: Store, memoryNos: readonly number[], bytes: number): number[] {
   const sizes = new Map(sizesOf(store, memoryNos).map((size) => [size.memoryNo, size]));
@@ -38,7 +48,9 @@ export function withinBytes(store: Store, memoryNos: readonly number[], bytes: n
   return firstWithin(most, bytes, (memoryNo) => weights.get(memoryNo));
 }
 
-/** Reads the bytes that the text, the value and the metadata of each memory count for together, by number. */
+/**
+ * Reads the weight of each memory by its number: the bytes of its text, and `jsonWeight` of its value and its metadata.
+ */
 export function textWeights(store: Store, memoryNos: readonly number[]): Map<number, number> {
   if (memoryNos.length === 0) return new Map();
   const rows = store
@@ -56,7 +68,7 @@ interface Size {
   readonly text: number;
   readonly value: number;
   readonly metadata: number;
-  /** All three together. */
+  /** Sum of `text`, `value` and `metadata`. */
   readonly bytes: number;
 }
 

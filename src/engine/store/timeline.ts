@@ -1,4 +1,6 @@
-/** Finds the memories around another memory in time. The order is by event time, then by number, earlier first. */
+/**
+ * Finds the memories before and after another memory. They are ordered by event time, ties by number, earlier first.
+ */
 
 import type { TimelineOptions, Timeline } from '../types.ts';
 import { chunksAround } from './chunks.ts';
@@ -9,17 +11,17 @@ import { listPassingOf } from './passing-memories.ts';
 import { withinBytes } from './text-sizes.ts';
 
 /**
- * Greatest number of memories that are examined on each side, hidden ones included. They are read in the order of an
- * index up to the last one wanted, so that only a memory that is surrounded by hidden ones costs more: some 5 ms.
+ * Greatest number of memories, visible or not, that are examined before and after a memory. They are read in the order
+ * of an index until enough are found. So only a memory that is surrounded by many invisible ones costs more: some 5 ms.
  */
 const MAX_LOOKED_AT = 5_000;
-/** Greatest number of bytes of text that are read on each side. */
+/** Greatest number of bytes of text that are read of the memories before, and of those after a memory. */
 const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 
 /**
  * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
- * expired. The memory itself may have any status. Memories farthest away are left out if the texts of one side exceed 3
- * MiB.
+ * expired. The memory itself may have any status. If the texts before or after it exceed 3 MiB, the farthest memories
+ * are left out.
  * @param id id of the memory in the middle
  * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
  *   find
@@ -53,7 +55,10 @@ interface Side {
   readonly limit: number;
 }
 
-/** Lists the numbers of the memories on one side of the anchor, nearest first. */
+/**
+ * Lists the numbers of the memories in one direction, before or after `anchor`, the memory in the middle; nearest
+ * first.
+ */
 function listBeside(store: Store, { anchor, sameSession, visible, direction, limit }: Side): number[] {
   const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
   const rows = store
@@ -78,19 +83,21 @@ function listBeside(store: Store, { anchor, sameSession, visible, direction, lim
 }
 
 /**
- * Numbers of the memories just before and just after another one; both lists are in the order of time or of the text.
+ * Numbers of the memories just before and just after a memory; both lists are in the order of time, or of the
+ * document's text.
  */
 export interface Neighbours {
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
 
-/** Number of memories that may be examined on each side of a memory, however many memories are asked about. */
+/** Number of memories that may be examined before and after each memory, however many memories a call is about. */
 const LOOKED_AT_EACH = 50;
 
 /**
- * Finds the visible memories just before and after each of these, at most `each` on a side. For a chunk they are the
- * chunks around it in its document, otherwise the memories around it in its session, by event time.
+ * Finds the visible memories just before and just after each of these, at most `each` in each direction. For a chunk
+ * they are the chunks around it in its document; for other memories, the memories around it in its session, by event
+ * time.
  * @returns neighbours by memory number. A memory outside of documents and sessions is left out, and so is a chunk
  *   without visible chunks around it
  */

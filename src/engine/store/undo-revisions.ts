@@ -4,7 +4,7 @@ import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { columnsOf } from './revisions.ts';
 
-/** Lists the lowest numbers above `after` of memories that a writer changed, at most `limit`. */
+/** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
 export function listChangedBy(
   store: Store,
   writerNo: number,
@@ -19,16 +19,16 @@ export function listChangedBy(
     .all(writerNo, after, limit) as number[];
 }
 
-/** Values that a memory had before its latest changes, which were all made by one writer. */
+/** Values that a memory had before its latest changes, if one writer made all of them. */
 export interface FormerValues {
-  /** Columns whose former value differs from the present one, with the former value. */
+  /** The former values by column, for the columns whose present value is different. */
   readonly columns: MemoryColumns;
   readonly status: MemoryRow['status'] | undefined;
 }
 
 /**
- * Finds the values that a memory had before its latest changes, as far back as this writer made all of them. Changes
- * that links caused are ignored.
+ * Finds the values that a memory had before its latest changes by one writer: before the unbroken series of changes by
+ * this writer at the end of its history. Changes that links caused are ignored.
  * @returns undefined if another writer made the last change
  */
 export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): FormerValues | undefined {

@@ -1,49 +1,52 @@
 /**
- * The files of documents of a tenant in PostgreSQL that wait to be read, as rows of parts, so that a worker on any
- * machine can read them. A tenant in a file has no such table: its waiting files stand beside it. A trigger deletes the
- * parts of a file that no generation needs any more, in the commit that says so.
+ * The uploaded files of a tenant in PostgreSQL that are not processed yet, stored as rows, so that a worker on any
+ * machine can read them. A tenant in a SQLite file does not use this table: its uploaded files are in a folder beside
+ * the file. A trigger deletes the parts of a file when no document generation refers to it any more, in the same
+ * commit.
  */
 
 import type { Store } from './open-store.ts';
 
-/** Bytes of a part. */
+/** Size of a part of an uploaded file, in bytes; the last part may be smaller. */
 export const PART_BYTES = 256 * 1024;
-/** Time after which parts that no generation names count as left by a killed process, ms. */
+/** Age (ms) after which parts without a document generation are deleted, since a killed process must have left them. */
 const ABANDONED_MS = 1_200_000;
 
-/** A part of a waiting file. */
+/** A part of an uploaded file that is not processed yet. */
 export interface UploadPart {
-  /** Name of the file, which `UploadedFile.name` gives. */
+  /** Name of the uploaded file, as in `UploadedFile.name`. */
   readonly name: string;
   /** Number of the part, from 0. */
   readonly part: number;
   readonly data: Uint8Array;
 }
 
-/** Whether the waiting files of a tenant are rows. */
+/** Whether the uploaded files of this tenant are stored as rows, as they are in PostgreSQL. */
 export function hasUploadParts(store: Store): boolean {
   return store.words !== null;
 }
 
-/** Stores a part. Call inside a write. */
+/** Stores a part of an uploaded file. Call inside a write. */
 export function putUploadPart(store: Store, { name, part, data }: UploadPart, now: number): void {
   store
     .prepare('INSERT INTO upload_parts (upload, part, created_at, data) VALUES (?, ?, ?, ?)')
     .run(name, part, now, data);
 }
 
-/** Reads a part; undefined after the last one. */
+/** Reads a part of an uploaded file; undefined if there is none, as after the last part. */
 export function findUploadPart(store: Store, name: string, part: number): Buffer | undefined {
   return store.prepare('SELECT data FROM upload_parts WHERE upload = ? AND part = ?').pluck().get(name, part) as
     Buffer | undefined;
 }
 
-/** Deletes the parts of a file that no generation came to own. Call inside a write. */
+/** Deletes the parts of an uploaded file that has become part of no document. Call inside a write. */
 export function deleteUploadParts(store: Store, name: string): void {
   store.prepare('DELETE FROM upload_parts WHERE upload = ?').run(name);
 }
 
-/** Lists the names of the files that documents still wait for, in a file or in PostgreSQL. */
+/**
+ * Lists the names of the uploaded files that document generations still refer to, in a SQLite file or in PostgreSQL.
+ */
 export function listNamedUploads(store: Store): string[] {
   return store
     .prepare(`SELECT DISTINCT upload FROM document_generations WHERE upload <> '' ORDER BY upload`)
@@ -51,7 +54,11 @@ export function listNamedUploads(store: Store): string[] {
     .all() as string[];
 }
 
-/** Deletes parts that no generation names and that are older than any upload takes. It writes only if it finds some. */
+/**
+ * Deletes parts that no document generation refers to and that are older than `ABANDONED_MS`. It writes only if it
+ * finds some.
+ * @param now present time, Unix ms
+ */
 export function sweepUploadParts(store: Store, now: number): void {
   const names = store
     .prepare(

@@ -1,8 +1,8 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Removes the name of a generation's file, which is no longer needed, from its row. The caller deletes the file after
- * the commit. Call inside a write.
+ * Clears the name of the uploaded file in a generation's row, since the file is no longer needed. The caller deletes
+ * the file after the commit. Call inside a write.
  * @returns name of the file in the uploads folder; '' if the generation has none or does not exist
  */
 export function releaseUpload(store: Store, generationNo: number): string {
@@ -12,14 +12,16 @@ export function releaseUpload(store: Store, generationNo: number): string {
   return row?.upload ?? '';
 }
 
-/** A file in the uploads folder, with the generation to which it belongs. */
+/** An uploaded file, with the document generation (parsed version) to which it belongs. */
 export interface NamedUpload {
   readonly generationNo: number;
   /** Name of the file in the uploads folder. */
   readonly upload: string;
 }
 
-/** Lists at most 1,000 files of generations that queries find or found. No step reads these files again. */
+/**
+ * Lists at most 1,000 uploaded files of generations that queries find or have found. No job reads these files again.
+ */
 export function listReadUploads(store: Store): NamedUpload[] {
   return store
     .prepare(
@@ -29,7 +31,10 @@ export function listReadUploads(store: Store): NamedUpload[] {
     .all() as NamedUpload[];
 }
 
-/** Lists at most 1,000 files of generations whose job gave up before `before` (Unix ms) and was not retried since. */
+/**
+ * Lists at most 1,000 uploaded files of generations whose job failed for good before `before` (Unix ms) and was not
+ * retried since.
+ */
 export function listFailedUploads(store: Store, before: number): NamedUpload[] {
   return store
     .prepare(
@@ -39,7 +44,7 @@ export function listFailedUploads(store: Store, before: number): NamedUpload[] {
     .all(before) as NamedUpload[];
 }
 
-/** Lists the names of all files in the uploads folder that some generation still has. */
+/** Lists the names of all files in the uploads folder that some document generation still refers to. */
 export function listUploads(store: Store): Set<string> {
   const rows = store.prepare(`SELECT upload FROM document_generations WHERE upload <> ''`).all() as {
     upload: string;
@@ -48,8 +53,8 @@ export function listUploads(store: Store): Set<string> {
 }
 
 /**
- * Lists the names of the files of generations that a worker may still read: queries have not found them, and their job
- * has not given up.
+ * Lists the names of the uploaded files that a worker may still read: queries have not found their generations yet, and
+ * their jobs have not failed for good.
  */
 export function listUnreadUploads(store: Store): string[] {
   return store
@@ -61,7 +66,7 @@ export function listUnreadUploads(store: Store): string[] {
     .all() as string[];
 }
 
-/** Lists the names of the files that generations of these documents still have. */
+/** Lists the names of the uploaded files that the generations of these documents still refer to. */
 export function listUploadsOf(store: Store, documentNos: readonly number[]): string[] {
   return store
     .prepare(
@@ -73,8 +78,8 @@ export function listUploadsOf(store: Store, documentNos: readonly number[]): str
 }
 
 /**
- * Sums the sizes of the files that wait to be read, in bytes. Files of failed generations, which are kept for a while,
- * are not counted, so that they keep no new files out.
+ * Returns the total size of the uploaded files that are waiting to be read, in bytes. Files of failed generations are
+ * kept for a while but not counted, so that they do not keep new files out.
  */
 export function waitingBytes(store: Store): number {
   const row = store

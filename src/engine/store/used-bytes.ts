@@ -1,8 +1,8 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Returns the number of bytes of the pages of a tenant's file that are in use, from the header alone. A delete lowers
- * it at once.
+ * Returns the number of bytes in those pages of a tenant's file that hold data, from the file's header alone. A delete
+ * lowers it at once.
  */
 export function usedBytes(store: Store): number {
   const { bytes } = store

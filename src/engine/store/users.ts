@@ -1,6 +1,6 @@
 import type { Store } from './open-store.ts';
 
-/** Asks for the number of a user; its parameter is the user's id. */
+/** SQL that selects the number of a user; its parameter is the user's id. */
 export const SELECT_USER = 'SELECT user_no FROM users WHERE user_id = ?';
 
 /** Finds the number of a user: 0 for the user '', undefined for any other user without memories. */

@@ -5,14 +5,14 @@ import { openDatabase } from './open-database.ts';
 import { encodeVector } from './vector-encoding.ts';
 import { ROLES } from './vectors.ts';
 
-/** A search for the nearest vectors in a table. */
+/** Parameters of a search for the nearest vectors in a table. */
 interface Vec0Question {
   readonly embedding: Float32Array;
   /** Number of the user whose vectors are searched; undefined for those of all users. */
   readonly userNo: number | undefined;
   /**
-   * Purpose of the search, which decides on the roles of vectors: `rank` leaves out means of several windows; `link`
-   * leaves out windows of longer texts, so that each memory has one vector.
+   * Purpose of the search. `rank` leaves out mean vectors of texts with several windows; `link` leaves out the windows
+   * of such texts, so that each memory has one vector.
    */
   readonly purpose: 'rank' | 'link';
   /** Highest number of a memory whose vectors are searched; Infinity for all. */
@@ -21,11 +21,11 @@ interface Vec0Question {
   readonly k: number;
 }
 
-/** A `vec0` table of sqlite-vec in memory, with the vectors of one space. */
+/** A `vec0` table of the SQLite extension sqlite-vec in memory, with the vectors of one space. */
 export interface Vec0Table {
   /** Number of vectors in the table. */
   readonly count: number;
-  /** Number of removed vectors, whose space in the table is not used again. */
+  /** Number of removed vectors; the table does not reuse their memory. */
   readonly removed: number;
   /** Size of the table in memory, in bytes. */
   readonly bytes: number;
@@ -34,26 +34,26 @@ export interface Vec0Table {
   /** Removes a vector by its number; an unknown number is ignored. */
   remove(vectorNo: number): void;
   /**
-   * Finds for each question the numbers of at most `k` vectors, nearest by cosine first. Of equally near vectors those
-   * with the lowest numbers are found, unless more than 4,096 are equally near.
+   * Runs several searches. Returns for each of them the numbers of at most `k` vectors, nearest by cosine first. Among
+   * equally near vectors those with the lowest numbers are found, unless more than 4,096 are equally near.
    */
   nearest(questions: readonly Vec0Question[]): number[][];
   /**
-   * Lists the numbers of a user's vectors for ranking, ascending, means left out; undefined if the user has more than
-   * `limit` vectors, means counted.
+   * Lists the numbers of a user's vectors for ranking, ascending, without mean vectors; undefined if the user has more
+   * than `limit` vectors, mean vectors counted.
    */
   listOf(userNo: number, limit: number): number[] | undefined;
   close(): void;
 }
 
 /**
- * Number of vectors that sqlite-vec stores in one blob. A blob has its full size even with few vectors: 0.4 MB at 768
+ * Number of vectors that sqlite-vec stores in one chunk. A chunk has its full size even with few vectors: 0.4 MB at 768
  * dimensions.
  */
 const CHUNK_VECTORS = 128;
 /** Greatest number of vectors that sqlite-vec finds in one search. */
 const MAX_FOUND = 4096;
-/** Number of the role whose vectors a search leaves out, by its purpose. */
+/** Number of the role (see ROLES) whose vectors a search leaves out, by the purpose of the search. */
 const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } as const;
 
 /** Makes an empty table for vectors of this number of dimensions. */

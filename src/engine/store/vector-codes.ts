@@ -1,6 +1,6 @@
 /**
- * Stores codes of vectors, which the vector index holds in memory, and the removals of vectors since the index read
- * them.
+ * Stores codes of vectors, one sign bit for each dimension. The vector index holds the codes in memory. This file also
+ * logs the vectors that were removed, so that each process updates its index.
  */
 
 import type { VectorRole } from '../ports.ts';
@@ -9,7 +9,10 @@ import type { Store } from './open-store.ts';
 import { signLength } from './vector-encoding.ts';
 import { ROLES, type VectorSpace } from './vectors.ts';
 
-/** A vector as the index in memory holds it. */
+/**
+ * A vector as the index in memory keeps it: its number, memory, user and role, and its sign bits instead of its
+ * components.
+ */
 export interface VectorCode {
   readonly vectorNo: number;
   readonly memory: number;
@@ -20,8 +23,9 @@ export interface VectorCode {
 }
 
 /**
- * Table and expression from which the codes of a space are read. A vector in int5 begins with its code, so `vectors`
- * has it. The code of a float32 vector is in `vector_codes`, so that 100 to 500 bytes are read instead of 3 to 16 KB.
+ * Table and SQL expression from which the codes of a space are read. A vector in int5 begins with its code, so
+ * `vectors` has the code. For float32 the codes have a table of their own, `vector_codes`, so that reading one takes
+ * 100 to 500 bytes instead of 3 to 16 KB.
  */
 interface CodeTable {
   readonly name: 'vectors' | 'vector_codes';
@@ -35,11 +39,14 @@ function tableOf({ encoding, dimensions }: VectorSpace): CodeTable {
     : { name: 'vector_codes', code: 'code' };
 }
 
-/** Change log of removed vectors, by which the index of each process drops their codes. New vectors need no log. */
+/**
+ * Change log of removed vectors, by which the index of each process drops their codes. New vectors need no log, since
+ * their numbers are above all others.
+ */
 export const vectorRemovals = openChangeLog('vector_removals', 'removal_no', 'vector_no');
 
 /**
- * Stores the codes of vectors that `vectors` has already. Call inside a write.
+ * Stores the codes of vectors that are stored in `vectors` already. Call inside a write.
  * @param codes called only for a space in float32, since vectors in int5 contain their codes
  */
 export function insertCodes(store: Store, space: VectorSpace, codes: () => readonly VectorCode[]): void {
@@ -68,7 +75,7 @@ export function dropCodes(store: Store, vectorNos: readonly number[]): void {
 }
 
 /**
- * Deletes all codes of a model, which can be made again from its vectors. Every process then reads all codes again.
+ * Deletes all codes of a model, which can be computed again from its vectors. Every process then reads all codes again.
  * Call inside a write.
  */
 export function clearCodes(store: Store, modelNo: number): void {
@@ -112,8 +119,8 @@ export function readCodes(
 const MAX_CODES_OF_MEMORY = 8;
 
 /**
- * Reads the codes of memories for a space in float32, by memory number: that of the whole text, or those of its first 8
- * windows. A memory without vectors is left out.
+ * Reads the codes (sign bits) of memories for a space in float32, by memory number: the code of the whole text, or
+ * those of its first 8 windows. A memory without vectors is left out.
  */
 export function readCodesOf(
   store: Store,
@@ -134,8 +141,8 @@ export function readCodesOf(
 }
 
 /**
- * Returns the highest vector number in the table that has the codes of a space, even if it is another model's; 0 if the
- * table is empty.
+ * Returns the highest vector number in the table that has the codes of a space, even if that vector is of another
+ * model; 0 if the table is empty.
  */
 export function lastCode(store: Store, space: VectorSpace): number {
   return store

@@ -1,6 +1,6 @@
 /**
- * The forms in which vectors are stored, and the arithmetic on vectors. Every comparison is a cosine, in which only
- * directions matter, so a stored vector may have any length.
+ * Encodes vectors for storage, and computes cosines. Every comparison of vectors is a cosine, for which only directions
+ * matter, so a stored vector may have any length.
  */
 
 import { endianness } from 'node:os';
@@ -10,10 +10,13 @@ import { decodeFloat16, encodeFloat16, spreadFloat16 } from './vector-float16.ts
 import { compareInt8, decodeInt8, encodeInt8, int8Length } from './vector-int8.ts';
 
 const LITTLE_ENDIAN = endianness() === 'LE';
-/** Number of steps of a code from zero to the largest component. */
+/** Number of steps of the int5 encoding from zero to the largest component. */
 const INT5_STEPS = 16;
 
-/** Form of a stored vector: the encoding of its space, or the precision of a provider's vector. */
+/**
+ * Form of a stored vector: the encoding of its space (float32, int5), or the precision in which a provider's vector is
+ * kept.
+ */
 export type StoredForm = VectorEncoding | VectorPrecision;
 
 /**
@@ -47,8 +50,7 @@ export function signLength(dimensions: number): number {
  * stand for -31/32 to 31/32 of the largest component in steps of 2/32, so that nothing is zero and the highest bit is
  * the sign. It begins with the sign bits, in the order of `signBits`; then each byte has the other four bits of two
  * dimensions, the first in the lower half. The length of the vector is lost. Cosines of the offline embedder's vectors
- * are off by .003 as a rule and by .016 at most. A scale that cuts off the largest components was tried and gives the
- * same errors. `vector-int8.ts` and `vector-float16.ts` describe the other forms.
+ * are off by .003 as a rule and by .016 at most. `vector-int8.ts` and `vector-float16.ts` describe the other forms.
  * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 and int8 for a number of dimensions that
  *   is not a multiple of 8
  */
@@ -84,16 +86,17 @@ function encodeInt5(vector: Float32Array, length: number): Buffer {
 }
 
 /**
- * Returns the code of a component that is given in steps from zero. The largest component, at the end of the last step,
- * belongs to that step.
+ * Returns the int5 code (0..31) of a component.
+ * @param steps the component, in steps from zero; the largest component, at the end of the last step, belongs to that
+ *   step
  */
 function codeOf(steps: number): number {
   return steps > 0 ? Math.min(31, 16 + (steps | 0)) : Math.max(0, 15 + (steps | 0));
 }
 
 /**
- * Decodes a stored vector. float32 gives the vector that was encoded. The other forms give numbers with about its
- * direction; in int5 they are odd whole numbers, -31..31.
+ * Decodes a stored vector. float32 returns exactly the encoded vector. The other forms return a vector of about the
+ * same direction and another length; in int5 its components are odd whole numbers, -31..31.
  * @throws EngineError `internal` if the blob does not have the length of this form with these dimensions
  */
 export function decodeVector(blob: Uint8Array, form: StoredForm, dimensions: number): Float32Array {
@@ -155,8 +158,8 @@ export function compareParts(
 }
 
 /**
- * Makes a function that returns the cosine of a query and a vector. It adds up in four sums, since an addition waits
- * for the one before it in the same sum.
+ * Makes a function that returns the cosine of a query and a vector. It adds up in four separate sums, since an addition
+ * to a sum has to wait for the previous addition to the same sum.
  */
 function compareDecoded(query: Float32Array): (vector: Float32Array) => number {
   const queryLength = euclideanLength(query);
@@ -188,8 +191,8 @@ function compareDecoded(query: Float32Array): (vector: Float32Array) => number {
 }
 
 /**
- * Largest component of a query after it is scaled for a comparison. With it, sums over 4,096 dimensions stay below 2 **
- * 31.
+ * Largest absolute value of a query's components after they are scaled to whole numbers. With it, sums over 4,096
+ * dimensions stay below 2 ** 31.
  */
 const MAX_QUERY = 2 ** 13 - 1;
 
@@ -254,8 +257,8 @@ function compareWhole(components: Int32Array): (vectors: Uint8Array, offset: num
 }
 
 /**
- * Tables that are indexed by the 10 bits of two components in int5: their two sign bits, then the byte with the rest of
- * both codes. FIRST and SECOND hold the two decoded numbers (twice the code minus 31), SQUARES the sum of their
+ * Lookup tables, indexed by 10 bits with two components in int5: their two sign bits, then the byte with the other bits
+ * of both codes. FIRST and SECOND hold the two decoded numbers (twice the code minus 31), SQUARES the sum of their
  * squares, and DECODED both numbers as they are in a Float32Array.
  */
 const FIRST = new Int32Array(1_024);
@@ -331,7 +334,7 @@ export function cosine(a: Float32Array, b: Float32Array): number {
 }
 
 /**
- * Returns the mean of the directions of vectors, L2-normalised; it stands for a text of several windows as a whole. If
+ * Returns the mean of the directions of vectors, L2-normalised. It represents a text of several windows as a whole. If
  * the directions cancel out, it is the direction of the first vector.
  * @param vectors at least one, each valid, all with the same number of dimensions
  */

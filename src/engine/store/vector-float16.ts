@@ -1,11 +1,14 @@
 /**
- * Vectors in float16, little-endian. They are scaled by a power of two, so that their largest component is just below
- * the largest float16, and components down to a 2 ** 28th of it keep 11 bits. Node 22 has no Float16Array.
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is just below the
+ * largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no Float16Array.
  */
 
 /** Exponent of the largest component after scaling; the largest float16 is below 2 ** 16. */
 const LARGEST_EXPONENT = 14;
-/** Factor by which a float32 is too small that has the exponent and the mantissa of a float16 in place of its own. */
+/**
+ * Factor that corrects a float32 that was made of the exponent and mantissa bits of a float16. Their exponents have
+ * another bias, so the number would otherwise be too small.
+ */
 const REBIAS = 2 ** 112;
 /** Number of bits of a float32's mantissa that a float16 lacks. */
 const LOST_BITS = 13;
@@ -28,7 +31,7 @@ export function encodeFloat16(vector: Float32Array): Buffer {
 }
 
 /**
- * Decodes a vector, which has the direction of the encoded one but another length.
+ * Decodes a vector. The result has the direction of the encoded vector but another length.
  * @param blob two bytes for each dimension
  */
 export function decodeFloat16(blob: Uint8Array): Float32Array {

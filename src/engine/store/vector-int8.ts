@@ -1,17 +1,21 @@
 /**
  * Vectors of eight bits for each dimension. Vectors of trained models have a few components that are 5 to 20 times as
- * large as the others and say little about a text. A scale that fits them leaves the others, by which texts differ, a
- * dozen steps. So the largest components get a second byte, and the scale fits the others.
+ * large as the others and say little about a text. If these determined the scale, the other components, by which texts
+ * differ, would have only a dozen steps. So the largest (strong) components get a second byte, and the scale fits the
+ * others.
  *
- * A component is stored as the whole number of steps below it, -32,640..32,639, and stands for the middle of its step.
- * Nothing is zero, and a component keeps its sign. The vector's length is lost.
+ * A component is stored as the number of whole steps below it, -32,640..32,639, and decoded as the middle of its step.
+ * No decoded component is zero, and each keeps its sign. The vector's length is lost.
  */
 
 /** Greatest number of components of a vector that have a second byte. */
 const MAX_STRONG = 24;
-/** Number of bytes of a strong component beside its low byte: its index, in two bytes, and its high byte. */
+/**
+ * Number of bytes of a strong component (one with a second byte) beside its low byte: its index, in two bytes, and its
+ * high byte.
+ */
 const STRONG_BYTES = 3;
-/** Number of steps from zero to the largest component that has one byte, and to the largest that has two. */
+/** Number of steps from zero to the largest component that has one byte (`STEPS`) or two bytes (`STRONG_STEPS`). */
 const [STEPS, STRONG_STEPS] = [127.5, 32_639.5];
 
 /** Returns the length of an encoded vector, in bytes; `dimensions` must be a multiple of 8. */
@@ -24,8 +28,8 @@ function countStrong(dimensions: number): number {
 }
 
 /**
- * Encodes a vector: the low byte of each component, then index and high byte of each strong one. Encoding a decoded
- * vector gives the same bytes, except for the order of equally strong components.
+ * Encodes a vector: the low byte of each component, then index and high byte of each strong component (one with a
+ * second byte). Encoding a decoded vector gives the same bytes, except for the order of equally strong components.
  * @param vector finite components, not all zero; the number of dimensions is a multiple of 8
  */
 export function encodeInt8(vector: Float32Array): Buffer {
@@ -46,7 +50,7 @@ export function encodeInt8(vector: Float32Array): Buffer {
 }
 
 /**
- * Returns the indexes of the `count` largest magnitudes, ascending; of equal ones the first.
+ * Returns the indexes of the `count` largest magnitudes, ascending; among equal ones those that come first.
  * @param falling all magnitudes, largest first
  */
 function strongestPlaces(magnitudes: Float32Array, falling: Float32Array, count: number): number[] {
@@ -59,7 +63,7 @@ function strongestPlaces(magnitudes: Float32Array, falling: Float32Array, count:
   return places;
 }
 
-/** Returns the number of whole steps below a component. Zero counts as below zero, as in the sign bits. */
+/** Returns the number of whole steps below a component. Zero counts as just below zero, as in the sign bits. */
 function stepsBelow(steps: number): number {
   const whole = steps > 0 ? Math.floor(steps) : Math.ceil(steps) - 1;
   return Math.max(-STRONG_STEPS - 0.5, Math.min(STRONG_STEPS - 0.5, whole));
@@ -69,7 +73,10 @@ function signed(byte: number): number {
   return (byte << 24) >> 24;
 }
 
-/** Decodes a vector to odd whole numbers, -65,279..65,279, which have about its direction. */
+/**
+ * Decodes a vector. Its components are odd whole numbers, -65,279..65,279, and it has about the direction of the
+ * encoded one.
+ */
 export function decodeInt8(blob: Uint8Array, dimensions: number): Float32Array {
   const vector = new Float32Array(dimensions);
   for (let place = 0; place < dimensions; place += 1) vector[place] = 2 * signed(blob[place]!) + 1;

@@ -1,19 +1,24 @@
 /**
- * Stores the bytes of providers' vectors, cut into parts that fill the pages of the file. Whole rows of 1.6, 3 or 6 KB
- * would leave a quarter to a third of their pages empty. The parts of one vector have successive numbers, so they are
- * read together.
+ * Stores the bytes of providers' vectors in parts of such a size that they fill the pages of the file. Whole rows of
+ * 1.6, 3 or 6 KB would leave a quarter to a third of their pages empty. The parts of one vector have successive
+ * numbers, so they are read together.
  */
 
 import { assert } from '../errors.ts';
 import type { Store } from './open-store.ts';
 
-/** Number of part numbers that each vector has: its parts are numbered from PART_NUMBERS times its own number on. */
+/**
+ * Number of part numbers that are reserved for each vector. Its parts are numbered from this times the vector's number
+ * on.
+ */
 const PART_NUMBERS = 32;
 /** Number of bytes of a page of 4,096 that are available for rows. */
 const PAGE_ROOM = 4_088;
-/** Number of bytes of a row beside its part: the entry in the page's index, the lengths, and the number. */
+/**
+ * Number of bytes that a row takes in addition to its part: the entry in the page's index, the lengths, and the number.
+ */
 const ROW_OVERHEAD = 12;
-/** Number of bytes that one more part must save, since it takes a quarter of a microsecond more to read. */
+/** Least number of bytes that a further part must save, since reading it takes a quarter of a microsecond. */
 const WORTH_A_PART = 20;
 
 /** SQL for the bytes of the vector in a row `v` of `vectors`. A scan by number returns the parts in their order. */
@@ -33,7 +38,7 @@ export function insertParts(store: Store, vectorNo: number, bytes: Buffer): void
 
 const counts = new Map<number, number>();
 
-/** Returns the number of parts with which `length` bytes take the least space in pages. */
+/** Returns the number of parts into which `length` bytes are cut so that they take the least space in pages. */
 function countParts(length: number): number {
   const known = counts.get(length);
   if (known !== undefined) return known;

@@ -6,7 +6,7 @@ import { compareInt5, compareParts, encodedLength } from './vector-encoding.ts';
 import { STORED_BYTES } from './vector-parts.ts';
 import { formOf, type VectorSpace } from './vectors.ts';
 
-/** Nearness of a memory to the query, by its nearest window. */
+/** How near a memory is to the query: its nearest window (part of at most 512 tokens of its text) and the cosine. */
 export interface VectorRank {
   readonly memoryNo: number;
   /** Index of the window of the memory's text that is nearest to the query, from 0. */
@@ -15,7 +15,7 @@ export interface VectorRank {
   readonly similarity: number;
 }
 
-/** A query in one vector space. */
+/** A search with a query's vector in one vector space. */
 export interface VectorScan {
   readonly space: VectorSpace;
   /** Vector of the query, with the dimensions of the space. */
@@ -33,8 +33,8 @@ export interface VectorRanks {
 }
 
 /**
- * Ranks memories by the exact cosine of their nearest windows. The memories must have passed a filter. Those without
- * vectors in the space are left out.
+ * Ranks memories by the exact cosine of the query and their nearest windows. The memories must have passed the filter
+ * before. Those without vectors in the space are left out.
  * @param vectorNos numbers of all vectors of these memories, if they are known; may include vectors of other memories,
  *   which are ignored
  */
@@ -63,9 +63,9 @@ function amongOnly(memoryNos: readonly number[], ranks: readonly VectorRank[]): 
 }
 
 /**
- * Ranks the candidates of a vector index by the exact cosine of their stored vectors.
- * @param vectorNos numbers of the candidates; vectors of other spaces, means, and vectors that were deleted are ignored
- * @param rows applies the filter, and keeps the rows of the memories that pass
+ * Ranks the candidates that a vector index found by the exact cosine of their stored vectors.
+ * @param vectorNos numbers of the candidates; vectors of other spaces, mean vectors, and deleted vectors are ignored
+ * @param rows applies the filter, and caches the rows of the memories that pass
  * @returns the nearest memories that pass the filter, each with its nearest window among the candidates, nearest first;
  *   at most `scan.limit`
  */
@@ -88,8 +88,8 @@ function byNearness(a: VectorRank, b: VectorRank): number {
 const COMPARED_AT_ONCE = 1_000;
 
 /**
- * Finds the nearest window of each memory, among the windows that `condition` selects by the values of `wanted`, in no
- * certain order.
+ * Finds the nearest window of each memory, among the windows that the SQL `condition` with the values `wanted` selects.
+ * The result has no certain order.
  */
 function compareWindows(store: Store, scan: VectorScan, condition: string, wanted: readonly number[]): VectorRank[] {
   const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inParts(store, scan, condition);
@@ -106,8 +106,8 @@ function compareWindows(store: Store, scan: VectorScan, condition: string, wante
 type Compare = (wanted: readonly number[]) => VectorRank[];
 
 /**
- * Makes a function that compares the query with vectors of a provider, whose precisions may differ. They are read as
- * one blob, like those in int5.
+ * Makes a function that compares the query with stored vectors of a provider, whose precisions may differ. They are
+ * read as one blob, since a blob for each vector would cost too much.
  */
 function inParts(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
   const { encoding, dimensions, modelNo } = space;
@@ -135,7 +135,7 @@ function inParts(store: Store, { space, embedding }: VectorScan, condition: stri
   };
 }
 
-/** The functions that compare the vectors of queries, kept because each is used at several stages. */
+/** Cache of the compare functions by the query's vector, since each is used at several stages of a query. */
 const comparisons = new WeakMap<Float32Array, ReturnType<typeof compareInt5>>();
 
 function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5> {
@@ -145,8 +145,8 @@ function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5>
 }
 
 /**
- * Makes a function that compares the query with int5 vectors. They are read as one blob, since one blob for each costs
- * twice as much as the comparison.
+ * Makes a function that compares the query with stored int5 vectors. They are read as one blob, since a blob for each
+ * vector costs twice as much as the comparison.
  */
 function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
   const cosineOf = comparisonWith(embedding);

@@ -1,4 +1,4 @@
-/** The canonical vectors, from which every index of vectors can be made again. */
+/** The stored vectors of memories. All vector indexes can be built again from them. */
 
 import { assert } from '../errors.ts';
 import {
@@ -37,11 +37,15 @@ export interface NewVector {
   readonly textHash: Buffer | null;
 }
 
-/** The roles of vectors; the index of a role is its number in the column `vectors.role`. */
+/**
+ * The roles of vectors: of a text with one window (`whole`), of one window of a longer text, or the mean of its
+ * windows. The index of a role is its number in the column `vectors.role`.
+ */
 export const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
 
 /**
- * Returns the number of a precision in the column `vectors.precision`. There, 0 stands for a vector in the row itself.
+ * Returns the number of a precision in the column `vectors.precision`. In this column, 0 means that the row itself has
+ * the vector.
  */
 function numberOf(precision: VectorPrecision): number {
   return 1 + VECTOR_PRECISIONS.indexOf(precision);
@@ -53,7 +57,7 @@ export function formOf({ encoding }: Pick<VectorSpace, 'encoding'>, precisionNo:
 }
 
 /**
- * Stores a vector; indexes and codes are left to the caller. Call inside a write.
+ * Stores a vector. The caller must add it to indexes and store its code. Call inside a write.
  * @param precision precision in which a vector of a float32 space is stored; a vector of an int5 space ignores it
  * @returns the number of the vector, by which indexes know it
  * @throws EngineError `internal` for a vector that is not valid in the space
@@ -90,7 +94,7 @@ export function insertVector(
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Stores a vector by its bytes in a stored form, which another file had. Call inside a write.
+ * Stores a vector of another file, given by its bytes in a stored form. Call inside a write.
  * @param form form of the bytes: int5 in a space of int5, otherwise the precision of the vector
  * @returns the number of the vector
  */
@@ -120,10 +124,10 @@ export function insertStoredVector(
 }
 
 /**
- * Lists the vectors of providers that are stored in a finer precision, or still in their rows, among the `within`
- * vector numbers above `after`, ascending.
- * @returns `upTo`: the last number that was examined, from which to go on; if it is below `after + within`, no vector
- *   is left
+ * Lists those vectors of providers that `coarsenVector` would change: they are stored in a finer precision, or still in
+ * their own row instead of in parts. It examines `within` vector numbers above `after`, ascending.
+ * @returns `upTo`: the last number that was examined, to pass as `after` next time; if it is below `after + within`, no
+ *   vector is left
  */
 export function listFiner(
   store: Store,
@@ -175,7 +179,7 @@ export function coarsenVector(store: Store, vectorNo: number, precision: VectorP
   insertParts(store, vectorNo, encodeVector(embedding, precision));
 }
 
-/** Asks for a vector of a memory; its parameter is the number of the memory. */
+/** SQL that selects a row if a memory has a vector; its parameter is the number of the memory. */
 export const SELECT_ANY_VECTOR = 'SELECT 1 FROM vectors WHERE memory = ? LIMIT 1';
 
 /** Tells whether a memory has vectors of any model. */
@@ -184,7 +188,8 @@ export function hasVectors(store: Store, memoryNo: number): boolean {
 }
 
 /**
- * Deletes the vectors of a memory by one model; indexes and codes are left to the caller. Call inside a write.
+ * Deletes the vectors that one model made of a memory. The caller must remove them from indexes and delete their codes.
+ * Call inside a write.
  * @returns the numbers of the deleted vectors
  */
 export function deleteVectors(store: Store, memoryNo: number, modelNo: number): number[] {
@@ -194,7 +199,7 @@ export function deleteVectors(store: Store, memoryNo: number, modelNo: number): 
   return rows.map((row) => row.vector_no);
 }
 
-/** Deletes a vector; indexes and codes are left to the caller. Call inside a write. */
+/** Deletes a vector. The caller must remove it from indexes and delete its code. Call inside a write. */
 export function deleteVector(store: Store, vectorNo: number): void {
   store.prepare('DELETE FROM vectors WHERE vector_no = ?').run(vectorNo);
 }
@@ -219,8 +224,8 @@ export interface EncodedVector {
 }
 
 /**
- * Reads vectors of one space by number, in no certain order; unknown numbers are left out. They are in one blob, since
- * one blob for each costs more than everything else together.
+ * Reads vectors of one space by number, in no certain order; unknown numbers are left out. All are read as one blob,
+ * since a blob for each vector would cost more than everything else together.
  * @param vectorNos numbers of vectors of this space only
  */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
@@ -249,8 +254,8 @@ export function readVectors(store: Store, space: VectorSpace, vectorNos: readonl
 }
 
 /**
- * Finds the vector of a space that stands for a memory as a whole: its mean, or the vector of its only window;
- * undefined if the memory has no vector in the space.
+ * Finds the vector of a space that represents a memory as a whole: the mean of its windows, or the vector of its only
+ * window; undefined if the memory has no vector in the space.
  */
 export function findWholeVector(store: Store, space: VectorSpace, memoryNo: number): MemoryVector | undefined {
   return decodeRows(
@@ -265,7 +270,7 @@ export function findWholeVector(store: Store, space: VectorSpace, memoryNo: numb
 }
 
 /**
- * Reads the vectors of a space that stand for memories as a whole, each with the number of its user, by ascending
+ * Reads the vectors of a space that represent memories as a whole, each with the number of its user, by ascending
  * memory number. A memory without a vector in the space is left out.
  */
 export function readWholeVectors(
@@ -289,7 +294,7 @@ export function readWholeVectors(
 
 /**
  * Reads the first `limit` vectors of a space with numbers above `after` up to `last` (included), ascending, in the form
- * that an index takes.
+ * that a vector index takes in.
  */
 export function readVectorsAfter(
   store: Store,

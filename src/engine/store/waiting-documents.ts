@@ -4,15 +4,18 @@ import type { Store } from './open-store.ts';
 /** Greatest number of jobs that one write postpones. Further jobs stay due, and the next call finds them. */
 const POSTPONED_AT_ONCE = 1_000;
 /**
- * Longest time by which a job is postponed, in ms. A later due time could not be distinguished from one that was set
- * before the clock was set back; and a limit that is raised takes effect after this time at the latest.
+ * Longest time by which a job is postponed (ms). A due time further ahead could not be distinguished from one that was
+ * stored before the clock was set back. Also, a raised limit takes effect after this time at the latest.
  */
 const MAX_POSTPONED_MS = 60_000;
 
-/** SQL that joins a document to the generation that is being read, or else to the one that queries find. */
+/**
+ * SQL that joins a document to the generation (parsed version) that is being read, or else to the one that queries
+ * find.
+ */
 const GENERATION = `documents o JOIN document_generations g ON g.generation_no = coalesce(o.next_no, o.live_no)`;
 
-/** Tells whether the document of a claim is a web page, which is fetched from a URL. */
+/** Tells whether the document of a claimed job is a web page, which is fetched from a URL. */
 export function isPage(store: Store, { documentNo }: DocumentClaim): boolean {
   return (
     store.prepare(`SELECT 1 FROM ${GENERATION} WHERE o.document_no = ? AND g.source = 'url'`).get(documentNo) !==
@@ -33,8 +36,8 @@ export function countClaimedPages(store: Store): number {
 }
 
 /**
- * Postpones the due jobs that read documents, suspects included, at most 1,000, and stores the reason in those that are
- * `queued`. It does not count as an attempt. Call inside a write.
+ * Postpones the due jobs that read documents, at most 1,000, even suspects (jobs that were active when their worker
+ * died). It stores the reason in those that are `queued`. It does not count as an attempt. Call inside a write.
  * @param options.pagesOnly whether only web pages among the first 1,000 due jobs are postponed
  * @param options.ms time by which the first job is postponed, in ms; no job is postponed by more than a minute
  * @param options.apartMs time by which each further job is postponed more than the one before it, in ms

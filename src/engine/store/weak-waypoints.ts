@@ -1,7 +1,7 @@
 import { PRUNE_BELOW_WEIGHT } from '../dynamics.ts';
 import type { Store } from './open-store.ts';
 
-/** A waypoint by the numbers of its two memories. */
+/** A waypoint (link from a memory to its nearest one), by the numbers of the two memories. */
 export interface WaypointKey {
   readonly src: number;
   readonly dst: number;
@@ -9,7 +9,7 @@ export interface WaypointKey {
 
 /**
  * Lists at most `limit` waypoints, automatic and stated ones, whose weight is below 0.05 (PRUNE_BELOW_WEIGHT), ordered
- * by their memories. It looks at all links, so call it outside of a write.
+ * by their memories. It examines all links, so call it outside of a write.
  * @param after the last waypoint of the list before; null for the first list
  */
 export function listWeakWaypoints(store: Store, after: WaypointKey | null, limit: number): WaypointKey[] {
@@ -22,7 +22,7 @@ export function listWeakWaypoints(store: Store, after: WaypointKey | null, limit
 }
 
 /**
- * Deletes those of the given waypoints that are still weak. Call inside a write.
+ * Deletes those of the given waypoints whose weight is still below the limit. Call inside a write.
  * @returns the number of deleted waypoints
  */
 export function pruneWaypoints(store: Store, weak: readonly WaypointKey[]): number {

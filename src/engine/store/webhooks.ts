@@ -1,6 +1,6 @@
 /**
- * Stores webhooks and their deliveries: one row for each webhook and event, which is added when the event is taken from
- * the feed.
+ * Stores webhooks and their deliveries: one row for each webhook and event that must be sent to it. The row is added
+ * when the event is read from the change feed.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -42,10 +42,10 @@ const SECRET_BYTES = 24;
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which gets the events that follow. Call inside a write.
- * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
- *   other events
- * @throws EngineError `conflict` for more than 20,000 webhooks, and while there is no feed
+ * Stores a webhook, which gets the events that happen from now on. Call inside a write.
+ * @param owned.queryNo number of the standing query if the webhook gets only answers of this query; null for a webhook
+ *   that also gets other events
+ * @throws EngineError `conflict` for more than 20,000 webhooks, and while the change feed is off
  */
 export function insertWebhook(
   store: Store,
@@ -109,15 +109,15 @@ function hookOf(store: Store, { hookNo, kinds, ...row }: HookRow): Webhook {
 
 // ── From events to deliveries ────────────────────────────────────────────────────────────────────────────────────────
 
-/** Tells whether there are webhooks, and events in the feed for which no deliveries were made yet. */
+/** Tells whether there are webhooks, and events in the change feed for which no deliveries were made yet. */
 export function hasEventsToHand(store: Store): boolean {
   if (!hasEvents(store) || store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() === undefined) return false;
   return cursorOf(store) < newestNo(store);
 }
 
 /**
- * Makes deliveries of the next events: examines at most `limit` events, adds a delivery for each webhook that an event
- * concerns, and moves the cursor of the webhooks on. Call inside a write.
+ * Makes deliveries for the next events. It examines at most `limit` events, adds a delivery for each webhook that must
+ * get the event, and stores how far it has read the change feed. Call inside a write.
  * @returns the number of deliveries that were made
  */
 export function handEvents(
@@ -146,7 +146,10 @@ export function handEvents(
   return made;
 }
 
-/** Returns the number of the last event for which deliveries were made; 0 in a feed that was begun anew since. */
+/**
+ * Returns the number of the last event for which deliveries were made; 0 if the change feed was switched on again
+ * since.
+ */
 function cursorOf(store: Store): number {
   const { feed_id: feed, event_no: eventNo } = store.prepare('SELECT * FROM webhook_cursor').get() as {
     feed_id: string;
@@ -205,9 +208,7 @@ function toldOf(store: Store, { kind, subject, standingId, memoryNo }: NumberedE
 
 // ── Deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Greatest number of deliveries of one webhook that one claim takes, so that a slow receiver leaves room for others.
- */
+/** Greatest number of deliveries of one webhook in one claim, so that a slow receiver does not block other webhooks. */
 const EACH = 4;
 
 /** Tells whether a pending delivery is due at `now` (Unix ms). */
@@ -217,10 +218,13 @@ export function hasDueDeliveries(store: Store, now: number): boolean {
   );
 }
 
-/** Selects the deliveries that are to be claimed. */
+/** Which deliveries are to be claimed. */
 export interface WantedDeliveries {
   readonly limit: number;
-  /** Numbers of webhooks whose deliveries are not to be claimed, since enough of them are being sent already. */
+  /**
+   * Numbers of webhooks of which no deliveries are to be claimed, since enough of their deliveries are being sent
+   * already.
+   */
   readonly busyHooks: readonly number[];
 }
 
@@ -305,8 +309,8 @@ export function listDeliveries(
 }
 
 /**
- * Makes at most `limit` dead deliveries of a webhook pending again, due at once and with all their attempts. Call
- * inside a write.
+ * Makes at most `limit` dead (given up) deliveries of a webhook pending again, due at once and with their full number
+ * of attempts. Call inside a write.
  * @param endedBy takes only deliveries that ended by this time, Unix ms
  * @returns the number of deliveries
  * @throws EngineError `not_found`
@@ -326,16 +330,16 @@ export function retryDeliveries(
 }
 
 /**
- * What is about to be deleted: a webhook by its id, a standing query by its id with its webhook, or all of these of
- * users.
+ * Names what is about to be deleted: a webhook by its id; a standing query by its id, with its webhook; or all webhooks
+ * and standing queries of users.
  */
 export type StandingPart =
   { readonly webhook: string } | { readonly query: string } | { readonly userIds: readonly string[] };
 
 /**
- * Deletes at most `limit` answers and `limit` deliveries of what is about to be deleted, and for users removes their
- * names from `limit` deliveries. There may be as many of them as memories, so several writes delete them. Call inside a
- * write.
+ * Deletes at most `limit` answers and at most `limit` deliveries that belong to the webhooks or standing queries which
+ * are about to be deleted. For users it also removes their names from `limit` deliveries. There may be very many rows,
+ * so several writes delete them. Call inside a write.
  * @returns the number of rows that were deleted or changed; 0 if none is left
  */
 export function deleteStandingRows(store: Store, part: StandingPart, limit: number): number {
@@ -365,8 +369,8 @@ export function deleteStandingRows(store: Store, part: StandingPart, limit: numb
 }
 
 /**
- * Returns the SQL conditions that select webhooks and standing queries (null if no query is concerned), and the one
- * parameter of both.
+ * Returns the SQL conditions that select the webhooks and the standing queries (null if none are deleted), and the
+ * value of the one parameter that both conditions have.
  */
 function rowsOf(part: StandingPart): readonly [hooks: string, queries: string | null, value: string] {
   if ('webhook' in part) return ['id = ?', null, part.webhook];

@@ -1,16 +1,19 @@
 /**
- * The words of a tenant in a database without FTS5. A row has a list of terms (results of `termsOf`) for each of
- * TEXT_COLUMNS. What a write puts and deletes is stored before its commit.
+ * The word index of a tenant in a database without FTS5 (PostgreSQL). A row has a list of terms (results of `termsOf`)
+ * for each of TEXT_COLUMNS. Changes within a write are collected, and stored before its commit.
  */
 export interface WordTable {
-  /** Writes the row of a memory, in place of an earlier one. Call inside a write. */
+  /**
+   * Writes the row of a memory, in place of an earlier one. Call inside a write.
+   * @param columns the terms of each of TEXT_COLUMNS, in the order of the text
+   */
   put(memoryNo: number, columns: readonly (readonly string[])[]): void;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
   delete(memoryNo: number): void;
   /** Deletes all rows. Call inside a write. */
   clear(): void;
-  /** Stores what was put and deleted so far, before a savepoint is made. Call inside a write. */
+  /** Stores the changes that were collected so far, before a savepoint is made. Call inside a write. */
   flush(): void;
-  /** Drops what was put and deleted since the last `flush`, when its transaction or savepoint is undone. */
+  /** Drops the changes that were collected since the last `flush`, when their transaction or savepoint is undone. */
   forget(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Bounds the work of a request. Work is counted in bytes of the rows that are examined, so that on equal data it ends
- * at the same place on a fast and on a slow machine. A deadline also ends work that takes too long.
+ * Limits the work of a request. Work is counted in bytes of the rows that are examined, so that with equal data it ends
+ * at the same row on a fast and on a slow machine. A deadline also ends work that takes too long.
  */
 
 import type { WorkEnd } from '../types.ts';
@@ -12,13 +12,13 @@ export interface WorkBudget {
   /** Number of bytes that may still be examined. */
   readonly left: number;
   /**
-   * Takes `bytes` from the budget. Returns false if the budget has ended by this or an earlier call: nothing more may
-   * then be read.
+   * Subtracts `bytes` from the budget. Returns false if the budget is used up, by this or an earlier call: the caller
+   * must then stop reading.
    */
   spend(bytes: number): boolean;
 }
 
-/** Number of bytes that a row counts as which a statement examines without parsing any of it. */
+/** Number of bytes for which a row counts if a statement examines it without parsing any of it. */
 export const ROW_BYTES = 32;
 /** Number of bytes of work after which the clock is read again: about 5 ms of work. */
 const LOOK_BYTES = 1_048_576;
@@ -60,7 +60,10 @@ export function createWorkBudget(
   };
 }
 
-/** Makes a budget that ends with `whole`, or after `bytes`. What is spent from it is also spent from `whole`. */
+/**
+ * Makes a budget that is a part of another one: it ends after `bytes`, or when `whole` ends. What is spent from it is
+ * also spent from `whole`.
+ */
 function partOf(whole: WorkBudget, bytes: number): WorkBudget {
   let left = bytes;
   let end: WorkEnd | null = null;
@@ -80,20 +83,22 @@ function partOf(whole: WorkBudget, bytes: number): WorkBudget {
   };
 }
 
-/** Error that is thrown inside of a statement to end it. It is caught in this file. */
+/** Error that is thrown inside of a statement to stop it when the budget is used up. It is caught in this file. */
 const STOP = new Error('the work budget has ended');
 
-/** The budget of the work that runs on this thread, and whether spending throws STOP once the budget has ended. */
+/**
+ * The budget of the work that runs on this thread now, and whether `spendWork` throws STOP once the budget is used up.
+ */
 let running = { budget: UNLIMITED, stops: false };
 
-/** Runs `work`, which must not await anything, within a budget. */
+/** Runs `work` with a budget, from which `spendWork` subtracts. `work` must not await anything. */
 export function runWithin<T>(budget: WorkBudget, work: () => T): T {
   return during({ budget, stops: false }, work);
 }
 
 /**
- * Spends bytes of the budget within which the caller runs. Returns false once that budget has ended; nothing more may
- * then be read. Inside `readUntilWorkEnds`, it then ends the statement instead of returning.
+ * Subtracts bytes from the budget of the present `runWithin`. Returns false if that budget is used up: the caller must
+ * then stop reading. Inside `readUntilWorkEnds` it throws instead, to stop the statement.
  */
 export function spendWork(bytes: number): boolean {
   const isLeft = running.budget.spend(bytes);
@@ -101,15 +106,15 @@ export function spendWork(bytes: number): boolean {
   return isLeft;
 }
 
-/** Tells whether the budget within which the caller runs has ended; false if there is none. */
+/** Tells whether the budget of the present `runWithin` is used up; false outside of `runWithin`. */
 export function hasWorkEnded(): boolean {
   return running.budget.end !== null;
 }
 
 /**
- * Reads rows until the budget within which the caller runs has ended.
- * @param share greatest share of what is left of the budget that these rows may spend, 0..1
- * @returns the rows that were read; `isCut` is true if the budget ended, so that there may be more
+ * Reads rows until the budget of the present `runWithin` is used up.
+ * @param share greatest share of the remaining budget that these rows may use, 0..1
+ * @returns the rows that were read; `isCut` is true if the budget ended, so that there may be more rows
  */
 export function readUntilWorkEnds<Row>(
   rows: () => Iterable<Row>,

@@ -11,9 +11,9 @@ export interface Checkpoint {
 }
 
 /**
- * Returns the number of bytes of the write-ahead log that have not been moved into the database. The size of the log's
- * file does not tell, since the file is overwritten from its beginning and never gets shorter. The log's index (`-shm`)
- * must not be opened for that: closing it would release all locks that this process holds on it.
+ * Returns the number of bytes in the write-ahead log that a checkpoint has not moved into the database yet. The size of
+ * the log's file does not tell, since the file is overwritten from its beginning and never gets shorter. This must not
+ * open the log's index (`-shm`): closing it would release all locks that this process holds on it.
  */
 export function unmovedLogBytes(store: Store): number {
   const { log, checkpointed } = store.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Checkpoint;

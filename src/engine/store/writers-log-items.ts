@@ -1,7 +1,7 @@
 /**
- * Erases the items of writers from session logs, in slices of bounded work. The items that stay move to the front of
- * their log, each in exchange with one that goes, until all that go stand at the end of the log and are cut off. So
- * after each slice the positions of a log have no gap, and a page is found by its position.
+ * Erases the items that some writers (keys) wrote into session logs, in slices of bounded work. Within a log, items
+ * that are kept swap places with items that are erased, until all items to erase are at the end of the log and can be
+ * cut off. So after each slice the positions in a log have no gap, and a page is found by its position.
  */
 
 import type { ErasureFilter } from '../types.ts';
@@ -9,45 +9,55 @@ import type { Store } from './open-store.ts';
 import { abandonWithOperations, cutLog, type LogRow, matchingLogs } from './session-logs.ts';
 import { isByOneOf } from './writers.ts';
 
-/** How far the erasure has come in one log: items before `first` stay, and those from there to before `next` go. */
+/**
+ * Progress of the erasure in one log: items before `first` are kept, and those from `first` to before `next` are to be
+ * erased.
+ */
 export interface LogProgress {
   readonly logNo: number;
   readonly first: number;
   readonly next: number;
-  /** Time of the item before `next`, Unix ms, by which is seen whether the log was cut off before it; 0 without one. */
+  /**
+   * Time of the item just before `next`, Unix ms; 0 if there is none. A changed value shows that the log was changed
+   * meanwhile.
+   */
   readonly lastAt: number;
 }
 
 /** Result of one slice of `eraseItemsOfWriters`. */
 export interface ErasedLogItems {
-  /** Number of items that were erased; 0 as well while items are moved. */
+  /** Number of items that this slice erased; 0 if it only moved items. */
   readonly items: number;
-  /** Where the next slice begins; null if it begins with another log. */
+  /**
+   * Progress with which the next slice continues; null if it begins with another log, or with the same one from the
+   * start.
+   */
   readonly progress: LogProgress | null;
-  /** True if no log that matches has an item of the writers. */
+  /** Whether no matching log has an item of the writers any more. */
   readonly isDone: boolean;
 }
 
-/** Most items that one slice looks at, exchanges with others, and erases. One exchange takes some 30 µs. */
+/** Greatest numbers of items that one slice examines, swaps with others, and erases. One swap takes some 30 µs. */
 const LOOKED_AT = 1_000;
 const EXCHANGED = 200;
 const ERASED = 500;
-/** Most bytes of the items that one slice looks at, exchanges or erases, unless a single item has more. */
+/** Greatest total size of the items that one slice examines, swaps or erases, in bytes; a single item may be larger. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
 interface ItemRow {
   readonly position: number;
   readonly createdAt: number;
   readonly bytes: number;
-  /** 1 if one of the writers wrote the item. */
+  /** 1 if one of the writers wrote the item, so that it must be erased; else 0. */
   readonly goes: number;
 }
 
 /**
- * Moves or erases some of the items that the writers of a filter wrote into one log that matches the filter. A reader
- * between two slices sees the items that stay in their order, and some of those that go later than they were written.
- * A log without items left is taken from its user. Call inside a write, until `isDone`.
- * @param progress what the slice before returned; null for the first
+ * Runs one slice of the erasure: moves or erases some of the items that the writers of a filter wrote into one log that
+ * matches the filter. Between two slices a reader sees the kept items in their order; items that are still to be erased
+ * may be farther back than before. A log without items left is hidden from its user. Call inside a write, until
+ * `isDone`.
+ * @param progress `progress` of the slice before; null for the first
  */
 export function eraseItemsOfWriters(
   store: Store,
@@ -66,7 +76,7 @@ export function eraseItemsOfWriters(
 
 const beginningOf = ({ logNo }: LogRow): LogProgress => ({ logNo, first: 0, next: 0, lastAt: 0 });
 
-/** Finds the log of a slice before; undefined if it was taken from its user, or cut off before `next`. */
+/** Finds the log of the previous slice; undefined if it was hidden from its user, or changed before `next`. */
 function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow | undefined {
   const log = store
     .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE log_no = ? AND user_id IS NOT NULL')
@@ -91,8 +101,9 @@ function findLogOfWriters(store: Store, filter: ErasureFilter): LogRow | undefin
 }
 
 /**
- * Reads what is known of the items of a log from a position on, in their order, or backwards from the last one to that
- * position. Whose an item is stands after its text, which SQLite then has to walk through, so there are few long ones.
+ * Reads properties of the items of a log, in order from the position `from`, or backwards from the last item to `from`.
+ * Their number depends on their sizes: the column with the writer is stored after the item's text, so SQLite has to
+ * read through the text.
  */
 function listItems(
   store: Store,
@@ -110,14 +121,19 @@ function listItems(
     .all(writers, logNo, from, fitting(sizes)) as ItemRow[];
 }
 
-/** Returns how many of the first items have at most `MAX_BYTES` together; at least one, if there is one. */
+/**
+ * Returns how many items from the beginning of a list have at most `MAX_BYTES` together; at least one, if there is one.
+ */
 function fitting(sizes: readonly number[]): number {
   let left = MAX_BYTES;
   const beyond = sizes.findIndex((size, index) => (left -= size) < 0 && index > 0);
   return beyond === -1 ? sizes.length : beyond;
 }
 
-/** Exchanges the next items that stay with the first ones that go. @returns null if the log is not as it was */
+/**
+ * Swaps the next items that are kept with the first items that are to be erased.
+ * @returns the new progress; null if another erasure has changed the log meanwhile
+ */
 function moveForward(
   store: Store,
   looked: readonly ItemRow[],
@@ -154,7 +170,9 @@ function moveForward(
   return { logNo, first, next, lastAt };
 }
 
-/** Erases the newest items of a log, all of which go from `from.first` on. */
+/**
+ * Erases the newest items of a log, up to the last one that is kept. From `from.first` on, all items are to be erased.
+ */
 function cutEnd(
   store: Store,
   log: LogRow,

@@ -22,8 +22,8 @@ import type { SharedFile } from './shared-files.ts';
 import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
 /**
- * Name of the entry in `store_info` that a file has while its indexes are rebuilt. Until they are complete, a query
- * would find only some of the memories, so a file with this entry is not opened.
+ * Key of the entry in the table `store_info` that a file has while its indexes are rebuilt. Until they are complete, a
+ * query would find only some of the memories, so a file with this entry is not opened.
  */
 export const REBUILDING = 'rebuilding';
 
@@ -34,38 +34,41 @@ export const REBUILDING = 'rebuilding';
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
 /**
- * A tenant's file on one connection, with its vector spaces and indexes. Its models are read from the file at each use,
- * but only once in a transaction, so that every process changes to a new model at the same commit. Do not keep them
- * across an await.
+ * A tenant's file on one connection, with its vector spaces and indexes. The fields about models are read from the file
+ * at each use, but only once in a transaction, so that every process changes to a new model at the same commit. Do not
+ * keep their values across an await.
  */
 export interface OpenTenant {
   readonly store: Store;
-  /** Id of the file, made with it, which write receipts name. */
+  /**
+   * Id of the file, which is made with the file. Write receipts contain it, so that they are valid for this file only.
+   */
   readonly storeId: string;
   /**
-   * The models that queries and links use now, by sector; null if `identity` was null, which it is with
-   * `OM_EMBEDDINGS=none`.
+   * The models that queries and links use now, one for each sector (kind of memory, see SECTORS); null with
+   * `OM_EMBEDDINGS=none`, when the option `identity` is null.
    */
   readonly liveModels: SectorModels | null;
   /**
-   * The models that the settings name, by sector. They differ from `liveModels` while the model changes. It is null if
-   * `identity` was null, or if another process has removed one of the models since this file was opened.
+   * The models that the settings name, one for each sector. They differ from `liveModels` while the file changes to a
+   * new model. Null if the option `identity` was null, or if another process has removed one of the models since this
+   * file was opened.
    */
   readonly configuredModels: SectorModels | null;
   /**
-   * The live model of the first of SECTORS, which embeds all sectors unless each has its own; null if there are no live
-   * models.
+   * The live model of the first sector in SECTORS. It embeds all sectors unless each sector has its own model. Null if
+   * there are no live models.
    */
   readonly live: StoredModel | null;
-  /** The vector space of `live`; null if that is null. */
+  /** The vector space of the model `live`; null if `live` is null. */
   readonly space: VectorSpace | null;
-  /** The vector index of `live`; null if that is null. */
+  /** The vector index of the model `live`; null if `live` is null. */
   readonly index: VectorIndex | null;
-  /** The vector space of the first of `configuredModels`; null if those are null. */
+  /** The vector space of the first of `configuredModels`; null if `configuredModels` is null. */
   readonly configured: VectorSpace | null;
   /**
-   * The vector index of every model that the file has stored, live or not, by `modelNo`. An erasure must reach all of
-   * them.
+   * The vector index of every model that the file has stored, live or not, by `modelNo`. An erasure must delete vectors
+   * from all of them.
    */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
   /** Closes the indexes and the connection. */
@@ -74,10 +77,13 @@ export interface OpenTenant {
 
 /** How a tenant's file is opened. */
 export interface OpenTenantOptions {
-  /** Place of the tenant in a database server, from `placeOf`; null, the default, if it lives in its file. */
+  /**
+   * Database server and name of the tenant there, from `placeOf`; null, the default, if the tenant lives in its file.
+   */
   readonly place?: TenantPlace | null;
   /**
-   * Use of the connection: `reader` refuses writes, `acknowledger` is for the writer, `worker` for steps and commands.
+   * Use of the connection: `reader` refuses writes; `acknowledger` is for the writer, whose commits are fsynced;
+   * `worker` is for job steps and for the command line.
    */
   readonly role: OpenStoreOptions['role'];
   /**
@@ -85,27 +91,30 @@ export interface OpenTenantOptions {
    * with `OM_EMBEDDINGS=none`.
    */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
-  /** Present time, Unix ms: a model that the file does not know yet is recorded with it. */
+  /** Present time, Unix ms. It is stored with a model that the file does not know yet. */
   readonly now: number;
-  /** Bound on the memory that the vector indexes of this thread share; if it is left out, each takes what it needs. */
+  /** Limit of the memory that the vector indexes of this thread share; if it is left out, there is no limit. */
   readonly indexMemory?: IndexMemory;
   /** Value of `OM_VECTOR_INDEX`, which chooses how vectors are searched; 'auto' by default. */
   readonly vectorIndex?: VectorIndexChoice | undefined;
   /** Value of `OM_WORD_INDEX`, which chooses how the word index is read; 'auto' by default. */
   readonly wordIndex?: WordIndexChoice | undefined;
   /**
-   * The memory of this file that threads of the process share, and this thread among them; by default the connection
-   * has memory of its own.
+   * The part of this file's data that the threads of the process keep in shared memory, and the number of this thread
+   * there. By default the connection has memory of its own.
    */
   readonly shared?: { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /** Called once if 'auto' finds a word index in an unknown format. */
   readonly onUnknownWordFormat?: (() => void) | undefined;
   /**
-   * Whether changes leave events, as `OM_EVENTS` says; if left out, the file keeps its present setting. A reader
-   * ignores it.
+   * Whether changes append events to the change feed, as `OM_EVENTS` says; if left out, the file keeps its present
+   * setting. A reader ignores it.
    */
   readonly events?: boolean | undefined;
-  /** Whether a file may be opened although its rebuild was interrupted, to run it again; false by default. */
+  /**
+   * Whether a file may be opened although a rebuild of its indexes was interrupted, to run the rebuild again; false by
+   * default.
+   */
   readonly rebuilding?: boolean;
 }
 

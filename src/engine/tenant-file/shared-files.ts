@@ -5,39 +5,40 @@ import type { VectorSpace } from '../store/vectors.ts';
 import { createSharedLengths, type SharedLengths } from '../store/word-index/row-lengths.ts';
 
 /**
- * The memory for one tenant's file that all threads of a process read and write. `postMessage` hands it to a thread
- * without copying it.
+ * Shared memory for the data of one tenant's file that all threads of a process read and write: word counts and
+ * vectors. `postMessage` hands it to a thread without a copy.
  */
 export interface SharedFile {
-  /** Number of this memory, from 1. A new memory of the same file gets another number. */
+  /** Number of this shared memory in the process, from 1. New shared memory for the same file gets a new number. */
   readonly no: number;
   readonly lengths: SharedLengths;
   /**
-   * Vectors of each space that a thread asked for. Empty with the index `vec0`, which shares none; a space for which
-   * there was no memory left is missing.
+   * Vectors of each space that a thread asked for. Empty with the index `vec0`, which shares none. A space is missing
+   * if the system had no memory left for it.
    */
   readonly vectors: readonly SharedVectors[];
 }
 
-/** The shared memory of all tenants' files of a process, by the path of the file. One thread owns this object. */
+/** The shared memory of all tenants' files of a process, by the path of the file. Only one thread calls this object. */
 export interface SharedFiles {
   /**
-   * Returns the memory of a file with vectors of all of `spaces`, and makes what is missing. A space for which the
-   * system gives no memory is left out; each thread then holds these vectors itself.
+   * Returns the shared memory of a file, with vectors of all of `spaces`. It creates what does not exist yet. A space
+   * for which the system gives no memory is left out; each thread then keeps its own copy of these vectors.
    */
   share(path: string, spaces: readonly VectorSpace[]): SharedFile;
-  /** Records that the file is used, for `trim`; does nothing for a file without shared memory. */
+  /** Marks the file as the most recently used one, for `trim`; does nothing for a file without shared memory. */
   use(path: string): void;
   /**
-   * Drops the memory with the number `no`, which a dead thread may have left half changed. It does nothing if the file
-   * has newer memory.
+   * Drops the shared memory of a file if its number is `no`, because a thread that died may have left it half changed.
+   * It does nothing if the file already has newer shared memory.
    */
   lose(path: string, no: number): void;
-  /** Releases the locks that the thread with the number `reader` holds in all shared memory, because it is dead. */
+  /** Releases the locks in all shared memory that are held by the thread with the number `reader`, which has died. */
   release(reader: number): void;
   /**
-   * Drops the memory of the least recently used files until the rest is within the bounds, but keeps the file that was
-   * used last even if it alone exceeds them. Returns the paths of the dropped ones.
+   * Drops the shared memory of the least recently used files until `maxBytes` and `maxFiles` are kept. It keeps the
+   * most recently used file even if that file alone exceeds them. Returns the paths of the files whose memory was
+   * dropped.
    */
   trim(): string[];
 }
@@ -46,7 +47,7 @@ export interface SharedFilesOptions {
   readonly vectorIndex: VectorIndexChoice;
   /** Greatest number of threads that share the memory. Threads have the numbers 0 to `maxReaders` - 1. */
   readonly maxReaders: number;
-  /** Bound on the vectors of all files (bytes), and on the number of files. */
+  /** Greatest total size of the shared vectors of all files (bytes), and greatest number of files. */
   readonly maxBytes: number;
   readonly maxFiles: number;
 }
@@ -99,7 +100,7 @@ export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles 
   };
 }
 
-/** Creates shared vectors. Returns an empty list if the system has no address space left for them. */
+/** Creates shared vectors in a list of one; the list is empty if the system has no address space left for them. */
 function createIfRoom(options: Parameters<typeof createSharedVectors>[0]): SharedVectors[] {
   try {
     return [createSharedVectors(options)];

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import type { OpenTenant } from './open-tenant.ts';
 
 /**
- * The tenant files that one thread keeps open. The least recently used one is closed first. Ask for a file again
- * after every `await`, because it may have been closed meanwhile.
+ * The tenant files that one thread keeps open, up to a limit; the least recently used one is closed first. Call `get`
+ * again after every `await`, because the file may have been closed in the meantime.
  */
 export interface TenantPool {
   /** Returns the open file by its path, and opens it first if needed. Throws what opening it throws. */
@@ -17,8 +17,8 @@ export interface TenantPool {
 }
 
 /**
- * Time between two checks of the open files (ms). A file stays mapped into memory for at most this long after another
- * connection commits to it.
+ * Interval at which the open files are checked (ms). After another connection commits to a file, the file stays mapped
+ * into this thread's memory for at most this long.
  */
 const LOOK_EVERY_MS = 1_000;
 

@@ -1,11 +1,11 @@
-/** The consolidations that a bound key reaches: those of its user. */
+/** The consolidations that a bound key (API key limited to a user or to tags) may see: those of its user. */
 
 import type { Tenant } from '../engine.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
 /**
- * Makes the methods of consolidations for a bound key: they reach those of its user. A key that is bound to tags gets
- * `forbidden`, since a run gathers memories of a user whatever their tags.
+ * Makes the methods of consolidations for a bound key: they see only those of its user. A key that is bound to tags
+ * gets `forbidden`, since a run consolidates memories of a user whatever their tags.
  */
 export function consolidationMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn, ownJobs }: Reach) {
   const requireUntagged = () => {

@@ -34,7 +34,7 @@ export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, rea
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods that list names and draw graphs for a bound key: they read only memories within its bounds. */
+/** Makes the methods that list names and return graphs for a bound key: they read only memories within its bounds. */
 export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
     listPresent: async (ids, { userIds, withinTags = [] }) =>

@@ -1,12 +1,12 @@
-/** The session logs and events that a bound key reaches: those of its user. */
+/** The session logs and events that a bound key (API key limited to a user or to tags) may see: those of its user. */
 
 import type { Tenant } from '../engine.ts';
 import type { LogPlace } from '../types.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
 /**
- * Makes the methods of session logs for a bound key: they reach the logs of its user. A key that is bound to tags gets
- * `forbidden`, since a log has no tags.
+ * Makes the methods of session logs for a bound key: they see only the logs of its user. A key that is bound to tags
+ * gets `forbidden`, since a log has no tags.
  */
 export function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
   const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
@@ -22,8 +22,8 @@ export function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
 }
 
 /**
- * Makes the methods of the change feed for a bound key: it sees the events of its user. A key that is bound to tags
- * gets `forbidden`, since an event of an erased memory does not say which tags the memory had.
+ * Makes the methods of the change feed for a bound key: they return only the events of its user. A key that is bound to
+ * tags gets `forbidden`, since an event of an erased memory does not say which tags the memory had.
  */
 export function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
   return {

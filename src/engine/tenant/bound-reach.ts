@@ -4,21 +4,23 @@ import { EngineError, isEngineError } from '../errors.ts';
 import type { Document, Job, Memory, MemoryFilter, Revision, RevisionPage } from '../types.ts';
 
 /**
- * Checks against a caller's bounds, for the methods of `boundTenant`. The bounds are a user, tags, or both: a memory or
- * document is within them if it belongs to that user and carries all of these tags.
+ * Checks whether data is within the bounds of a caller's key, for the methods of `boundTenant`. The bounds are a user,
+ * tags, or both: a memory or document is within them if it belongs to that user and has all of these tags.
  */
 export interface Reach {
   readonly bounds: Bounds;
-  /** Tags that everything within the bounds carries; empty if the key is bound to no tags. */
+  /** Tags that everything within the bounds must have; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
   /**
-   * Ids of the jobs that this caller requested. Some, such as reflections, belong to no single memory by which the job
-   * could be recognised as the caller's.
+   * Ids of the jobs that this caller requested. They are remembered because some jobs, such as reflections, belong to
+   * no single memory by which they could be recognised as the caller's.
    */
   readonly ownJobs: Set<string>;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
-  /** Returns those of the ids that belong to memories within the bounds. It does not read their texts. */
+  /**
+   * Returns those of the ids that belong to memories within the bounds. It does not read the texts of these memories.
+   */
   reachedIds(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Returns the revisions of a memory within the bounds, newest first. They end before the update that brought the
@@ -33,7 +35,10 @@ export interface Reach {
    * `not_found` for any other.
    */
   reachedJob(id: string): Promise<Job>;
-  /** Whether `read` resolves: false if it throws `not_found`. Other errors are thrown on. */
+  /**
+   * Whether the data that `read` returns is within the bounds: false if `read` throws `not_found`. Other errors are
+   * thrown.
+   */
   isReached(read: () => Promise<unknown>): Promise<boolean>;
   /** Returns the given tags together with those of the bounds, each once. */
   withTags(given: readonly string[]): string[];
@@ -128,7 +133,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
 }
 
 /**
- * Returns the newest revisions of a memory, up to the update that brought the memory within the tags; that update's
+ * Returns the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
  * revision is left out. They are read from the newest on, because a revision holds only what its update replaced.
  */
 async function* revisionsWithin(
@@ -149,7 +154,7 @@ async function* revisionsWithin(
 }
 
 /**
- * Whether an update brought a memory within the tags: it replaced a list of tags that lacks one of them.
+ * Whether the tags that an update replaced lacked one of `tags`, so that this update gave the memory all of them.
  * @param replaced the former tags; undefined if the update did not change the tags
  */
 function lacksTags(replaced: unknown, tags: readonly string[]): boolean {

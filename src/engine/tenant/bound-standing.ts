@@ -1,4 +1,6 @@
-/** The standing queries and webhooks that a bound key reaches: those of its user. */
+/**
+ * The standing queries and webhooks that a bound key (API key limited to a user or to tags) may see: those of its user.
+ */
 
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
@@ -6,8 +8,8 @@ import type { StandingPage } from '../types.ts';
 import { listed, type Reach, refusal } from './bound-reach.ts';
 
 /**
- * Makes the methods of standing queries and webhooks for a bound key: they reach those of its user. A key that is bound
- * to tags gets `forbidden`, since standing queries and webhooks have no tags.
+ * Makes the methods of standing queries and webhooks for a bound key: they see only those of its user. A key that is
+ * bound to tags gets `forbidden`, since standing queries and webhooks have no tags.
  */
 export function standingMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn }: Reach) {
   const requireUntagged = () => {

@@ -14,8 +14,8 @@ import { eraseLogItems } from './tenant-session-logs.ts';
 import { deleteStandingRows } from './tenant-standing.ts';
 
 /**
- * Makes the method that erases all memories and documents that match a filter. Reads find them, and the writer erases
- * them in commits of at most `ERASE_SLICE` each.
+ * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
+ * erases it in commits of at most `ERASE_SLICE` memories each.
  */
 export function createEraseMatching(
   options: TenantOptions,
@@ -133,8 +133,8 @@ function asksForWriterAlone({ writtenBy, ...others }: ErasureFilter): boolean {
 }
 
 /**
- * Whether a field of a filter sets no condition: it is undefined, or empty tags or metadata. A delete in which no field
- * sets a condition would empty the tenant.
+ * Whether a field of an erasure filter sets no condition: it is undefined, or empty tags or metadata. A delete whose
+ * filter sets no condition would empty the tenant, so it must be refused.
  * @param field name and value of the field
  */
 function saysNothing([name, condition]: [string, unknown]): boolean {

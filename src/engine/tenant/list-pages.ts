@@ -3,18 +3,18 @@ import type { MemoryPage, ListedMemory, ListPage, Memory, MemorySlices } from '.
 import type { TenantOptions } from './tenant-options.ts';
 
 /**
- * Greatest number of reads that look for the memories of one page. A page of a filter that few of many memories pass
- * ends there, with fewer memories and a cursor.
+ * Greatest number of reads that look for the memories of one page. If only few of many memories match the filter, the
+ * page ends after these reads, with fewer memories than asked for and a cursor.
  */
 const MAX_READS = 25;
 /** Greatest number of bytes of text and values of a page's memories; as JSON they mostly fit into one reply. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Makes a page of memories. First it finds the places of its memories in the list, in at most 25 reads, between which
- * the reader thread serves others; then it reads the memories slice by slice, as the caller asks for them. A page may
- * have fewer memories than its limit although `next` names another page.
- * @param find lists the next places of the page
+ * Makes a page of memories. First it finds the positions of its memories in the list, in at most 25 reads, between
+ * which the reader thread serves others. Then it reads the memories slice by slice, as the caller asks for them. A page
+ * may have fewer memories than its limit although `next` names another page.
+ * @param find lists the next positions of the page
  */
 export async function placedSlices(
   { path, readers }: Pick<TenantOptions, 'path' | 'readers'>,

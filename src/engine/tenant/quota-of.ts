@@ -1,7 +1,7 @@
 import type { Quota } from '../commands/quota.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Returns the present quota of a tenant; null if it has none, so that a commit need not count. */
+/** Returns the present quota of a tenant; null if it has none, so that commits need not count memories. */
 export function quotaOf({ id, control }: Pick<TenantOptions, 'id' | 'control'>): Quota | null {
   const { max_memories: maxMemories, max_mb: maxMb } = control.limits.inForce({ tenantId: id });
   return maxMemories === 0 && maxMb === 0 ? null : { maxMemories, maxMb };

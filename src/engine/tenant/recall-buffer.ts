@@ -5,40 +5,47 @@ import type { RecallToKeep } from '../store/recalls.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
-/** Longest time for which the effects of a recall wait, so that several are written together (ms). */
+/**
+ * Longest time for which the effects of a recall (what an answered query strengthens) wait, so that several are written
+ * together (ms).
+ */
 const FLUSH_MS = 200;
 /**
- * Greatest number of recalls in one write, and of their memories and waypoints, or of their candidates, together,
- * unless a single recall has more.
+ * Greatest number of recalls in one write. It also bounds the rows that they change or log together, unless a single
+ * recall has more.
  */
 const BATCH = 64;
 const BATCH_ROWS = 1_000;
-/** Greatest number of recalls of one tenant whose effects wait for the next write; beyond it the oldest are dropped. */
+/**
+ * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write; beyond it the oldest are
+ * dropped.
+ */
 const MAX_HELD = 10_000;
 /**
- * Greatest number of recalls of one tenant that wait for the log, 10 to 100 kB each; beyond it the oldest are not
- * logged.
+ * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 100 kB each; beyond it the
+ * oldest are not logged.
  */
 const MAX_HELD_FOR_LOG = 1_000;
 
-/** The effects and log entries that wait for the next write to a tenant's file. */
+/** The effects and log entries of recalls (answered queries) that wait for the next write to a tenant's file. */
 interface Owed {
   readonly effects: RecallEffects[];
   readonly kept: Promise<RecallToKeep>[];
 }
 
 /**
- * Makes a buffer that writes the effects of recalls, and the recall log, in batches, after the answers were sent.
- * Beyond 10,000 effects or 1,000 log entries of a tenant the oldest are dropped silently; those whose write fails are
- * dropped with a warning. Lost effects only shift a ranking a little, and a recall that was not logged is answered as
- * unknown. `flush` writes everything that waits, and resolves once it is on disk or dropped.
+ * Makes a buffer that writes the effects of recalls (what answered queries strengthen), and the recall log, in batches,
+ * after the answers were sent. Beyond 10,000 effects or 1,000 log entries of a tenant the oldest are dropped silently;
+ * if a write fails, its entries are dropped with a warning. Lost effects only shift a ranking a little, and a recall
+ * that was not logged is answered as unknown. `flush` writes everything that waits, and resolves once it is on disk or
+ * dropped.
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
   const owed = new Map<string, Owed>();
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
-  /** Writes recalls to the log. A recall whose promise rejects is left out. */
+  /** Writes recalls (answered queries) to the log. A recall whose promise rejects is left out. */
   const logRecalls = async (path: string, kept: readonly Promise<RecallToKeep>[]) => {
     const built = await Promise.allSettled(kept);
     const recalls = built.filter((one) => one.status === 'fulfilled').map(({ value }) => value);

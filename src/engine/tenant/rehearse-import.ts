@@ -4,12 +4,12 @@ import { type JudgedImport, logItemId } from '../readers/judge-import.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ImportOutcome, PortableLine } from '../types.ts';
 
-/** Greatest number of names that a rehearsal remembers, which takes some 200 MB. */
+/** Greatest number of ids and other names that a dry run of an import remembers, which takes some 200 MB. */
 const MAX_NAMES = 2_000_000;
 
 /**
- * What an import of a line would claim: the hash of its own name (such as its id), a mark of its content by which a
- * repetition is recognised, and the hashes of further names that no other line may claim.
+ * What an import of a line would take for itself: the hash of its own name (such as its id), a text made of its content
+ * by which a repetition of the line is recognised (`mark`), and the hashes of further names that no other line may use.
  */
 interface Claims {
   readonly name: string;
@@ -18,12 +18,15 @@ interface Claims {
 }
 
 /**
- * Predicts what an import would do, line by line, and stores nothing. It remembers the names that lines would take, so
- * that later lines of the same import meet them as if they had been stored.
+ * A dry run of an import: predicts what the import would do, line by line, and stores nothing. It remembers the names
+ * that earlier lines would take, so that later lines are judged as if the earlier ones had been stored.
  */
 export class ImportRehearsal {
   readonly #judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>;
-  /** Marks of the lines that would be stored, by the hashes of their names; '' for a further name of a line. */
+  /**
+   * For each name that a line would take, by the hash of the name: the line's `mark` (text by which a repetition is
+   * recognised), or '' for a further name of the line.
+   */
   readonly #taken = new Map<string, string>();
 
   /** @param judge says what an import of lines into the present store would do */
@@ -65,8 +68,9 @@ export class ImportRehearsal {
   }
 
   /**
-   * Whether a link or an earlier version fits the memories of this import. True for any other line, and for a version
-   * of a memory that is not of this import.
+   * Whether the import could store this link or earlier version beside its other lines. A link must join two memories,
+   * with a winner that is one of them or null. A version must be earlier than its memory of this import. True for any
+   * other line, and for a version of a memory that is not in this import.
    */
   #fits(line: PortableLine): boolean {
     if (line.type === 'link') {
@@ -80,7 +84,7 @@ export class ImportRehearsal {
 }
 
 /**
- * Whether `mark` has a later version of a memory than `other`, and both have the same user. Both are marks that
+ * Whether the memory of `mark` is a later version than that of `other` and has the same user. Both are marks that
  * `claimsOf` makes of memories.
  */
 function isLater(mark: string, other: string): boolean {
@@ -102,8 +106,8 @@ function hashed(...parts: readonly (string | number)[]): string {
 }
 
 /**
- * Returns what an import of a line would claim; null for a document's text, a setting, an evaluation set or a standing
- * query, which are not predicted.
+ * Returns what an import of a line would take for itself; null for a document's text, a setting, an evaluation set or a
+ * standing query, which a dry run does not predict.
  */
 function claimsOf(line: PortableLine): Claims | null {
   switch (line.type) {

@@ -3,14 +3,14 @@ import type { RecallToKeep } from '../store/recalls.ts';
 import type { Json, MemoryFilter, RecallHead } from '../types.ts';
 
 /**
- * Fields of a filter that are not screened: user and session ids, which are not screened in a memory either, and the
- * tags of the caller's bounds.
+ * Fields of a filter that are not screened for personal data: user and session ids, which are not screened in a memory
+ * either, and the tags to which the caller's key is bound.
  */
 type Named = 'userIds' | 'sessionIds' | 'withinTags';
 
 /**
- * Screens the question and filter that a recall keeps; see `screenHead`. It never throws. While the privacy policy is
- * off, the recall is returned unchanged.
+ * Screens the query and filter that the recall log keeps for secrets and personal data; see `screenHead`. It never
+ * throws. While the privacy policy is off, the recall is returned unchanged.
  */
 export async function screenRecall(guard: PrivacyGuard, recall: RecallToKeep): Promise<RecallToKeep> {
   if (!guard.isOn()) return recall;
@@ -18,9 +18,9 @@ export async function screenRecall(guard: PrivacyGuard, recall: RecallToKeep): P
 }
 
 /**
- * Returns the head of a recall with its question and filter as the present privacy policy allows: with markers in place
- * of redacted data. If the policy refuses the question, or the analyzer is down, the question is null and of the filter
- * only user ids, session ids and bound tags are kept.
+ * Returns the head of a logged recall (answered query) with its query and filter as the present privacy policy allows:
+ * with markers in place of redacted data. If the policy refuses the query, or the analyzer cannot be reached, the query
+ * is null, and of the filter only user ids, session ids and bound tags are kept.
  */
 export async function screenHead<Head extends RecallHead>(guard: PrivacyGuard, head: Head): Promise<Head> {
   if (!guard.isOn()) return head;

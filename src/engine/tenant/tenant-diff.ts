@@ -3,7 +3,7 @@ import { EngineError } from '../errors.ts';
 import { MEMORY_STATUSES } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Greatest number of memories that the topic of a difference selects: the largest `k` of a query. */
+/** Greatest number of memories to which a topic restricts a list of changes: the largest `k` of a query. */
 const TOPIC_MEMORIES = 200;
 
 /** Makes the method by which a tenant lists what changed between two times. */

@@ -89,8 +89,8 @@ export function createDocumentMethods(
 }
 
 /**
- * Makes an asynchronous iteration of strings that can be read without waiting, since the interface must also fit a
- * store that waits for each one.
+ * Makes an async iterable of strings that are there without waiting, since callers must also work with a store that
+ * waits for each string.
  */
 async function* piecesOf(pieces: Iterable<string>): AsyncIterable<string> {
   yield* pieces;

@@ -21,7 +21,10 @@ import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
-/** Time after which a process that began to run the sets counts as dead, so that another one may run them (ms). */
+/**
+ * Time after which a process that began to run the evaluation sets counts as dead, so that another one may run them
+ * (ms).
+ */
 const LEASE_MS = 3_600_000;
 
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
@@ -66,7 +69,7 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
 }
 
 /**
- * Runs all evaluation sets if they are due and no other process runs them.
+ * Runs all evaluation sets (queries with expected answers) if they are due and no other process runs them.
  * @returns the number of sets that were run; 0 if they are not due, are run elsewhere, or `OM_EVAL_EVERY` is not set
  */
 async function runDue(
@@ -93,7 +96,8 @@ async function runDue(
 }
 
 /**
- * Runs the guarded evaluation sets of a tenant under its present query defaults and under others, on the same data.
+ * Runs the guarded evaluation sets of a tenant under its present query defaults and under changed ones, on the same
+ * data, and throws if the changed ones do worse.
  * @throws EngineError `conflict`, with the numbers, for the first set that falls in recall or in items that are rightly
  *   empty, or that has more items with a forbidden hit
  */
@@ -118,7 +122,7 @@ export async function requireNoLoss(
   }
 }
 
-/** Runs the queries of a set one after the other, so that each is timed alone. */
+/** Runs the queries of an evaluation set one after the other, so that each is timed by itself. */
 async function askAll(
   { path, readers }: TenantOptions,
   { items }: NewEvalSet,

@@ -6,8 +6,8 @@ import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /**
- * Greatest number of steps in one write of a move (`MoveSlice`): about 10 ms. A move of at most this many is one
- * commit, so that all of it or nothing is done.
+ * Greatest number of steps in one write of a move (`MoveSlice`), which then takes about 10 ms. A move of at most this
+ * many steps is one commit, so that it is done completely or not at all.
  */
 const MOVE_SLICE = 1_000;
 /** Greatest number of steps in one read that checks a move. */

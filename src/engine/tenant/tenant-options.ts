@@ -11,7 +11,7 @@ import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
 
-/** The parts that a tenant's methods use. */
+/** What a tenant's methods need: its id and file, settings, and the services of the engine. */
 export interface TenantOptions {
   /** Id of the tenant in the control database. */
   readonly id: string;
@@ -23,35 +23,37 @@ export interface TenantOptions {
   readonly metrics: Metrics;
   /** Tracing of queries and writes; null if nothing is traced. */
   readonly tracing: Tracing | null;
-  /** Returns the part that embeds queries by a model; null if the settings do not say how to reach that model. */
+  /** Returns what embeds queries by a model; null if the settings do not say how to reach that model. */
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
   /** The language model that queries may call, limited in time; null if `OM_LLM_MODEL` is not set. */
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
-  /** Returns the part that finds personal data in a tenant's prose, by its id; null if `OM_PII_URL` is not set. */
+  /** Returns what finds personal data in a tenant's prose, by the tenant's id; null if `OM_PII_URL` is not set. */
   readonly analyzerOf: ((tenantId: string) => TextAnalyzer) | null;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
-  /** Runs the reads that may take long. */
+  /** Runs reads that may take long, on reader threads where there are any. */
   readonly readers: Readers;
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
   readonly recalls: RecallBuffer;
   readonly webhookSender: WebhookSender;
   /**
-   * Ids of the tenants that have standing queries or webhooks, as far as this process has learned of them. Their
-   * standing queries are compared, and their webhooks delivered, regularly.
+   * Ids of the tenants that this process knows to have standing queries or webhooks. Their standing queries are
+   * compared with new memories, and their webhooks delivered, regularly.
    */
   readonly tended: Set<string>;
 }
 
-/** Buffers the effects of recalls and the entries of the recall log, so that a query never waits for a write. */
+/** Buffers what answered queries change and the entries of the recall log, so that a query never waits for a write. */
 export interface RecallBuffer {
-  /** Adds the effects of a recall on the tenant's file at `path`, which are written soon. It never throws. */
+  /**
+   * Adds what a recall (answered query) changes in the tenant's file at `path`, which is written soon. It never throws.
+   */
   add(path: string, effects: RecallEffects): void;
   /**
-   * Adds a recall to those that wait for the recall log of the tenant's file at `path`. It never throws. A recall whose
-   * promise rejects is not logged.
+   * Adds a recall (answered query) to those that wait to be logged in the tenant's file at `path`. It never throws. A
+   * recall whose promise rejects is not logged.
    */
   log(path: string, recall: Promise<RecallToKeep>): void;
   /** Writes everything that waits, and resolves once it is on disk or dropped. */

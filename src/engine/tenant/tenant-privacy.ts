@@ -37,8 +37,8 @@ export function guardOf({ id, control, config, analyzerOf, metrics }: TenantOpti
 }
 
 /**
- * Screens the items of an add one by one. An item that the policy refuses becomes a rejected item, without effect on
- * the others.
+ * Screens the items of an add request for secrets and personal data, one by one. An item that the policy refuses
+ * becomes a rejected item, without effect on the others.
  * @throws EngineError `unavailable` with `retryAfterMs` while the analyzer is down and `OM_PII_FAIL` is `refuse`
  */
 export async function screenItems(guard: PrivacyGuard, items: readonly AddItem[]): Promise<ScreenedItem[]> {

@@ -15,7 +15,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
   const guard = guardOf(options);
 
   /**
-   * Returns a recall, with its question as the present privacy policy allows.
+   * Returns a logged recall (answered query), with its text as the present privacy policy allows.
    * @throws EngineError `not_found` for an unknown recall, or one older than `OM_RECALL_DAYS`
    */
   async function getRecall(id: string): Promise<RecallRecord> {
@@ -60,9 +60,9 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
 }
 
 /**
- * Makes a query from a logged recall and changes to it, to be run on today's data. If the changes name another profile,
- * the logged weights are left out, since that profile reads other weights.
- * @throws EngineError `conflict` if the question was withheld and the changes give none
+ * Makes a query from a logged recall (answered query) and changes to it, to be run on the present data. If the changes
+ * name another profile, the logged weights are left out, since that profile reads other weights.
+ * @throws EngineError `conflict` if the text of the query was withheld and the changes give none
  */
 function queryOfToday({ question, filter, request }: RecallRecord, changes: ReplayOptions['changes']): MemoryQuery {
   const query = changes.query ?? question;

@@ -6,7 +6,7 @@ import type { TenantOptions } from './tenant-options.ts';
 
 type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed' | 'pauseReembed' | 'cancelReembed'>;
 
-/** Makes the methods by which a tenant returns its embedding models and changes from one to another. */
+/** Makes the methods by which a tenant returns its embedding models and changes from one model to another. */
 export function createReembedMethods({
   path,
   open,

@@ -18,8 +18,8 @@ export function createSessionLogMethods(options: TenantOptions): LogMethods {
     return kept;
   };
   /**
-   * Screens the items of a change. The items that it expects in the log are screened as well, since those in the log
-   * were screened before they were stored.
+   * Screens the items of a change for secrets and personal data. The items that the change expects in the log are
+   * screened as well, since they are compared with stored items, which were screened when they were added.
    */
   const screenedChange = async (change: LogChange): Promise<LogChange> => {
     const { items, replaces } = change;

@@ -33,14 +33,15 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
   const deliver = createDeliveries(options);
   const compareDue = createComparison(options);
   /**
-   * Makes the writer open the file: only that begins the change feed in a file without writes since it was switched on.
+   * Makes the writer open the file. That begins the change feed in a file to which nothing was written since the feed
+   * was switched on.
    */
   const ensureFeed = async () => {
     if (config.OM_EVENTS) await writer.write(path, 'open', {});
   };
   /**
-   * Adds the tenant to those that are tended regularly, and returns `stored`. It is called after the write: an earlier
-   * check would find no standing query and remove the tenant again.
+   * Adds the tenant to those whose standing queries and webhooks are looked after regularly, and returns `stored`. It
+   * is called after the write: an earlier check would find no standing query and remove the tenant again.
    */
   const tendFromNow = <T>(stored: T): T => {
     tended.add(tenantId);
@@ -110,7 +111,10 @@ async function screenQuery(guard: PrivacyGuard, query: NewStandingQuery): Promis
   return { ...query, ...(await screenStandingQuery(query, screen)) };
 }
 
-/** A comparison that was begun: the memories that were claimed, and those that have still to be compared. */
+/**
+ * A comparison with standing queries that was begun: the memories that were claimed for it, and what is still to be
+ * compared.
+ */
 interface Comparison {
   readonly due: readonly DueMemory[];
   readonly rest: StandingRest;
@@ -125,7 +129,7 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
   const { id: tenantId, path, control, clock, writer, readers, metrics } = options;
   const embedQueries = createStandingEmbedder(options);
   const begun: Comparison[] = [];
-  /** Number of calls that are running: what they compare is not done yet. */
+  /** Number of calls that are running: the memories that they compare are not done yet. */
   let atWork = 0;
 
   async function claim(): Promise<Comparison | undefined> {
@@ -158,8 +162,9 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
 }
 
 /**
- * Makes the function that embeds standing queries without a vector of the live model, at most 256 per call. If the
- * provider fails, they are compared by their words alone, and the provider is called again after 30 seconds.
+ * Makes the function that embeds standing queries that have no vector of the live model (the one in use), at most 256
+ * per call. If the provider fails, they are compared by their words alone, and the provider is called again after 30
+ * seconds.
  */
 function createStandingEmbedder({ path, clock, open, querySourceOf, writer }: TenantOptions): () => Promise<void> {
   let askAgainAt = -Infinity;

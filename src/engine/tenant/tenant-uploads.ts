@@ -18,8 +18,8 @@ import type { TenantOptions } from './tenant-options.ts';
 type UploadMethods = Pick<Tenant, 'createUpload' | 'addDocument' | 'replaceDocument'>;
 
 /**
- * Greatest size in bytes of each file that is arriving, by its name in the uploads folder. The next file must find room
- * beside all of them.
+ * Greatest size in bytes of each file that is arriving, by its name in the uploads folder. The next file is accepted
+ * only if there is space for all of them.
  */
 export type ArrivingBytes = Map<string, number>;
 
@@ -64,7 +64,7 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
       ),
   };
 
-  /** Writes a document, and removes its uploaded file afterwards unless a generation owns the file now. */
+  /** Writes a document, and removes its uploaded file afterwards unless the document's reading needs the file. */
   async function handIn(
     document: NewDocument,
     write: (screened: NewDocument) => Promise<DocumentReply>,
@@ -97,8 +97,8 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
 }
 
 /**
- * Removes what stands in the folder of a tenant whose files of documents are rows: it belongs to uploads that a killed
- * process broke off.
+ * Removes files from the uploads folder of a tenant in PostgreSQL, where uploaded files are stored as rows: such files
+ * belong to uploads that ended because their process was killed.
  */
 function sweepBrokenOff(path: string, arriving: ArrivingBytes, now: number): true {
   sweepUploads(path, new Set(arriving.keys()), now);

@@ -45,13 +45,13 @@ export function createTenant(options: TenantOptions): Tenant {
   return tenantFor(options, shared);
 }
 
-/** Greatest number of recently used keys for which a view of the tenant is kept. */
+/** Greatest number of recently used API keys for which the tenant as that key sees it is kept (`Tenant.as`). */
 const MAX_VIEWS = 256;
 
-/** What all views of a tenant share, whichever key they belong to. */
+/** What a tenant's objects for different API keys (`Tenant.as`) share. */
 interface Shared {
   readonly arriving: ArrivingBytes;
-  /** Returns the view of the tenant whose reads and writes are made by a key. */
+  /** Returns the tenant's object whose reads and writes are made in the name of an API key. */
   viewOf(keyId: string): Tenant;
 }
 
@@ -92,13 +92,13 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
   };
 }
 
-/** Makes the options of a tenant whose reads and writes are made by a key. */
+/** Makes the options of a tenant whose reads and writes are made in the name of an API key. */
 function optionsFor(options: TenantOptions, keyId: string): TenantOptions {
   const { readers, writer } = options;
   return { ...options, readers: readers.as(keyId), writer: writerFor(writer, keyId) };
 }
 
-/** Makes a writer whose commands are run as those of a key. */
+/** Makes a writer whose commands are run in the name of an API key. */
 function writerFor(writer: Writer, keyId: string): Writer {
   return { ...writer, write: (path, name, input) => writer.write(path, name, input, keyId) };
 }

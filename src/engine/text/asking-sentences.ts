@@ -6,40 +6,43 @@ import { sentences } from './sentences.ts';
  */
 const MAX_CHARACTERS = 4_000;
 /**
- * Greatest number of asking sentences that are returned where marks or words tell which ones ask; the last ones are
- * returned.
+ * Greatest number of asking sentences that are returned if question marks or question words show which sentences ask;
+ * the last ones are returned.
  */
 const MAX_ASKING = 4;
 /**
- * Greatest number of sentences that are returned where no mark tells which ones ask, including those with a question
- * word; the first and the last ones are returned.
+ * If nothing shows which sentences ask, at most this number is returned, from the beginning and the end. If only
+ * question words show it, the asking sentences and `mayAsk` together have at most this number.
  */
 const MAX_UNMARKED = 8;
 
-/** The sentences of a message that ask, and the others. */
+/**
+ * The sentences of a message (a query of several sentences) that ask a question, and what is known about the others.
+ */
 export interface AskingSentences {
   /**
-   * The sentences that ask or may ask, in their order. It is empty for a message of one sentence and for one of more
-   * than 4,000 characters: these count as a single question.
+   * The sentences that ask or may ask a question, in their order. The list is empty for a message of one sentence and
+   * for a message of more than 4,000 characters: such a message counts as a single question.
    */
   readonly sentences: readonly string[];
   /**
-   * Whether marks or words tell which sentences ask. If false, each of `sentences` may be the one. It is true where
-   * `sentences` is empty.
+   * Whether question marks or question words show which sentences ask. If false, any of `sentences` may be the
+   * question. It is true if `sentences` is empty.
    */
   readonly areKnown: boolean;
   /**
-   * Whether the sentences can be answered without the others of the message. It is false where only words tell which
-   * ones ask and the message has two sentences, since the other one often says what the question is about.
+   * Whether `sentences` can be understood without the rest of the message. It is false for a message of two sentences
+   * without a question mark, since the sentence that does not ask often says what the question is about.
    */
   readonly standAlone: boolean;
-  /** Whether question marks tell which sentences ask. */
+  /** Whether question marks, and not only question words, show which sentences ask. */
   readonly areMarked: boolean;
-  /** Number of sentences that do not ask; 0 where `sentences` is empty. */
+  /** Number of sentences that do not ask a question; 0 if `sentences` is empty. */
   readonly others: number;
   /**
-   * The first and last of the other sentences, where only words tell which of at least three sentences ask; else empty.
-   * One of them may be the question nevertheless: “papers on shells”.
+   * Sentences without a question word that may be the question nevertheless, such as “papers on shells”: some from the
+   * beginning and the end of the message. It is empty unless question words, not question marks, show which sentences
+   * ask and the message has at least three sentences.
    */
   readonly mayAsk: readonly string[];
 }
@@ -54,11 +57,11 @@ const WHOLE: AskingSentences = {
 };
 
 /**
- * Finds the sentences of a message that ask: those that end with a question mark; if none does, those with a question
- * word; if there is no such word, any sentence may ask. A line end inside a paragraph does not end a sentence, since
- * mail programs and terminals wrap lines.
- * @returns the last 4 sentences that ask, or the first and last 4 where it is not known which ones ask; none for a
- *    message of one sentence or of more than 4,000 characters
+ * Finds the sentences of a message that ask a question: those that end with a question mark; if there are none, those
+ * with a question word; if there are none either, every sentence may ask. A single line break does not end a sentence,
+ * since mail programs and terminals wrap lines.
+ * @returns the last 4 asking sentences, or the first 4 and last 4 sentences if nothing shows which ones ask; no
+ *   sentences for a message of one sentence or of more than 4,000 characters
  */
 export function askingSentences(message: string): AskingSentences {
   if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;
@@ -77,8 +80,8 @@ export function askingSentences(message: string): AskingSentences {
 }
 
 /**
- * Returns the first and the last sentences of a list, half of `most` each, since a question is often at one end of a
- * long message. A list of at most `most` is returned whole.
+ * Returns the first and the last elements of a list, at most `most` together, half of them from each end, since a
+ * question is often at one end of a long message.
  */
 function endsOf(list: readonly string[], most: number): readonly string[] {
   if (list.length <= most) return list;
@@ -98,13 +101,20 @@ function splitMessage(message: string): string[] {
   return sentences(marked).map(({ start, end }) => message.slice(start, end));
 }
 
-/** Matches a quotation, with its closing quote and the letter that may follow it. */
+/** Matches a quotation, with its closing quote and the letter directly after it, if there is one. */
 const QUOTED = /(?:"[^"\n]{1,400}"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』)\p{L}?/gu;
-/** Matches a mark inside a quotation, but not the last one if a blank or the end of the text follows the quotation. */
+/**
+ * Matches a punctuation mark inside a quotation that does not end the sentence around the quotation. A mark just before
+ * the closing quote counts only if a letter follows the quote.
+ */
 const ENDS_INSIDE = /[.!?…。！？｡．؟।](?=["”」』]\p{L}|[^"”」』]*[^.!?…。！？｡．؟।"”」』])/gu;
-/** Matches a small letter after a mark. After a closing quote, it continues the sentence around the quotation. */
+/**
+ * Matches an end mark, blanks and a small letter, so that a sentence in a chat message may begin with a small letter.
+ */
 const SMALL_BEGINNING = /[.!?…][ \n]+\p{Ll}/gu;
-/** Matches a mark that may end a sentence, with a letter or digit after it. */
+/**
+ * Matches a text that may have more than one sentence: a mark that may end a sentence, with a letter or digit after it.
+ */
 const MAY_HOLD_SEVERAL = /[.!?…。！？｡．؟।;；\n][^]*[\p{L}\p{N}]/u;
 const LONE_LINE_END = /(?<![\n\r])\r?\n(?![\r\n])/g;
 const HAS_WORD = /[\p{L}\p{N}]/u;

@@ -1,27 +1,27 @@
 /**
- * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and those relative to its own day:
- * `last week`, `gestern`, `上个月`.
+ * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and relative dates such as `last
+ * week`, `gestern` or `上个月`.
  */
 
 const DAY_MS = 24 * 3_600_000;
 
 /**
  * A date in a question: a day, a month, or a range of times (Unix ms, `to` exclusive) for a relative date. `month` is
- * 1..12, `day` 1..31. `year` is undefined where none is named: then the date stands for every year.
+ * 1..12, `day` 1..31. If the question names no year, `year` is undefined and the date stands for every year.
  */
 export type NamedDate =
   | { readonly kind: 'day'; readonly year: number | undefined; readonly month: number; readonly day: number }
   | { readonly kind: 'month'; readonly year: number | undefined; readonly month: number }
   | { readonly kind: 'range'; readonly from: number; readonly to: number };
 
-/** Greatest number of dates that are read from a question. */
+/** Greatest number of dates that are taken from a question. */
 const MAX_DATES = 4;
-/** Number of characters, the first ones, of a question that are read. */
+/** Length of the beginning of a question that is searched for dates, in UTF-16 code units. */
 const MAX_CHARACTERS = 2_000;
 
 /**
  * Lists the dates of a question, at most 4. Names of months count only with a capital, since `may` and `march` are
- * verbs. Words that name a day are not read as a month, too.
+ * verbs. Words that name a day do not give a month as well.
  * @param now time of the question, Unix ms, to which relative dates such as `yesterday` refer; days are those of UTC
  */
 export function datesIn(question: string, now: number): NamedDate[] {
@@ -42,8 +42,8 @@ export function datesIn(question: string, now: number): NamedDate[] {
 interface Pattern {
   readonly pattern: RegExp;
   /**
-   * Makes a date of the named groups of a match; undefined if the month is not 1..12 or the day not 1..31. 30 February
-   * is accepted. `now` is the time of the question, Unix ms.
+   * Returns the date for the named groups of a match; undefined if the month is not 1..12 or the day not 1..31. 30
+   * February is accepted. `now` is the time of the question, Unix ms.
    */
   readonly read: (groups: Readonly<Record<string, string | undefined>>, now: number) => NamedDate | undefined;
 }
@@ -129,7 +129,10 @@ function daysFrom(now: number, from: number, to: number): NamedDate {
   return { kind: 'range', from: today + from * DAY_MS, to: today + to * DAY_MS };
 }
 
-/** Returns the week, from Monday (UTC), that is `weeks` after the week of the question. */
+/**
+ * Returns the week, from Monday (UTC), that is `weeks` weeks after the week of the question; a negative number means
+ * before.
+ */
 function week(now: number, weeks: number): NamedDate {
   const sinceMonday = (new Date(now).getUTCDay() + 6) % 7;
   return daysFrom(now, 7 * weeks - sinceMonday, 7 * (weeks + 1) - sinceMonday);
@@ -147,8 +150,9 @@ function year(now: number, years: number): NamedDate {
 }
 
 /**
- * Tells whether two dates of texts name the same day or the same month, where one of them may leave the year out. A
- * relative date (`yesterday`) never equals another one, since each text has its own day.
+ * Tells whether two dates name the same day or month; if one of them has no year, any year counts as the same. If `one`
+ * is a month, a day in this month as `other` counts, too, but a day as `one` never equals a month. A relative date
+ * (`yesterday`) equals no date, since it depends on the day of its text.
  */
 export function areSameDate(one: NamedDate, other: NamedDate): boolean {
   if (one.kind === 'range' || other.kind === 'range') return false;
@@ -158,29 +162,29 @@ export function areSameDate(one: NamedDate, other: NamedDate): boolean {
 }
 
 /**
- * Number of days before the start of a named day in which a time fits it fully, since the day depends on the time zone.
- * `AFTER_DAY` counts from the same start.
+ * A time from this number of days before the start of a named day (UTC) on has the fit 1, since the day depends on the
+ * time zone. The fit 1 ends `AFTER_DAY` days after that start.
  */
 const BEFORE_DAY = 1;
 const AFTER_DAY = 1.5;
 /**
- * Number of days after the start of a named day in which people still tell what happened on it. A time in them has the
- * fit `TOLD_AFTER_DAY`.
+ * A time up to this number of days after the start of a named day has the fit `TOLD_AFTER_DAY`, since people tell of an
+ * event some days later.
  */
 const TOLD_DAYS = 10;
 const TOLD_AFTER_DAY = 0.5;
 /**
- * Number of days after a named month in which people still tell what happened in it. A time in them has the fit
- * `TOLD_AFTER_MONTH`.
+ * A time up to this number of days after the end of a named month has the fit `TOLD_AFTER_MONTH`, since people tell of
+ * an event some days later.
  */
 const TOLD_DAYS_OF_MONTH = 20;
 const TOLD_AFTER_MONTH = 0.4;
 
 /**
- * Returns how well a time fits a date, 0..1. It is 1 on the named day, from a day before to half a day after it (since
- * the day depends on the time zone), in the named month, and in the range. It is 0.5 up to 10 days after the start of a
- * named day and 0.4 in the 20 days after a month, when people tell what happened. It is 0 for any other time, and for
- * another year than the named one.
+ * Returns how well a time fits a date, 0..1. It is 1 within a range, within a named month, and on a named day,
+ * including one day before and half a day after it because of time zones. It is 0.5 up to 10 days after the start of a
+ * named day and 0.4 in the 20 days after a named month, since people tell of an event some days later. It is 0 for any
+ * other time, and in another year than the named one.
  * @param time the time to compare, Unix ms
  */
 export function fitOfDate(date: NamedDate, time: number): number {

@@ -1,32 +1,36 @@
 import { createRandom } from '../random.ts';
 
-/** The rows of a sparse matrix, concatenated. */
+/** A sparse matrix in compressed rows (CSR). */
 export interface SparseRows {
-  /** Index in `places` and `values` at which each row begins, followed by the number of all values. */
+  /**
+   * For each row, the index in `places` and `values` at which the row begins; the last element is the number of all
+   * values.
+   */
   readonly starts: Int32Array;
-  /** Index of the column of each value. */
+  /** Column of each value. */
   readonly places: Int32Array;
   readonly values: Float64Array;
 }
 
 /**
- * Number of vectors that are computed in addition to the wanted ones, so that the last wanted ones become exact sooner.
+ * Number of vectors that are computed in addition to the requested ones, so that the last requested ones converge
+ * sooner.
  */
 const SPARE = 10;
-/** Number of iterations. Further ones no longer change the order of texts. */
+/** Number of iterations. Further iterations no longer change the order of search results. */
 const ROUNDS = 6;
 /** Number of multiplications between two pauses: some 20 ms of work. */
 const WORK_BETWEEN_PAUSES = 10_000_000;
 
 /**
- * Computes the right singular vectors of the largest singular values, by subspace iteration from random vectors (Halko,
- * Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011). Equal input and seed give equal
- * vectors.
+ * Computes the right singular vectors of the largest singular values of a sparse matrix, by subspace iteration from
+ * random vectors (Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011). Equal input and
+ * seed give equal vectors.
  * @param options.columns number of columns of the matrix
- * @param options.dimensions number of vectors that are wanted
- * @param options.pause is awaited after about every ten million multiplications
+ * @param options.dimensions number of vectors to return
+ * @param options.pause is awaited after about every ten million multiplications, so that other work can run
  * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
- *    fewer rows or columns than `dimensions`
+ *   fewer rows or columns than `dimensions`
  */
 export async function decompose(
   rows: SparseRows,
@@ -75,8 +79,8 @@ export async function decompose(
 }
 
 /**
- * Multiplies a vector by the matrix and then by its transpose. `back` is the result; `length` is the squared length of
- * the first product.
+ * Multiplies a vector by the matrix and the product by the transposed matrix. `back` is the final product; `length` is
+ * the squared length of the first product.
  */
 function multiply(
   { starts, places, values }: SparseRows,

@@ -53,10 +53,10 @@ for (const word of STOP_WORDS) INFORMATIVENESS.set(word, 0.1);
 
 /**
  * Returns the American spelling of a British word, or the reverse: `color` for `colour`, `centre` for `center`,
- * `organize` for `organise`. Some spellings follow from the ending, so the result may be a word that nobody writes,
- * such as `exercize` for `exercise`.
+ * `organize` for `organise`. Some spellings are derived from the ending alone, so the result may be a word that nobody
+ * writes, such as `exercize` for `exercise`.
  * @param word a word in lower case
- * @returns undefined where no other spelling follows
+ * @returns undefined if the word has no other spelling by these rules
  */
 export function otherSpelling(word: string): string | undefined {
   const listed = SPELLINGS.get(word);
@@ -81,9 +81,10 @@ const SPELLINGS = new Map(
 );
 
 /**
- * Removes the English endings of a word: one inflection, then one ending that derives the word from another, if at
- * least four letters remain. The result is a key, not a word: `relate`, `related`, `relation` and `relations` have the
- * same. A word with anything but a to z, of fewer than 4 letters or of more than 32 is returned unchanged.
+ * Returns the stem of an English word: removes one inflection, then one ending that derives the word from another, if
+ * at least four letters remain. The stem is a key for comparison, not a word: `relate`, `related`, `relation` and
+ * `relations` have the same stem. A word with anything but a to z, of fewer than 4 letters or of more than 32 is
+ * returned unchanged.
  */
 export function stem(word: string): string {
   if (word.length < 4 || word.length > MAX_STEMMED_LENGTH || !LATIN.test(word)) return word;
@@ -118,11 +119,14 @@ function undoubled(word: string): string {
   return DOUBLE.test(word) ? word.slice(0, -1) : word;
 }
 
-/** Endings that derive a word from another, longest first. They have no final e, which `withoutEnding` drops first. */
+/**
+ * Endings that derive a word from another, longest first. They have no final `e`, since `withoutEnding` drops a final
+ * `e` before it compares.
+ */
 const ENDINGS =
   `ization isation ation ition ement ment ness ical abl ibl anc enc ator ion iv ity ous ful ism ist iz is at ant
    ent al ic er or`.split(/\s+/);
-/** Least number of letters that must remain before an ending. */
+/** Least number of letters of a word that must remain when an ending is removed. */
 const MIN_LEFT = 4;
 
 function withoutEnding(word: string): string {

@@ -1,7 +1,7 @@
 /**
- * Computes salted hashes of the telling words and the phrases of erased texts, so that traces of a text can be searched
- * for later although the text is not kept. If there are many hashes, only the lowest are kept. They are a fair sample,
- * and two samples can be joined.
+ * Computes salted hashes of the rare words and the four-word phrases of erased texts, so that one can search later for
+ * traces of a text that is not kept. If there are many hashes, only the lowest are kept: these are a random sample, and
+ * the samples of two texts can be joined.
  */
 import { hash } from 'node:crypto';
 import { ERASURE_HASHES } from '../types.ts';
@@ -9,15 +9,18 @@ import { informativeness } from './english-words.ts';
 import { stemOf } from './stem-finder.ts';
 import { words } from './words.ts';
 
-/** Number of words in a phrase. */
+/** Number of words in a phrase (see `phrasesOf`). */
 const PHRASE = 4;
 /**
- * Number of hexadecimal digits of a hash. In a file of a million words, for about one receipt in a quarter of a
- * million, some other word has one of the 1,024 hashes of the receipt.
+ * Number of hexadecimal digits of a hash. In a file of a million words, about one erasure receipt in 250,000 has a
+ * false match: some other word has one of the 1,024 hashes of the receipt.
  */
 const DIGITS = 12;
 
-/** Lists the telling words of a text (`isTelling`), each in its normalised form and as its stem in the word index. */
+/**
+ * Lists the words of a text by which the text could be recognised (`isTelling`), each in its normalised form and as its
+ * stem in the word index.
+ */
 export function tellingWords(text: string): Set<string> {
   const telling = new Set<string>();
   for (const word of words(text)) {
@@ -29,13 +32,13 @@ export function tellingWords(text: string): Set<string> {
 }
 
 /**
- * Tells whether a word says something by itself: it is not a common English word, and has at least four characters,
- * three digits in a row or two non-ASCII characters in a row.
+ * Tells whether a word could identify a text: it is not a common English word, and has at least four characters, three
+ * digits in a row or two non-ASCII characters in a row.
  */
 const isTelling = (word: string) =>
   (word.length >= 4 || /\d{3}/.test(word) || /[^\x00-\x7f]{2}/.test(word)) && informativeness(word) === 1;
 
-/** Lists the phrases of a text: every four words in a row, joined by blanks. */
+/** Lists the phrases of a text: all sequences of four consecutive words, joined by blanks. */
 export function phrasesOf(text: string): Set<string> {
   const all = words(text);
   const phrases = new Set<string>();
@@ -47,7 +50,7 @@ export function saltedHash(salt: string, piece: string): string {
   return hash('sha256', `${salt}\0${piece}`, 'hex').slice(0, DIGITS);
 }
 
-/** Salted hashes of words and of phrases; of each kind the lowest ones, at most `ERASURE_HASHES`. */
+/** Salted hashes of the words and of the phrases of erased texts; of each kind at most the `ERASURE_HASHES` lowest. */
 export interface ErasedHashes {
   readonly words: readonly string[];
   readonly phrases: readonly string[];
@@ -75,7 +78,7 @@ export function gatherErasedWords(salt: string): ErasedWords {
   };
 }
 
-/** Joins two samples that were made with one salt; of each kind the lowest hashes are kept. */
+/** Joins the samples of hashes of two erasures, which must have one salt; of each kind the lowest hashes are kept. */
 export function joinHashes(one: ErasedHashes, other: ErasedHashes): ErasedHashes {
   return {
     words: lowest(new Set([...one.words, ...other.words])),

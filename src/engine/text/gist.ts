@@ -2,15 +2,15 @@ import { sentences } from './sentences.ts';
 import { words } from './words.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
-/** Greatest length of a gist, in UTF-16 code units. */
+/** Greatest length of a gist (one sentence that stands for a text), in UTF-16 code units. */
 export const MAX_GIST_LENGTH = 200;
 /**
- * Number of characters, the first ones, of a text in which its gist is searched for; `SEARCHED_SENTENCES` bounds the
- * sentences.
+ * Length of the beginning of a text that is searched for its gist, in UTF-16 code units. `SEARCHED_SENTENCES` bounds
+ * the number of sentences.
  */
 const SEARCHED_LENGTH = 4_000;
 const SEARCHED_SENTENCES = 8;
-/** Least number of distinct words of an informative sentence, without stop words and greetings. */
+/** Number of distinct words, without stop words and greetings, from which a sentence counts as informative. */
 const INFORMATIVE_WORDS = 3;
 
 /**
@@ -40,8 +40,9 @@ function plainLine(text: string): string {
 }
 
 /**
- * Shortens a text to `length` UTF-16 code units, the ellipsis included: after the last word that fits, or inside a word
- * if that would leave less than half. A text that fits is returned unchanged. A surrogate pair is never split.
+ * Shortens a text to at most `length` UTF-16 code units, the ellipsis included. It is cut after the last word that
+ * fits, or inside a word if that would leave less than half. A text that fits is returned unchanged. A surrogate pair
+ * is never split.
  */
 function cutAtWord(text: string, length: number): string {
   if (text.length <= length) return text;

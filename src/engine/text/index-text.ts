@@ -8,7 +8,7 @@ import { charactersAndPairs, CJK_RUN, isAscii, isCjk, isEmoji, normalise, plainE
 import { type StemmedLanguage, stemmedLanguageOf } from './language-stems.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
-/** The terms of a query, each safe to use in a search. */
+/** The terms of a query, each of which can be put into a search expression without escaping. */
 export interface QueryTerms {
   /**
    * Each quoted phrase as its words in order, stop words included; a run of a script without spaces gives its
@@ -25,25 +25,28 @@ export interface QueryTerms {
   readonly identifiers: readonly string[];
   /** Language whose stems are used to compare the words; left out for English and for languages without a stemmer. */
   readonly language?: StemmedLanguage;
-  /** Other forms that count as a word, by word. `queryTerms` leaves it out. */
+  /**
+   * For a word of the query, other forms that a text may have instead (such as `went` for `go`). Not set by
+   * `queryTerms`.
+   */
   readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Greatest number of phrases, words and identifiers of a query together; further ones are dropped. */
 export const MAX_QUERY_TERMS = 64;
-/** Number of characters, the first ones, of a query that are read. */
+/** Length of the beginning of a query from which terms are taken, in UTF-16 code units. */
 const MAX_QUERY_LENGTH = 8_192;
 const MAX_PHRASE_WORDS = 64;
 /** Greatest number of distinct identifier terms of a text; further ones are dropped. */
 const MAX_IDENTIFIER_TERMS = 4_096;
 /** Greatest length of an identifier, or of a part of one, that becomes a term, in characters. */
 const MAX_IDENTIFIER_LENGTH = 128;
-/** Greatest number of parts into which an identifier is split; what follows them is data, not a name. */
+/** Greatest number of parts into which an identifier is split. An identifier with more parts is data, not a name. */
 const MAX_PARTS = 64;
 
 /**
- * Last character of each identifier term. This character and the three below are letters to `unicode61` and not part of
- * an ending that porter removes, so that a term with one of them is neither split nor stemmed.
+ * Last character of each identifier term. The tokenizer `unicode61` treats this character and the three below as
+ * letters, and the Porter stemmer removes none of them, so that a term with one of them is neither split nor stemmed.
  */
 const MARKER = 'ǀ';
 const BETWEEN_DIGITS = 'ǁ';
@@ -79,8 +82,8 @@ export function identifiersOf(text: string): string {
 }
 
 /**
- * Tells whether the letters and digits of one of these identifiers occur in a text at all, even across words. It is a
- * cheap test before the text is split. It is always true for a text that is not ASCII, and false for an empty list.
+ * Tells whether the letters and digits of one of these identifiers occur in a text, even across words: a cheap test
+ * before the text is split. Always true for a text that is not ASCII, and false for an empty list.
  * @param identifiers terms of `identifiersOf` or `queryTerms`
  */
 export function mayHoldIdentifier(text: string, identifiers: readonly string[]): boolean {
@@ -140,8 +143,8 @@ export function ftsString(term: string): string {
 }
 
 /**
- * Returns the words to search for a term; none for an emoji. A run of a script without spaces is searched by its pairs
- * of characters, which are rarer than the characters.
+ * Returns the words that are searched for a term; empty for an emoji. A run of a script without spaces is searched by
+ * its pairs of characters, which are rarer than single characters.
  */
 function searchWords(term: string): string[] {
   if (isEmoji(term)) return [];
@@ -184,8 +187,8 @@ export function isSpaceless(text: string): boolean {
 }
 
 /**
- * Maps each identifier term of a query to its spelling in the query, in the order of `queryTerms`. It may have more
- * terms than `queryTerms` returns. If the query spells a term in several ways, the first counts.
+ * Maps each identifier term of a query to its spelling in the query, in the order of `queryTerms`. The map may have
+ * more terms than `queryTerms` returns. If the query spells a term in several ways, the first spelling counts.
  */
 export function identifiersAsWritten(query: string): ReadonlyMap<string, string> {
   const written = new Map<string, string>();
@@ -211,9 +214,9 @@ function camelParts(text: string): string[] {
 }
 
 /**
- * Finds the pieces of a text that are written as one identifier, in order, repetitions included, without the
- * punctuation around them. Only Latin, Greek and Cyrillic letters count, since identifiers in other scripts cannot be
- * distinguished from the text around them. Emoji are not included.
+ * Lists the parts of a text that are written as one identifier (such as `src/user.ts`), in order, repetitions included,
+ * without the punctuation around them. Only Latin, Greek and Cyrillic letters count, since identifiers in other scripts
+ * cannot be distinguished from the text around them. Emoji are not included.
  */
 export function findIdentifiers(text: string): string[] {
   const identifiers: string[] = [];
@@ -233,7 +236,7 @@ export function findIdentifiers(text: string): string[] {
   return identifiers;
 }
 
-/** Returns the offset of the next piece that is no plain word, blank or mark; the end of the text if there is none. */
+/** Returns the offset, from `from` on, of the next possible identifier; the text's length if there is none. */
 function startOfCandidate(text: string, from: number): number {
   for (let start = from; start < text.length;) {
     if (partAt(text, start) === BETWEEN) {
@@ -247,7 +250,7 @@ function startOfCandidate(text: string, from: number): number {
   return text.length;
 }
 
-/** Returns the end of the plain word (`PLAIN_WORD`) at `start`, full stop included; `start` if none begins there. */
+/** Returns the offset after the plain word (`PLAIN_WORD`) at `start` and its full stop; `start` if there is none. */
 function endOfPlainWord(text: string, start: number): number {
   let end = start + (partAt(text, start) === CAPITAL ? 1 : 0);
   while (partAt(text, end) === SMALL) end++;
@@ -255,9 +258,8 @@ function endOfPlainWord(text: string, start: number): number {
 }
 
 /**
- * Returns the kind of the character at `offset` as a part of a possible identifier: `SMALL` or `CAPITAL` for an ASCII
- * letter, `ANY_PART` for another character that an identifier may have, `BETWEEN` for all others and after the end of
- * the text.
+ * Returns the class of the character at `offset`: `SMALL` or `CAPITAL` for an ASCII letter, `ANY_PART` for another
+ * character that an identifier may have, `BETWEEN` for any other character and after the end of the text.
  */
 function partAt(text: string, offset: number): number {
   return offset < text.length ? (PARTS[text.charCodeAt(offset)] ?? ANY_PART) : BETWEEN;
@@ -338,7 +340,7 @@ function isPath(text: string): boolean {
 }
 
 /**
- * Drops the punctuation of a sentence around a candidate. It goes by index, because a regular expression would take
+ * Removes punctuation at both ends of a possible identifier. It uses indexes, because a regular expression would take
  * quadratic time on a run of dots.
  */
 function trimPunctuation(candidate: string): string {
@@ -364,7 +366,7 @@ function distinct(list: readonly string[]): string[] {
 const LEADING_PUNCTUATION = ".-:+@#$_'";
 const TRAILING_PUNCTUATION = ".-:/\\@$~_'";
 const CANDIDATE = /[a-z][a-z\d+.-]{1,15}:\/\/[!-;=?-~]+|[\w@#+.\-/\\:~$À-ɏͰ-ӿ]+/iuy;
-/** Kinds of ASCII characters, by the part that they may have in an identifier. */
+/** Classes of ASCII characters for `findIdentifiers`: `BETWEEN` for a character that no identifier has. */
 const BETWEEN = 0;
 const SMALL = 1;
 const CAPITAL = 2;

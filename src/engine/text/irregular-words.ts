@@ -3,8 +3,8 @@ import { STOP_WORDS } from './stop-words.ts';
 import { isAscii } from './words.ts';
 
 /**
- * Irregular English verbs and nouns: the base form, then the forms that no rule of endings leads back to it. Verbs with
- * a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
+ * Irregular English verbs and nouns: the base form, then the forms that cannot be derived from it by rules of endings.
+ * Verbs with a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
  */
 const GROUPS = `
   become became, begin began begun, bend bent, bite bit bitten, bleed bled, blow blew blown, break broke broken,
@@ -39,7 +39,10 @@ for (const group of GROUPS.split(',')) {
   }
 }
 
-/** Endings after which a word of a question still counts as its base form: `goes`, `going`, `writing`, `running`. */
+/**
+ * Endings of a word in a question with which the word is still recognised as a form of its base: `goes`, `going`,
+ * `writing`.
+ */
 const ENDINGS = ['s', 'es', 'ing'] as const;
 
 /**
@@ -61,5 +64,7 @@ export function irregularFormsOf(word: string): readonly string[] {
 }
 
 const NONE: readonly string[] = [];
-/** Matches two equal consonants at the end where the base form has one, as in `runn` of `running`. */
+/**
+ * Matches two equal consonants at the end of a word where the base form has one consonant, as in `runn` of `running`.
+ */
 const DOUBLE = /([bdgmnpt])\1$/;

@@ -19,7 +19,10 @@ const ALGORITHMS: Readonly<Record<StemmedLanguage, string>> = {
   ru: 'russian',
 };
 
-/** Words of grammar by language, normalised, without words that are common in English names (`de`, `la`). */
+/**
+ * Common words of grammar (articles, prepositions …) by language, normalised, without words that are frequent in
+ * English names (`de`, `la`).
+ */
 const GRAMMAR: Readonly<Record<Exclude<StemmedLanguage, 'ru'>, string>> = {
   de: `der das den dem des und ist nicht ein eine einen einem einer wann wo warum wieso wie wer wen wem welche welcher
     welches welchen wurde wird werden hat haben habe ich mein meine meinen wir uns unser mit von fur auf aus bei nach
@@ -42,9 +45,9 @@ for (const [language, list] of Object.entries(GRAMMAR) as [StemmedLanguage, stri
 }
 
 /**
- * Finds the language of a short text: the one with the greatest number of words of grammar in the text, if there are
- * more of these than English ones. A text in which more than half of the words are Cyrillic counts as Russian.
- * @returns undefined for English, for languages that are not listed, and where two languages have equally many words
+ * Finds the language of a short text: the language with the most words of grammar in the text, if it has more of them
+ * than English. A text in which more than half of the words are Cyrillic counts as Russian.
+ * @returns undefined for English, for languages that are not listed, and if two languages have equally many words
  */
 export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
   const counts = new Map<StemmedLanguage, number>();
@@ -61,9 +64,9 @@ export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
 }
 
 /**
- * Stems a word by the algorithm of a language. A word of fewer than 4 or more than 32 characters, one with anything but
- * letters, and one of another script (ASCII for Russian, anything but ASCII for the others) is returned unchanged, and
- * so is a word whose stem would have fewer than three letters.
+ * Stems a word by the Snowball algorithm of a language. These words are returned unchanged: a word of fewer than 4 or
+ * more than 32 characters, a word with anything but letters, a word of another script (ASCII for Russian, anything but
+ * ASCII for the others), and a word whose stem would have fewer than three letters.
  * @param word a normalised word
  */
 export function stemIn(language: StemmedLanguage, word: string): string {
@@ -83,8 +86,8 @@ export function stemIn(language: StemmedLanguage, word: string): string {
 }
 
 /**
- * Mark at the end of each stem in the word index. It is a letter to `unicode61` and not part of an English ending, so
- * that a stem is neither split nor stemmed again, and equals no word of a text.
+ * Characters at the end of each stem in the word index. The tokenizer treats them as letters and the English stemmer
+ * does not remove them, so that a stem is neither split nor stemmed again, and equals no word of a text.
  */
 const STEM_MARK = 'ǂǀ';
 
@@ -100,7 +103,7 @@ export function stemTerm(language: StemmedLanguage, word: string): string | unde
 
 /**
  * Returns the stems of a text's words for the word index, as terms joined by blanks, repetitions included; at most
- * 4,096. Returns '' for a text in a language without a stemmer here.
+ * 4,096. Returns '' for a text in a language for which there is no stemmer.
  */
 export function stemTermsOf(text: string): string {
   const language = stemmedLanguageOf(text);
@@ -136,8 +139,8 @@ const LETTERS = /^\p{L}+$/u;
 const MIN_LEFT = 3;
 const MAX_STEMMED = 32;
 /**
- * Greatest number of words whose stems are cached; beyond it, all are dropped. Stemming takes 15 µs, and texts repeat
- * words.
+ * Greatest number of cached stems; when it is reached, the cache is emptied. Stemming a word takes 15 µs, and texts
+ * repeat words.
  */
 const STEMS_KEPT = 20_000;
 const stems = new Map<string, string>();

@@ -5,8 +5,8 @@ export const LATENT_DIMENSIONS = 64;
 
 /**
  * A latent space of texts (Deerwester, Dumais, Furnas, Landauer and Harshman, "Indexing by latent semantic analysis",
- * JASIS 1990): a vector for each stem, such that stems that occur in texts of one topic are near each other. It has
- * hashes of the stems, not the words.
+ * JASIS 1990): a vector for each word stem, so that stems that occur in texts of one topic have similar vectors. It
+ * holds hashes of the stems, not the words themselves.
  */
 export interface LatentSpace {
   /** Hashes of the stems, ascending. */
@@ -18,33 +18,35 @@ export interface LatentSpace {
 }
 
 /**
- * The texts to which a space is fitted: the least number of words of a text, and the number of Unicode code points, the
- * first ones, that are read of it.
+ * Which texts a latent space is computed from: the least number of words of a text, and the length of the beginning of
+ * the text that is used, in Unicode code points.
  */
 export const LATENT_TEXT = { words: 60, characters: 1_500 } as const;
 
-/** Tells whether a latent space may have been fitted to a text: whether it has enough words. */
+/** Tells whether a text is long enough for a latent space to have been computed from it (`LATENT_TEXT.words`). */
 export function mayBeFitted(text: string): boolean {
   // A code point takes at most two units.
   return countWords(text.slice(0, 2 * LATENT_TEXT.characters)).length >= LATENT_TEXT.words;
 }
 
-/** Returns the hash under which a latent space has a stem, 0..2^32 - 1. Few stems have equal hashes. */
+/** Returns the hash by which a latent space identifies a stem, 0..2^32 - 1. Few stems have equal hashes. */
 export function stemHash(stem: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < stem.length; index += 1) hash = Math.imul(hash ^ stem.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
 
-/** Returns the weight of a stem that a text has `count` times, without its rarity. */
+/**
+ * Returns the term-frequency part of a stem's weight, 1 + ln(`count`), for a stem that occurs `count` times in a text.
+ */
 export function weightOfCount(count: number): number {
   return 1 + Math.log(count);
 }
 
 /**
- * Computes the vector of a text in a latent space.
+ * Computes the vector of a text in a latent space: the weighted sum of the vectors of its stems.
  * @param counts number of occurrences by stem
- * @returns a vector of length 1; null for a text without a word of the space
+ * @returns a vector of length 1; null if the space has none of the stems
  */
 export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>): Float32Array | null {
   const { hashes, weights, vectors } = space;
@@ -60,7 +62,7 @@ export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>)
   return norm === 0 ? null : sum.map((value) => value / norm);
 }
 
-/** Returns the index of a hash in an ascending list; -1 if the list does not have it. */
+/** Returns the index of a hash in an ascending list, by binary search; -1 if the list does not have it. */
 function placeOf(hashes: Uint32Array, hash: number): number {
   let [from, to] = [0, hashes.length];
   while (from < to) {

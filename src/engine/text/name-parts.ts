@@ -5,13 +5,13 @@ import { normalise } from './words.ts';
 const MAX_NAME_LENGTH = 128;
 /** Greatest number of parts of a name that are listed; further parts are left out. */
 const MAX_PARTS = 16;
-/** Greatest number of neighbouring parts that a query may write as one word, such as `username` for `getUserName`. */
+/** Greatest number of consecutive parts that are also joined into one word, such as `username` from `getUserName`. */
 const MAX_JOINED = 3;
 
 /**
- * Lists the parts of words that are written together, and the runs of up to three such parts, normalised: `getUserName`
- * → get user getuser name username getusername; `50MB` → 50 mb 50mb. A version of at least three numbers also gives the
- * identifier term of its first two: `v2.6.6` → v 2 v2 and the term of 2.6. Other words give nothing.
+ * Lists the parts of compound words such as `getUserName`, and the joined runs of up to three such parts, normalised:
+ * `getUserName` → get user getuser name username getusername; `50MB` → 50 mb 50mb. A version of at least three numbers
+ * also gives the identifier term of its first two: `v2.6.6` → v 2 v2 and the term of 2.6. Other words give nothing.
  */
 export function namePartsOf(text: string): string[] {
   const list: string[] = [];

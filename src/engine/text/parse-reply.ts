@@ -1,6 +1,6 @@
 /**
- * Parses the JSON of a language model's answer, with or without a fenced block around it, which many models add even if
- * told not to. The value is not checked.
+ * Parses a language model's answer as JSON, with or without a Markdown code fence around it, which many models add even
+ * if told not to. The value's shape is not checked.
  * @returns null for anything but JSON, even for JSON with a sentence around it
  */
 export function parseReply(reply: string): unknown {

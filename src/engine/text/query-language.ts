@@ -2,8 +2,8 @@ import { isSpaceless } from './index-text.ts';
 import { isAscii, isCjk, termsIn } from './words.ts';
 
 /**
- * How inflected forms of a question's words are recognised in texts: by stems, by pairs of characters, or by a guess
- * from their beginnings.
+ * How inflected forms of a question's words are recognised in texts: `stemmed`: by equal stems; `pairs`: by pairs of
+ * characters; `guessed`: by equal beginnings.
  */
 export type WordFormsKnown = 'stemmed' | 'pairs' | 'guessed';
 

@@ -3,14 +3,14 @@ import { type QueryTerms, queryTerms } from './index-text.ts';
 import { irregularFormsOf } from './irregular-words.ts';
 import { isEnglish } from './query-language.ts';
 
-/** The text of a query, split once for all stages that read it. */
+/** The text of a query, split once into terms and sentences for all stages of the search. */
 export interface QueryText {
   /** The whole text of the query. */
   readonly text: string;
   readonly terms: QueryTerms;
   /**
-   * The part of the text by which the language of the question is recognised: the sentences that ask, if it is known
-   * which ones do, else the whole text. The other sentences of a message may be in any language.
+   * The part of the text from which the language of the question is recognised: the sentences that ask, if they are
+   * known, else the whole text. The other sentences of a message may be in another language.
    */
   readonly asked: string;
   readonly asking: AskingSentences;
@@ -35,7 +35,7 @@ export function readQueryText(text: string): QueryText {
   };
 }
 
-/** Adds the irregular forms of the words of an English query. */
+/** Adds the irregular forms of the words to the terms of a query, if the query is in English. */
 function withForms(terms: QueryTerms): QueryTerms {
   const forms = terms.words.flatMap((word): [string, readonly string[]][] => {
     const others = irregularFormsOf(word);

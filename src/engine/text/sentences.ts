@@ -1,4 +1,4 @@
-/** A sentence without the blanks around it. Its offsets are in UTF-16 code units; the end is exclusive. */
+/** A sentence of a text without the blanks around it. Its offsets are in UTF-16 code units; `end` is exclusive. */
 export interface Sentence {
   readonly text: string;
   readonly start: number;
@@ -8,10 +8,10 @@ export interface Sentence {
 /**
  * Splits a text into its sentences, in order. A sentence ends at `.`, `!`, `?`, `…`, `؟` or `।` before a blank that no
  * lower-case letter follows, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line break that no
- * lower-case letter follows. Closing quotes and brackets after a mark belong to its sentence. English and German
- * abbreviations, initials, decimals and list numbers do not end one. Everything but blanks belongs to exactly one
- * sentence. The text is scanned by hand in one pass, since regular expressions for this are quadratic on runs of dots
- * or blanks.
+ * lower-case letter follows. Closing quotes and brackets after a mark belong to the sentence before. English and German
+ * abbreviations, initials, decimals and list numbers do not end a sentence. Every character but blanks belongs to
+ * exactly one sentence. The text is scanned in one pass without regular expressions, since these would take quadratic
+ * time on runs of dots or blanks.
  */
 export function sentences(text: string): Sentence[] {
   const list: Sentence[] = [];

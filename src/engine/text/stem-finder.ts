@@ -4,7 +4,7 @@ import { stemIn } from './language-stems.ts';
 import { createWordForms, type WordForms } from './word-forms.ts';
 import { isAscii } from './words.ts';
 
-/** Finds the words of a query in texts by their stems. */
+/** Finds the words of a query in texts, by comparing stems. */
 export interface StemFinder {
   /** The query's words in order; of several words with one stem, only the first. */
   readonly words: readonly string[];
@@ -14,9 +14,10 @@ export interface StemFinder {
    */
   placeOf(word: string): number;
   /**
-   * Calls `visit` for each word of a text that is one of the query's words, in the order of the text, with its index in
-   * `words`. Calls `visitForm` with the index of each of the query's words that any other word of the text may be
-   * another form of. Neither callback may call `eachIn` of any finder, since all share one buffer.
+   * Calls `visit` for each word of a text that is one of the query's words, in the order of the text, with the word's
+   * index in `words`. For any other word of the text that may be another form of some of the query's words, it calls
+   * `visitForm` with the index of each of these. Neither callback may call `eachIn` of any finder, since all finders
+   * share one buffer.
    */
   eachIn(text: string, visit: (place: number) => void, visitForm?: (place: number) => void): void;
 }
@@ -25,10 +26,10 @@ export interface StemFinder {
 export const NOWHERE = -1;
 
 /**
- * Prepares the words of a query for finding them in texts.
+ * Makes a finder for the words of a query.
  * @param wanted normalised words of `queryTerms`
- * @param language language by whose stems words are compared; English where left out
- * @param forms other forms that count as a word, by word
+ * @param language language by whose stems words are compared; English if left out
+ * @param forms for a word, other forms that count as this word
  */
 export function createStemFinder(
   wanted: Iterable<string>,
@@ -76,8 +77,9 @@ export function createStemFinder(
 }
 
 /**
- * Visits the words of an ASCII text that begin like one of the query's words. No string is created for the other words.
- * The text is read as bytes, which takes half the time of `charCodeAt`.
+ * Calls `visit` for the words of an ASCII text whose first letters are like those of one of the query's words. No
+ * string is created for other words. The text is read as bytes, which takes half the time of `charCodeAt`.
+ * @param beginnings for each hash of first letters (`beginningOf`), 1 if a word of the query may begin so, else 0
  */
 function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string) => void): void {
   const bytes = text.length <= asciiBytes.length ? asciiBytes : Buffer.allocUnsafe(text.length);
@@ -96,14 +98,14 @@ function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: strin
 }
 
 /**
- * Buffer for the bytes of the text that is being read. A single one suffices, since no visitor of a word reads another
- * text.
+ * Buffer for the bytes of the text that is being searched. One buffer suffices for all finders, since no callback
+ * searches another text.
  */
 const asciiBytes = Buffer.alloc(16_384);
 
 /**
- * Maps the code of each ASCII character to its lower-case letter or its digit, and to 0 if it separates words. `y` and
- * `i` count as one letter, since porter turns many a `y` into an `i`.
+ * Maps the code of each ASCII character to the code of its lower-case letter or digit, and to 0 if the character
+ * separates words. `y` and `i` count as one letter, since the Porter stemmer often turns a `y` into an `i`.
  */
 const LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
   const letter = String.fromCharCode(code).toLowerCase().replace('y', 'i');
@@ -137,13 +139,13 @@ const MAX_STEMMED = 64;
 const stems = new Map<string, string>();
 const STEMS_KEPT = 50_000;
 
-/** Number of hash values of a word's beginning. */
+/** Number of different hash values for the first three letters of a word (see `beginningOf`). */
 const BEGINNINGS = 2 ** 13;
 const LETTERS = [...new Set(LETTER)];
 
 /**
- * Returns a hash of the first three letters of a word. Few words of a text begin like one of the query's words; the
- * others need not be stemmed.
+ * Returns a hash of the first three letters of a word, 0..`BEGINNINGS` - 1. Few words of a text begin like one of the
+ * query's words, so the other words need not be stemmed.
  */
 function beginningOf(word: string): number {
   const letter = (place: number) => (place < word.length ? letterOf(word.charCodeAt(place)) : 0);
@@ -151,8 +153,9 @@ function beginningOf(word: string): number {
 }
 
 /**
- * Marks the beginnings of all words that may have this stem. A stem of three letters or more marks one beginning; a
- * shorter stem marks every beginning that starts with it, as `be` is the stem of `being`.
+ * Sets the flag in `beginnings` for the beginning of every word that may have this stem. A stem of three letters or
+ * more sets one flag; a shorter stem sets a flag for every beginning that starts with it, as `be` is the stem of
+ * `being`.
  */
 function noteBeginnings(beginnings: Uint8Array, stem: string): void {
   beginnings[beginningOf(stem)] = 1;

@@ -1,6 +1,7 @@
 /**
- * English words in lower case that carry grammar rather than meaning, including question words, and the parts that
- * apostrophes leave (`don't` → `don`, `t`). Negations are not included, since `not` changes what a memory says.
+ * English words in lower case that carry grammar rather than meaning, including question words, and the parts into
+ * which words with apostrophes are split (`don't` → `don`, `t`). Negations are not included, since `not` changes what a
+ * memory says.
  */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a an the this that these those

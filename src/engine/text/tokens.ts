@@ -1,6 +1,6 @@
 /**
- * Estimates the number of tokens that an embedding model makes of a text. An exact tokenizer keeps 77 MB of tables in
- * memory and is slower than everything else that adding a memory takes; batching, rate limits and windows need only an
+ * Estimates the number of tokens that an embedding model makes of a text. An exact tokenizer would need 77 MB of memory
+ * for its tables and more time than the rest of adding a memory; batching, rate limits and windows need only an
  * estimate.
  */
 
@@ -20,15 +20,17 @@ export function estimateTokens(text: string): number {
 }
 
 /**
- * Upper bound on the cost of a run, in hundredths of a token. Long runs are visited in pieces, so that none reaches it.
+ * Upper bound on the cost of one run (see `forEachRun`), in hundredths of a token. A longer run is visited in several
+ * parts, so that no part reaches the bound.
  */
 export const MAX_RUN_CENTITOKENS = 2_000;
 
 /**
- * Visits a text's runs (words, humps of camelCase, groups of digits, punctuation, blanks, single CJK characters) in
- * order and without gaps, each with its cost in hundredths of a token. A part of the text that starts at the start of a
- * run costs at most the sum of its runs. No run ends inside a surrogate pair.
- * @param visit gets the offsets of each run in UTF-16 code units, the end exclusive, and its cost
+ * Visits a text's runs of characters (words, parts of camelCase names, groups of digits, punctuation, blanks, single
+ * CJK characters) in order and without gaps, each with its cost in hundredths of a token. The estimate for a part of
+ * the text that starts at the start of a run is at most the sum of the costs of its runs. No run ends inside a
+ * surrogate pair.
+ * @param visit gets the offsets of each run in UTF-16 code units, the end exclusive, and the run's cost
  */
 export function forEachRun(text: string, visit: (start: number, end: number, centitokens: number) => void): void {
   let start = 0;
@@ -76,10 +78,10 @@ const DIGIT = 1;
 const BLANK = 2;
 const NEWLINE = 3;
 const PUNCTUATION = 4;
-/** Kind of letters of alphabets other than Latin that put spaces between words. */
+/** Kind of character: a letter of an alphabet other than Latin that puts spaces between words. */
 const OTHER_LETTER = 5;
 /**
- * Kind of CJK characters, characters of scripts without spaces, and emoji: a text may be cut between any two of them.
+ * Kind of character: CJK, a letter of a script without spaces, or an emoji. A text may be cut between any two of them.
  */
 const SINGLE = 6;
 
@@ -95,9 +97,13 @@ function wordCost(length: number): number {
 }
 
 /**
- * Returns the cost of a run of digits, blanks, line ends or punctuation, in hundredths of a token. Vocabularies have
- * digits in threes without a blank before them, `'t` as one token, and a line end together with the mark before it. A
- * run at the start of a text costs no more than it would inside one, so that windows can add up the costs of runs.
+ * Returns the estimated cost of a run of digits, blanks, line ends or punctuation, in hundredths of a token.
+ * Vocabularies have digits in groups of three without a blank before them, `'t` as one token, and a line end together
+ * with the mark before it. A run at the start of a text costs no more than inside one, so that windows can add up the
+ * costs of runs.
+ * @param kind kind of the run's characters, such as `DIGIT`
+ * @param length number of UTF-16 code units
+ * @param previous kind of the run before; `NONE` at the start of the text
  */
 function plainRunCost(kind: number, length: number, previous: number): number {
   if (kind === DIGIT) return Math.ceil(length / 3) * 100 + (previous === BLANK ? 100 : 0);
@@ -142,7 +148,7 @@ function isAsciiUnit(code: number): boolean {
   return code < 128;
 }
 
-/** Tells whether the next word of a camelCase name begins at the index. */
+/** Tells whether a new word of a camelCase name begins at the index: a capital after anything but a capital. */
 function isHump(text: string, index: number): boolean {
   return isUpper(text.charCodeAt(index)) && !isUpper(text.charCodeAt(index - 1));
 }

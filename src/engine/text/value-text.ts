@@ -1,9 +1,9 @@
 import type { Json } from '../types.ts';
 
 /**
- * Makes the searchable text of a JSON value: a line for each text, number or boolean, with its key before it; the plain
- * entries of a list share a line. It is never longer than the value's JSON. It is '' if the value has only null, empty
- * texts, lists and objects.
+ * Converts a JSON value to a searchable text: a line for each text, number or boolean, with its key before it; the
+ * plain entries of a list are put on one line. The text is never longer than the value's JSON. It is '' if the value
+ * has only null, empty texts, lists and objects.
  */
 export function textOfValue(value: Json): string {
   const lines: string[] = [];
@@ -26,10 +26,7 @@ export function textOfValue(value: Json): string {
   return lines.join('\n');
 }
 
-/**
- * Replaces each string of a JSON value that equals the old text with the new one. Returns undefined if no string equals
- * it.
- */
+/** Replaces each string of a JSON value that equals `old` with `by`. Returns undefined if no string equals `old`. */
 export function replaceText(value: Json, { old, by }: { readonly old: string; readonly by: string }): Json | undefined {
   let isFound = false;
   const walk = (node: Json): Json => {
@@ -46,7 +43,7 @@ export function replaceText(value: Json, { old, by }: { readonly old: string; re
 }
 
 /**
- * Tells whether a text is the one that `textOfValue` makes of a value, or consists only of lines that are lines of the
+ * Tells whether a text is the result of `textOfValue` for a value, or consists only of lines that also occur in the
  * value's strings.
  */
 export function isMadeOf(text: string, value: Json): boolean {

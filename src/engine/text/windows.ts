@@ -16,16 +16,17 @@ export interface TextWindow {
 }
 
 /**
- * The windows in which memories are embedded: 512 tokens, which every usual embedder accepts, with an overlap of 50.
+ * The windows for which memories get their embeddings: 512 tokens, which every usual embedding model accepts, with an
+ * overlap of 50 tokens.
  */
 const EMBEDDING_WINDOWS: WindowOptions = { sizeTokens: 512, overlapTokens: 50 };
-/** Greatest cost of one UTF-16 code unit of a run, in tokens, accents included. */
+/** Upper bound on the estimated tokens of one UTF-16 code unit, accents included. */
 const MAX_TOKENS_PER_UNIT = 3;
 
 /**
- * Cuts a text into overlapping windows of a size that an embedder accepts. The windows cover the text in order, begin
- * and end between words if a gap between words is near, and never split a surrogate pair. A text that fits is one
- * window, and so is an empty text: the window 0..0.
+ * Cuts a text into overlapping windows of a size that an embedding model accepts. The windows cover the text in order,
+ * begin and end between words if a gap between words is near, and never split a surrogate pair. A short text gives one
+ * window, and an empty text gives the window 0..0.
  */
 export function windowsOf(text: string, options: WindowOptions = EMBEDDING_WINDOWS): TextWindow[] {
   const { sizeTokens, overlapTokens } = options;
@@ -44,21 +45,21 @@ export function windowsOf(text: string, options: WindowOptions = EMBEDDING_WINDO
 }
 
 /**
- * The boundaries of a text's runs, numbered 0..`count`, with the cost of the text before each, in hundredths of a
- * token.
+ * The boundaries between a text's runs (`forEachRun`), numbered 0 to `count`, with the estimated cost of the text
+ * before each boundary, in hundredths of a token.
  */
 interface Runs {
   readonly count: number;
-  /** Returns the offset of a boundary in the text. */
+  /** Returns the offset of a boundary in the text, in UTF-16 code units. */
   offset(boundary: number): number;
   /**
-   * Returns the furthest boundary that keeps the cost from `first` within `size`, moved back to the edge of a word if
-   * one is near. It is at least `first` + 1.
+   * Returns the last boundary for which the text from the boundary `first` on costs at most `size` hundredths of a
+   * token, moved back to the edge of a word if one is near. It is at least `first` + 1.
    */
   lastWithin(first: number, size: number): number;
   /**
-   * Returns the earliest boundary, from `least` on, that is at most `cost` before `last`, moved forward to the start of
-   * a word if one is near.
+   * Returns the first boundary, not before the boundary `least`, from which the text up to the boundary `last` costs at
+   * most `cost` hundredths of a token, moved forward to the start of a word if one is near.
    */
   firstWithin(last: number, cost: number, least: number): number;
 }

@@ -2,7 +2,7 @@ import { stemOf } from './stem-finder.ts';
 import { STOP_WORDS } from './stop-words.ts';
 import { isCjk, words } from './words.ts';
 
-/** Counts of a text's stems and words. */
+/** The words of a text, counted by stem and in total. */
 export interface WordCounts {
   /** Number of occurrences by stem, without stop words. */
   readonly counts: ReadonlyMap<string, number>;
@@ -11,7 +11,8 @@ export interface WordCounts {
 }
 
 /**
- * Share of a word that a piece of CJK counts: a word has about two characters, which give four pieces with their pairs.
+ * What an element of `words` that is CJK adds to the number of words. A CJK word has about two characters, for which
+ * `words` gives about four elements: the characters and the pairs of neighbours.
  */
 const CJK_PIECE = 0.25;
 

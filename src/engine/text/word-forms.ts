@@ -1,23 +1,23 @@
 import { isSpaceless } from './index-text.ts';
 import { isCjk } from './words.ts';
 
-/** Guesses which words of a text are other forms of a query's words, in languages without a stemmer here. */
+/** Guesses which words of a text are inflected forms of a query's words, in languages for which there is no stemmer. */
 export interface WordForms {
   /**
-   * Lists the indexes, in the wanted words, of the words that `word`, a normalised word, is probably another form of;
-   * empty if there are none.
+   * Returns the query's words of which `word` (a normalised word) is probably another form, as indexes in the list that
+   * `createWordForms` got; empty if there are none.
    */
   placesOf(word: string): readonly number[];
 }
 
-/** Least number of letters in the common beginning of two forms. */
+/** Two words count as forms of one word only if their first letters agree, at least this number of letters. */
 const MIN_COMMON = 4;
-/**
- * Least number of letters in the common beginning of two forms in Arabic and Hebrew, whose words are short since they
- * write few vowels.
- */
+/** The same limit as `MIN_COMMON` for Arabic and Hebrew, whose words are short since they write few vowels. */
 const MIN_COMMON_WITHOUT_VOWELS = 3;
-/** Least length of the common beginning of two forms, as a share of the longer one. */
+/**
+ * Two words count as forms of one word only if their common beginning is at least this share of the longer word's
+ * length.
+ */
 const MIN_COMMON_SHARE = 0.5;
 
 interface Wanted {
@@ -27,11 +27,11 @@ interface Wanted {
 
 /**
  * Prepares the words of a query for guessing their other forms. Two words count as forms of one word if their common
- * beginning is at least half of the longer one and has at least four letters, or three in Arabic and Hebrew: город and
- * города, kitap and kitabı, كتاب and الكتاب. Some such pairs are not related (Haus and Hausse), so a form counts less
- * than the word itself.
- * @param wanted normalised words; those shorter than that beginning, those with digits and those of scripts without
- *    spaces get no other forms
+ * beginning is at least half of the longer word and has at least four letters, or three in Arabic and Hebrew: город and
+ * города, kitap and kitabı, كتاب and الكتاب. Some such pairs are not related (Haus and Hausse), so a form should count
+ * less than the word itself.
+ * @param wanted normalised words. No other forms are found for short words, words with digits and words of scripts
+ *   without spaces.
  */
 export function createWordForms(wanted: readonly string[]): WordForms {
   const byBeginning = new Map<string, Wanted[]>();
@@ -71,8 +71,9 @@ function minCommonOf(word: string): number {
 }
 
 /**
- * Removes the article, `and` and short prepositions, which Arabic and Hebrew write as one word with the noun. A word is
- * returned unchanged if fewer than three letters would remain, and in any other script.
+ * Removes the article, the word for “and” and short prepositions from an Arabic or Hebrew word, which are written as
+ * one word with the noun. The word is returned unchanged if fewer than three letters would remain, and in any other
+ * script.
  */
 function withoutArticle(word: string): string {
   if (!isWithoutVowels(word)) return word;

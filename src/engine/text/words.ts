@@ -1,6 +1,6 @@
 /**
- * Splits texts into words, for everything that compares texts by their words: the offline embedder, reranking, queries.
- * The full-text index splits in the same places (FTS5's `unicode61`), so that a word of this module can be found there.
+ * Splits texts into words, for the offline embedder, reranking and queries. The full-text index (FTS5's `unicode61`)
+ * splits texts at the same positions, so that a word from this module can be found there.
  */
 
 /**
@@ -37,7 +37,9 @@ export function words(text: string): string[] {
   return list;
 }
 
-/** Lists the words of a text as `words` does, but leaves each run of CJK whole and emoji as they are written. */
+/**
+ * Lists the words of a text like `words`, but leaves each run of CJK characters whole and emoji as they are written.
+ */
 export function termsIn(text: string): string[] {
   return normalise(text).match(TERM) ?? [];
 }
@@ -59,8 +61,8 @@ export function plainEmoji(emoji: string): string {
 }
 
 /**
- * Lists the characters and overlapping pairs of a run, interleaved so that neighbours in the text remain neighbours:
- * 東京都 → 東 東京 京 京都 都. A single character gives itself.
+ * Lists the characters and overlapping pairs of a run, each pair between its two characters: 東京都 → 東 東京 京 京都 都. A
+ * single character gives itself.
  */
 export function charactersAndPairs(run: string): string[] {
   const list: string[] = [];
@@ -82,8 +84,8 @@ export function isAscii(text: string): boolean {
 }
 
 /**
- * Cuts each run of combining marks to its first 30, as Unicode's Stream-Safe Text Format does (UAX #15). Putting a run
- * of marks into canonical order takes quadratic time (60,000 marks: 1 s), and no language needs more than 30.
+ * Shortens each run of combining marks to its first 30, as Unicode's Stream-Safe Text Format does (UAX #15).
+ * Normalising a run of marks takes quadratic time (60,000 marks: 1 s), and no language needs more than 30.
  */
 export function limitMarks(text: string): string {
   return hasLongMarkRun(text) ? text.replace(MARK_RUN_TAIL, '$1') : text;

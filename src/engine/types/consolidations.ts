@@ -1,19 +1,22 @@
-/** The two ways in which the text of a gathered memory is made: see `ConsolidationMethod`. */
+/** The two ways in which the text of a consolidated memory is made: see `ConsolidationMethod`. */
 export const CONSOLIDATION_METHODS = ['sentences', 'model'] as const;
 /**
- * Names how the text of a gathered memory was made: `sentences` joins sentences of its sources, word for word; with
- * `model` a language model wrote it.
+ * Names how the text of a consolidated memory, which is made of several others, was made: `sentences` joins sentences
+ * of its sources, word for word; with `model` a language model wrote it.
  */
 export type ConsolidationMethod = (typeof CONSOLIDATION_METHODS)[number];
 
-/** Record that several memories of one user, the sources, were gathered into one memory, which says what they say. */
+/**
+ * Record of a consolidation: several memories of one user, the sources, were made into one new memory, which says what
+ * they say.
+ */
 export interface Consolidation {
   readonly id: string;
   /** Id of the job that made the consolidation. */
   readonly runId: string;
   /** User who owns the memories; '' for no particular user. */
   readonly userId: string;
-  /** Id of the gathered memory; null once the consolidation was undone, or if the privacy policy refused the text. */
+  /** Id of the new memory; null once the consolidation was undone, or if the privacy policy refused the text. */
   readonly memoryId: string | null;
   /** Ids of the sources that still exist, ordered by event time, earliest first. */
   readonly sourceIds: readonly string[];
@@ -22,10 +25,12 @@ export interface Consolidation {
   readonly createdAt: number;
 }
 
-/** A consolidation that a run would make now, without a language model. */
+/**
+ * A consolidation (one new memory made of several similar ones) that a run would make now, without a language model.
+ */
 export interface ConsolidationProposal {
   readonly userId: string;
-  /** Text that the gathered memory would have: sentences of its sources, word for word. */
+  /** Text that the new memory would have: sentences of its sources, word for word. */
   readonly content: string;
   /** Ids of the sources, ordered by event time, earliest first. */
   readonly sourceIds: readonly string[];
@@ -35,7 +40,7 @@ export interface ConsolidationProposal {
 export interface ConsolidationScope {
   /** User who owns the memories, '' for no particular user; null for the memories of all users. */
   readonly userId: string | null;
-  /** Whether memories may be gathered again whose consolidation was undone; otherwise they are left out. */
+  /** Whether memories may be consolidated again whose earlier consolidation was undone; otherwise they are left out. */
   readonly again: boolean;
 }
 
@@ -49,11 +54,13 @@ export interface ConsolidationPage {
   readonly limit: number;
 }
 
-/** Gathers memories of one user that say nearly the same or follow one topic into one memory, and undoes that. */
+/**
+ * Makes one new memory of several memories of one user that say nearly the same or follow one topic, and undoes that.
+ */
 export interface Consolidations {
   /**
-   * Adds a job that gathers memories. If a job for the same user (or for all users) has not ended yet, no second one is
-   * added, and the earlier one is returned.
+   * Adds a job that consolidates memories. If a job for the same user (or for all users) has not ended yet, no second
+   * one is added, and the earlier one is returned.
    * @returns the id of the job, and a write receipt to wait for it
    * @throws EngineError `not_found` for a user without memories; `conflict` if `again` is true and the earlier job was
    *   asked for without it
@@ -70,13 +77,13 @@ export interface Consolidations {
   ): Promise<{ readonly proposals: readonly ConsolidationProposal[]; readonly isCut: boolean }>;
   listConsolidations(page: ConsolidationPage): Promise<Consolidation[]>;
   /**
-   * Undoes one consolidation, or all consolidations of a run: erases the gathered memories, so that queries rank their
-   * sources as before. A run that has not ended is cancelled, except that a run over all users goes on if `userId` is
-   * given. What was undone already is not undone again.
+   * Undoes one consolidation, or all consolidations of a run: erases the new memories that it made, so that queries
+   * rank their sources as before. A run that has not ended is cancelled, except that a run over all users goes on if
+   * `userId` is given. Consolidations that were undone already stay so.
    * @param id id of a consolidation, or of the job of a run
    * @param userId undoes only consolidations of this user; undefined for those of all users
    * @returns the number of consolidations that were undone, 0 if all had been undone before
-   * @throws EngineError `not_found` if the id is that of neither
+   * @throws EngineError `not_found` if no consolidation and no run has the id
    */
   undoConsolidation(id: string, userId?: string): Promise<{ readonly undone: number }>;
 }

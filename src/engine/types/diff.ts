@@ -36,8 +36,8 @@ export interface DiffOptions {
 }
 
 /**
- * An entry of a list: a memory as it was at the end of the window (on the axis `valid`, as it is now), and the time of
- * its change, Unix ms.
+ * An entry of a list of changed memories: the memory as it was at the end of the window of time (on the axis `valid`,
+ * as it is now), and the time of its change, Unix ms.
  */
 export interface DiffEntry {
   readonly memory: Memory;
@@ -76,8 +76,8 @@ export interface ContradictedEntry {
 }
 
 /**
- * An active memory whose salience fell from at least `fadedBelow` at the start of the window to less at its end,
- * without having been reinforced since the start.
+ * An active memory that faded: its salience (how present it is) fell from at least `fadedBelow` at the start of the
+ * window of time to less at its end, and it was not reinforced since the start.
  */
 export interface FadedEntry {
   readonly memory: Memory;
@@ -86,8 +86,9 @@ export interface FadedEntry {
 }
 
 /**
- * The lists of a difference, each in the order of the changes, earliest first; `faded` begins with the memory that was
- * most salient at the start. `changed`, `contradicted`, `archived` and `restored` are empty on the axis `valid`.
+ * The lists of changes between two times, each in the order of the changes, earliest first; `faded` begins with the
+ * memory that was most salient at the start. `changed`, `contradicted`, `archived` and `restored` are empty on the axis
+ * `valid`.
  */
 export interface DiffLists {
   readonly added: readonly DiffEntry[];
@@ -97,12 +98,15 @@ export interface DiffLists {
   /** Memories whose validity (`validTo`) ended in the window and that no other memory superseded. */
   readonly ended: readonly DiffEntry[];
   readonly archived: readonly DiffEntry[];
-  /** Memories that are active at the end of the window and were superseded, contradicted or archived at its start. */
+  /**
+   * Memories that are active at the end of the window of time and were superseded, contradicted or archived at its
+   * start.
+   */
   readonly restored: readonly DiffEntry[];
   readonly faded: readonly FadedEntry[];
 }
 
-/** The difference between what was known, or what held, at two times. */
+/** The difference between what was known, or what was valid, at two times. */
 export interface MemoryDiff extends DiffLists {
   readonly from: number;
   readonly to: number;
@@ -127,7 +131,7 @@ export interface MemoryDiff extends DiffLists {
 /** The method of a tenant that compares what it knew at two times. */
 export interface Differences {
   /**
-   * Compares what was known, or what held, at two times.
+   * Compares what was known, or what was valid, at two times.
    * @throws EngineError `invalid` if `to` is not later than `from`
    */
   diff(options: DiffOptions, signal?: AbortSignal): Promise<MemoryDiff>;

@@ -6,8 +6,8 @@ export const DOCUMENT_STATES = ['queued', 'processing', 'ready', 'empty', 'faile
 /**
  * Says how far the latest reading of a document is. A `queued` document waits for a worker. A `processing` one is being
  * read or its chunks are being embedded and linked; queries find its words as soon as it was read. A `ready` one has no
- * chunk left to process, though the jobs of some chunks may have failed. An `empty` one was read and holds no text.
- * `failed` and `cancelled` documents have no reading that queries find: if an earlier reading is found, the document
+ * chunk left to process, though the jobs of some chunks may have failed. An `empty` one was read and holds no text. A
+ * `failed` or `cancelled` document has no version that queries find; if queries find an earlier version, the document
  * stays `ready`.
  */
 export type DocumentState = (typeof DOCUMENT_STATES)[number];
@@ -78,7 +78,7 @@ export interface NewDocument {
    * valid `sector` in it becomes the primary sector of each chunk.
    */
   readonly metadata: Metadata;
-  /** Time of the event that the document is about, Unix ms; null for the time of the add. */
+  /** Time of the event that the document is about, Unix ms; null for the time at which the document is added. */
   readonly eventTime: number | null;
   /** Time from which no read finds the document, Unix ms; null for never. It is erased soon after. */
   readonly expiresAt: number | null;
@@ -105,10 +105,10 @@ export interface UploadedFile {
 }
 
 /**
- * A stored document as a caller sees it. Times are Unix ms. File, title, sizes, tags and metadata are those of the
- * reading that queries find, even while a newer reading is under way or after it failed; before the first reading is
- * found, those of the latest one. `state` and `error` describe the latest reading, and `progress` the reading under
- * way, if there is one.
+ * A stored document as a caller sees it. Times are Unix ms. A document may be read several times. File, title, sizes,
+ * tags and metadata are those of the version that queries find, even while a newer version is being read or after that
+ * failed; while queries find none, those of the latest version. `state` and `error` describe the latest reading, and
+ * `progress` the reading that is under way, if there is one.
  */
 export interface Document {
   readonly id: string;
@@ -152,7 +152,7 @@ export interface Document {
   readonly metadata: Metadata;
   readonly eventTime: number | null;
   readonly expiresAt: number | null;
-  /** Public id of the key that added the reading that queries find; null if that is not known. */
+  /** Public id of the API key that added the version of the document that queries find; null if that is not known. */
   readonly writtenBy: string | null;
   /**
    * Id of the memory that stands for the whole document and holds its title, gist and outline; null until queries find
@@ -169,7 +169,8 @@ export interface Document {
   readonly tokens: number;
   readonly progress: DocumentProgress;
   /**
-   * Numbers of chunks that the reading which queries find stored, kept and removed; null until there is such a reading.
+   * Numbers of chunks that were stored, kept and removed when the version that queries find was read; null until
+   * queries find the document.
    */
   readonly receipt: DocumentReceipt | null;
   readonly warnings: readonly DocumentWarning[];
@@ -177,16 +178,16 @@ export interface Document {
   readonly jobId: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Time from which queries find the words of this reading, Unix ms; null before that. */
+  /** Time from which queries find the words of this version of the document, Unix ms; null before that. */
   readonly shownAt: number | null;
   /**
-   * Time at which the last chunk of this reading was embedded and linked, or its job gave up, Unix ms; null before
-   * that.
+   * Time at which the last chunk of this version of the document was embedded and linked, or its job gave up, Unix ms;
+   * null before that.
    */
   readonly readyAt: number | null;
 }
 
-/** Progress of the reading under way, or else that of the reading which queries find. */
+/** Progress of reading a document: of the reading that is under way, or else of the one whose text queries find. */
 export interface DocumentProgress {
   /** Number of pages that were read so far; 0 for a format without pages. */
   readonly pagesDone: number;
@@ -195,8 +196,8 @@ export interface DocumentProgress {
   /** Number of chunks that have their vectors. */
   readonly embedded: number;
   /**
-   * Number of chunks that went through the step `link`; such a chunk has a waypoint only if another memory is near
-   * enough.
+   * Number of chunks for which the step `link` has run. A chunk then has a waypoint (automatic link) only if another
+   * memory is near enough.
    */
   readonly linked: number;
   /** Number of chunks whose job gave up or was cancelled; queries find them by words alone. */
@@ -206,7 +207,8 @@ export interface DocumentProgress {
 }
 
 /**
- * Numbers of chunks that a reading stored anew, kept from the reading before it because they are equal, and removed.
+ * Numbers of chunks that reading a document stored anew, kept from the reading before because they are equal, and
+ * removed.
  */
 export interface DocumentReceipt {
   readonly stored: number;
@@ -225,13 +227,13 @@ export interface DocumentFilter {
   readonly externalIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   /**
-   * Keeps documents whose reading that queries find, or whose reading under way, was added by one of these keys (public
-   * ids).
+   * Keeps documents that were added by one of these keys (public ids). The version that queries find counts, and one
+   * that is being read.
    */
   readonly writtenBy?: readonly string[] | undefined;
   /**
-   * Keeps documents whose file, of the reading that queries find or of the one under way, has this SHA-256,
-   * hexadecimal.
+   * Keeps documents whose file has this SHA-256, hexadecimal. The file of the version that queries find counts, and
+   * that of one that is being read.
    */
   readonly sha256?: string | undefined;
 }
@@ -261,7 +263,7 @@ export interface Provenance {
    * first; empty if there are none.
    */
   readonly headingPath: readonly string[];
-  /** Time at which this reading of the document was added, Unix ms. */
+  /** Time at which this version of the document was added, Unix ms. */
   readonly ingestedAt: number;
 }
 
@@ -277,9 +279,9 @@ export interface DocumentChunk {
 export interface DocumentReply {
   readonly document: Document;
   /**
-   * Result of the add. `accepted`: the document will be read, and queries find nothing of it yet. `replaced`: it will
-   * be read again, and queries find the earlier reading until then. `unchanged`: it is stored already, and nothing was
-   * written.
+   * Result of the request. `accepted`: the document will be read, and queries find nothing of it yet. `replaced`: it
+   * will be read again, and queries find the earlier version until then. `unchanged`: it is stored already, and nothing
+   * was written.
    */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
   /**
@@ -291,8 +293,8 @@ export interface DocumentReply {
 }
 
 /**
- * Turns the bytes of a file into the bytes that are stored on disk: sealed with the file key if one is set, else the
- * same.
+ * Turns the bytes of a file into the bytes that are stored on disk: encrypted with the file key if one is set, else the
+ * same bytes.
  */
 export interface Encoder {
   /** Returns the stored bytes that follow from the next bytes of the file; may be empty while bytes are buffered. */

@@ -8,7 +8,10 @@ import type { DeleteReceipt } from './memory.ts';
 export const ERASURE_KINDS = ['memory', 'memories', 'document', 'item', 'namespace'] as const;
 export type ErasureKind = (typeof ERASURE_KINDS)[number];
 
-/** A receipt to which the slices of a running delete add. `salt` is known only to whoever asked for the delete. */
+/**
+ * The receipt of a delete that is still running, to which each of its commits adds. `salt` is known only to whoever
+ * asked for the delete.
+ */
 export interface OpenErasure {
   readonly id: string;
   readonly kind: ErasureKind;
@@ -36,20 +39,20 @@ export interface Erasure {
    */
   readonly searched: readonly string[];
   /**
-   * Hash of the receipt's id under its salt, by which a wrong salt is recognised; null while the receipt is open, and
+   * Hash of the receipt's id and its salt, by which a wrong salt is recognised; null while the delete is running, and
    * in receipts of earlier versions.
    */
   readonly salted: string | null;
   /** Ids of the erased memories, the first 1,000 (`ERASURE_IDS`). */
   readonly ids: readonly string[];
   /**
-   * Salted hashes of the words of the erased texts, each 12 hexadecimal digits; of more than 1,024 (`ERASURE_HASHES`),
-   * the lowest.
+   * Salted hashes of the words of the erased texts, each 12 hexadecimal digits. If there are more than 1,024
+   * (`ERASURE_HASHES`), only the lowest are kept.
    */
   readonly words: readonly string[];
   /**
-   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits; of more than 1,024, the
-   * lowest.
+   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits. If there are more than
+   * 1,024, only the lowest are kept.
    */
   readonly phrases: readonly string[];
   /** Position of the receipt in the chain of closed receipts, from 1; null while it is open. */

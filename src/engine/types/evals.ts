@@ -43,7 +43,7 @@ export interface EvalScores {
   readonly forbidden: number;
   /** 95th percentile of the durations of the run's queries, ms; 0 for a set without items. */
   readonly p95Ms: number;
-  /** Number of items whose question was asked. */
+  /** Number of items (queries) of the set that were run. */
   readonly items: number;
 }
 

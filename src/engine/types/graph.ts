@@ -26,7 +26,7 @@ export interface MemoryNode {
   readonly hop: number;
 }
 
-/** A name in a graph. */
+/** A name in a graph that memories mention, such as that of a person or a library. */
 export interface EntityNode {
   /** Folded name, unique among the names of a user. */
   readonly name: string;

@@ -11,22 +11,28 @@ export interface Features {
    */
   readonly similarity: number;
   /**
-   * Fused rank score as a share of the best one, or `waypoint` if that is higher; just `waypoint` for a memory that
-   * words and vectors did not find.
+   * Rank score by words and vectors (fused) as a share of the best candidate's, or the feature `waypoint` if that is
+   * higher. It is just `waypoint` for a memory that words and vectors did not find.
    */
   readonly activation: number;
   /**
-   * Highest activation that reached the memory over a link or from a related name; 0 if none did, or if the memory's
-   * own match gave it more.
+   * Highest activation (relevance that spreads in the query) that reached the memory over a link or from a related
+   * name; 0 if none did, or if the memory's own match gave it more.
    */
   readonly waypoint: number;
-  /** Salience of the memory at the time of the query. */
+  /** Salience (how present the memory is, 0..1) at the time of the query. */
   readonly salience: number;
-  /** Strength of the memory at the time of the query. */
+  /** Strength (how well established the memory is, 0..1) at the time of the query. */
   readonly strength: number;
-  /** How recently the memory was last seen: 1 for now, multiplied by e^-0.05 (about 0.95) for each day since. */
+  /**
+   * How recently the memory was last added, returned or reinforced: 1 for now, multiplied by e^-0.05 (about 0.95) for
+   * each day since.
+   */
   readonly recency: number;
-  /** Share that the memory's own decay rate leaves since it was last seen: 1 for now, falling to no less than 0.02. */
+  /**
+   * Share that the memory's own decay rate leaves since it was last added, returned or reinforced: 1 for now, falling
+   * to no less than 0.02.
+   */
   readonly retention: number;
   /** Confidence that the caller stated for the memory. */
   readonly confidence: number;
@@ -36,15 +42,15 @@ export interface Features {
 export interface Adjustment {
   /**
    * Reason of the factor. `status`: the memory is not active. `contradicted`: a stronger candidate contradicts it.
-   * `superseded` (factor 1): it replaces an older memory that matched. `consolidated`: it is a source of a gathered
+   * `superseded` (factor 1): it replaces an older memory that matched. `consolidated`: it is a source of a consolidated
    * memory that is a candidate, too. `session`: other memories of its session match. `rerank`: the built-in reranker
    * read its text. `model`: a language model ordered the candidates.
    */
   readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
   readonly factor: number;
   /**
-   * Id of the memory that contradicts this one, that this one replaces, or into which this one was gathered; absent for
-   * other reasons.
+   * Id of the memory that contradicts this one, that this one replaces, or into which this one was consolidated; absent
+   * for other reasons.
    */
   readonly because?: string;
   /** Set if the contradiction was found by a language model or by the form of the texts, and no caller stated it. */
@@ -114,11 +120,14 @@ export interface Hit {
   /** Score by the profile's formula times all adjustments; comparable only within one query. */
   readonly rawScore: number;
   /**
-   * Ids of the memories on the path to this hit, from the one that matched the query to the hit itself; a hit that
-   * matched by itself has only its own id.
+   * Ids of the memories on the path of links to this hit, from the memory that matched the query to the hit itself; a
+   * hit that matched by itself has only its own id.
    */
   readonly path: readonly string[];
-  /** Id of the superseded memory that matched, if this hit is returned in place of it; absent otherwise. */
+  /**
+   * Id of the memory that matched the query and that this hit supersedes, so that this hit is returned in its place;
+   * absent otherwise.
+   */
   readonly supersedes?: string;
   /**
    * Number of matching memories that say nearly the same and were left out for this hit, and the ids of the best 20 of
@@ -141,8 +150,8 @@ export interface Hit {
 }
 
 /**
- * A group of hits: those that are derived from one memory, or else those of one session. A hit without both belongs to
- * no episode.
+ * A group of hits: those that are derived from one memory, or else those of one session. A hit that is not derived and
+ * has no session belongs to no episode.
  */
 export interface Episode {
   readonly kind: 'memory' | 'session';
@@ -206,8 +215,8 @@ export interface QueryResult {
   /** Id of this answer, new for each query, by which the recall log knows it. */
   readonly recallId: string;
   /**
-   * What the floor `minScore` did; absent without a floor, and if the floor was applied and no candidate scored below
-   * it.
+   * What the floor `minScore` (lowest score of a hit) did; absent without a floor, and if the floor was applied and no
+   * candidate scored below it.
    */
   readonly floor?: FloorReport;
   /** What `cut` left out; absent without a cut, and if it left out nothing. */
@@ -220,32 +229,33 @@ export interface QueryResult {
   readonly trace?: readonly StageTrace[];
 }
 
-/** What the floor `minScore` did to one answer. */
+/** What the floor `minScore` (lowest score of a hit) did to one answer. */
 export interface FloorReport {
-  /** Lowest score that the request or the defaults ask for, above 0 and at most 1. */
+  /** The floor: lowest score that the request or the defaults ask for, above 0 and at most 1. */
   readonly minScore: number;
   /**
-   * Whether the floor was applied. If not, `reason` says why, and memories with a lower score may be among the hits.
+   * Whether the floor `minScore` (lowest score of a hit) was applied. If not, `reason` says why, and memories with a
+   * lower score may be among the hits.
    */
   readonly acted: boolean;
   /**
-   * Reason why a default floor was not applied: the query has several sentences, and which of them asks is not known,
-   * so all scores are too low. Absent if the floor was applied.
+   * Reason why a default floor (lowest score of a hit) was not applied: the query has several sentences, and which of
+   * them asks is not known, so all scores are too low. Absent if the floor was applied.
    */
   readonly reason?: 'asking_sentence_unknown';
   /**
-   * Number of candidates with a score below the floor. Some of them may be hits all the same, because a strong link
-   * brought them.
+   * Number of candidates whose score is below the floor `minScore`. Some of them may be hits all the same, because a
+   * strong link led to them.
    */
   readonly below: number;
-  /** Highest score below the floor; null if no candidate scored below it. */
+  /** Highest score of a candidate that is below the floor `minScore`; null if no candidate scored below it. */
   readonly bestBelow: number | null;
 }
 
 /** What `cut` did to one answer. */
 export interface CutReport {
   readonly mode: Exclude<Cut, 'none'>;
-  /** Number of candidates that the cut left out although they passed the other floors. */
+  /** Number of candidates that the cut left out although their scores passed the other bounds, such as `minScore`. */
   readonly leftOut: number;
 }
 
@@ -269,11 +279,11 @@ export const OUTCOMES = [
  * Says what became of a memory in a query. `returned`: it is a hit. `filtered`: it fails the filter. `no_match`: it
  * shares no word with the query and was not among the nearest by vectors. `not_a_candidate`: it shares words, but too
  * many others matched better. `superseded`: its successor took its place, or it was left out because no successor
- * passes the filter. `below_min_score` and `below_relative_floor`: its score, or its raw score, is under the floor.
- * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
- * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk
- * that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better memories are returned.
- * `over_budget`: it does not fit into `tokenBudget`.
+ * passes the filter. `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score
+ * below `relativeFloor`. `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than
+ * others. `near_duplicate`: a better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of
+ * its document, or a chunk that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better
+ * memories are returned. `over_budget`: it does not fit into `tokenBudget`.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -289,7 +299,7 @@ export interface MemoryExplanation {
   readonly rawScore: number | null;
   /** Names, in the HTTP API, of the filter's conditions that the memory fails; empty if it passes. */
   readonly failedFilters: readonly string[];
-  /** Id of the memory that was a candidate in its place because it supersedes it; null if none was. */
+  /** Id of the memory that was a candidate in place of this one because it supersedes this one; null if none was. */
   readonly supersededBy: string | null;
   /**
    * Terms of the query: those that the memory's own text contains, those that only the text of its neighbours in the

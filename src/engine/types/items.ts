@@ -39,7 +39,7 @@ export interface PutOptions {
    * condition if left out.
    */
   readonly ifVersion?: number | undefined;
-  /** Tags that the item must carry if it exists already; otherwise the put is a `conflict`. None by default. */
+  /** Tags that the item must have if it exists already; otherwise the put is a `conflict`. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
 
@@ -63,7 +63,10 @@ export interface ItemFilter {
    * At most 32 (`MAX_METADATA_CONDITIONS`).
    */
   readonly value?: { readonly [key: string]: MetadataCondition } | undefined;
-  /** Tags that an item must have: the bounds of the caller's key. None by default. */
+  /**
+   * Tags that an item must have to be listed, since the caller's key is bound to them and sees nothing else; none by
+   * default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 
@@ -83,7 +86,10 @@ export interface NamespaceFilter {
    * once. No cut by default.
    */
   readonly maxDepth?: number | undefined;
-  /** Tags that an item must have to be counted: the bounds of the caller's key. None by default. */
+  /**
+   * Tags that an item must have to be counted, since the caller's key is bound to them and sees nothing else; none by
+   * default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 
@@ -127,8 +133,8 @@ export interface Items {
    */
   getItem(place: ItemPlace): Promise<Memory>;
   /**
-   * Extends the expiry of items to one `ttlMs` from now. An item is left as it is if it has no `ttlMs` or has expired,
-   * or if its expiry would move by less than 1 % of its lifetime. Ids that are no item's are ignored.
+   * Sets the expiry of items to their `ttlMs` from now. An item is left as it is if it has no `ttlMs` or has expired,
+   * or if its expiry would move by less than 1 % of its lifetime. Ids that belong to no item are ignored.
    */
   renewItems(ids: readonly string[]): Promise<void>;
   /**
@@ -153,19 +159,20 @@ export interface Items {
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
   /**
-   * Gives a namespace another path, and what lies below it the same place below that path. A namespace that is there
-   * already takes the items in. Items keep their ids, versions and histories. All keys are checked before anything
-   * moves. Up to 1,000 items and namespaces move in one commit, more of them in several: until the last one, an item is
-   * at its former path or at the new one. Asked again after a move that was interrupted, it moves the rest. Without
-   * such a namespace it moves nothing.
-   * @throws EngineError `conflict` if one of the keys is taken there, and nothing has moved, unless somebody else put
-   *   it there during a move in several commits; `invalid` if one of the paths lies below the other or would be too
-   *   long
+   * Gives a namespace and all namespaces below it another path. If the new path exists already, the items are added to
+   * those there. Items keep their ids, versions and histories. All keys are checked before anything moves. Up to 1,000
+   * items and namespaces move in one commit, more of them in several: until the last commit, an item is at its former
+   * path or at the new one. Called again after a move that was interrupted, it moves the remaining items. If the
+   * namespace does not exist, it moves nothing.
+   * @throws EngineError `conflict` if one of the keys is taken at the new path; nothing has moved then, unless somebody
+   *   else put the key there during a move in several commits. `invalid` if one of the paths lies below the other or
+   *   would be too long
    */
   moveNamespace(move: NamespaceMove, options?: DeleteOptions): Promise<MoveReceipt>;
   /**
    * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. A delete
-   * that was interrupted erases the rest when it is repeated. If no namespace has the path, nothing is erased.
+   * that was interrupted erases the remaining items when it is repeated. If no namespace has the path, nothing is
+   * erased.
    */
   deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<Receipted>;
 }

@@ -13,8 +13,8 @@ export type JobState = (typeof JOB_STATES)[number];
 export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'reason', 'done'] as const;
 /**
  * Names the step at which a job is. `ingest` reads a document, and `settle` waits for the jobs of its chunks. `encode`
- * embeds a memory, and `link` makes its waypoint. `reason` asks a language model, or gathers memories without one.
- * `done` is the step of a job that ended well.
+ * embeds a memory, and `link` links it to the most similar one. `reason` asks a language model, or consolidates
+ * memories without one. `done` is the step of a job that ended well.
  */
 export type JobStep = (typeof JOB_STEPS)[number];
 
@@ -23,8 +23,8 @@ export const JOB_KINDS = ['memory', 'document', 'reembed', 'contradictions', 're
 /**
  * Names what a job does. `memory` embeds and links a memory; `document` reads a document; `reembed` embeds a memory by
  * a new model, or (without a memory) directs the change of the model; `contradictions` compares a memory with similar
- * ones; `reflection` draws conclusions from several memories; `consolidation` gathers memories that say nearly the
- * same.
+ * ones; `reflection` draws conclusions from several memories; `consolidation` makes one memory of several that say
+ * nearly the same.
  */
 export type JobKind = (typeof JOB_KINDS)[number];
 
@@ -46,9 +46,9 @@ export interface Job {
   readonly attempts: number;
   /** Number of times that a worker died while it ran this job and no other; after three the job is dead. */
   readonly crashes: number;
-  /** Earliest time of the next attempt, Unix ms; meaningless once the job has ended. */
+  /** Earliest time of the next attempt, Unix ms; without meaning once the job has ended. */
   readonly runAt: number;
-  /** Why the last attempt failed; null if no attempt failed, or once the job is done or was retried. */
+  /** Why the last attempt failed; null if none failed, or after the job was done or was retried by an operator. */
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -99,7 +99,10 @@ export interface Jobs {
    * not read ended jobs.
    */
   countWaitingJobs(): Promise<number>;
-  /** Counts the `active` jobs. Those of a worker that died count until its lease has run out. */
+  /**
+   * Counts the jobs that are `active` (claimed by a worker). If a worker died, its jobs count until their lease has run
+   * out.
+   */
   countActiveJobs(): Promise<number>;
   /** Returns the time at which the oldest unfinished job was added, Unix ms; null if no job is unfinished. */
   oldestWaitingJobAt(): Promise<number | null>;

@@ -8,22 +8,22 @@ export const LEARNED_STATES = ['proposed', 'accepted', 'reverted'] as const;
  */
 export type LearnedState = (typeof LEARNED_STATES)[number];
 
-/** Quality of answers, measured by the callers' feedback on their hits. */
+/** Quality of the scores of answered queries, measured by the callers' feedback on the hits. */
 export interface FeedbackMeasure {
   /**
-   * Share of the pairs of a used hit and a useless or wrong one in which the used one has the higher score, 0..1, as
-   * the mean over recalls; 0.5 is chance.
+   * Share of pairs of hits, one with the feedback `used` and one with `useless` or `wrong`, in which the used hit has
+   * the higher raw score, 0..1; equal scores count half. It is the mean over all queries; 0.5 is chance.
    */
   readonly order: number;
-  /** Share of the used hits that score above the floor, 0..1. */
+  /** Share of the hits with the feedback `used` that `minScore` lets through, 0..1; high is good. */
   readonly wanted: number;
-  /** Share of the useless and wrong hits that score above the floor, 0..1. */
+  /** Share of the hits with the feedback `useless` or `wrong` that `minScore` lets through, 0..1; low is good. */
   readonly unwanted: number;
 }
 
 /**
- * The settings of a ranking that can be learned: the weights of one profile, the share of vectors in the fusion, and
- * the floor under the scores (`minScore`, 0..1).
+ * The settings of a ranking that can be learned: the weights of one profile (scoring formula), the share of vectors in
+ * the fusion, and the lowest score of a hit (`minScore`, 0..1).
  */
 export interface LearnedOptions {
   readonly weights: Weights;
@@ -32,26 +32,28 @@ export interface LearnedOptions {
   readonly minScore: number;
 }
 
-/** Comparison of learned weights with the present ones, on recalls that they were not learned from. */
+/**
+ * Comparison of learned weights with the present ones, on recalls (answered queries) from which they were not learned.
+ */
 export interface LearnedReport {
-  /** Number of recalls that the weights were learned from: the earlier 70 %. */
+  /** Number of recalls (answered queries) from which the weights were learned: the earlier 70 %. */
   readonly learnedFrom: number;
-  /** Number of recalls that were held out for the comparison: the later 30 %. */
+  /** Number of recalls (answered queries) that were held out for the comparison: the later 30 %. */
   readonly heldOut: number;
-  /** Time of the first held-out recall, Unix ms. */
+  /** Time of the first recall (answered query) that was held out for the comparison, Unix ms. */
   readonly heldOutFrom: number;
   /** Quality of the answers to the held-out recalls under the present weights. */
   readonly before: FeedbackMeasure;
   /** Quality of the answers to the held-out recalls under the learned weights. */
   readonly after: FeedbackMeasure;
   /**
-   * Share of 1,000 random draws of the held-out recalls in which the learned order is no better than the present one,
-   * 0..1; low means that the gain is not chance.
+   * Share of 1,000 random draws from the held-out recalls in which the learned weights order hits no better than the
+   * present weights, 0..1; a low share means that the gain is not chance.
    */
   readonly chance: number;
 }
 
-/** Weights that were learned from feedback, as a proposal or as what became of it. */
+/** Weights of the ranking that were learned from feedback: a proposal, or one that was accepted or reverted. */
 export interface Learned {
   readonly id: string;
   readonly at: number;
@@ -62,7 +64,7 @@ export interface Learned {
   /** Settings that are proposed. */
   readonly after: LearnedOptions;
   readonly report: LearnedReport;
-  /** The tenant's defaults that the acceptance replaced; null until the proposal is accepted. */
+  /** The tenant's query defaults that were replaced when the proposal was accepted; null until then. */
   readonly replaced: RetrievalOptions | null;
 }
 
@@ -70,25 +72,26 @@ export interface Learned {
 export type LearningOutcome =
   { readonly learned: Learned; readonly reason: null } | { readonly learned: null; readonly reason: string };
 
-/** The methods of a tenant that learn from the feedback on its recalls. */
+/** The methods of a tenant that learn weights of the ranking from feedback on its recalls (answered queries). */
 export interface Learning {
   /**
-   * Learns the weights of the tenant's profile, the share of vectors and the floor from the newest 1,000 recalls with
-   * feedback. The result is stored as a proposal if it is better on the held-out recalls; it is not applied. There is
-   * no proposal with fewer than 40 recalls that have feedback both on a used hit and on a useless or wrong one.
+   * Learns the weights of the tenant's profile (scoring formula), the share of vectors and the lowest score of a hit
+   * from the newest 1,000 recalls (answered queries) with feedback. If the result is better on the held-out recalls, it
+   * is stored as a proposal; it is not applied. There is no proposal with fewer than 40 recalls that have feedback both
+   * on a used hit and on a useless or wrong one.
    */
   learnWeights(): Promise<LearningOutcome>;
-  /** Lists what was learned, newest first, at most 100 entries, which are all that are kept. */
+  /** Lists the learned weights, newest first, at most 100 entries; older ones are not kept. */
   listLearned(): Promise<Learned[]>;
   /**
    * Makes a proposal the tenant's defaults. Guarded evaluation sets are run first, as for any change of the defaults.
-   * @throws EngineError `not_found`; `conflict` if it is no proposal, if the defaults changed since it was learned, or
-   *   if it lowers a guarded set
+   * @throws EngineError `not_found`; `conflict` if the state is not `proposed`, if the defaults changed since it was
+   *   learned, or if it lowers the scores of a guarded evaluation set
    */
   acceptLearned(id: string, signal?: AbortSignal): Promise<Learned>;
   /**
-   * Restores the defaults that the acceptance of a proposal replaced.
-   * @throws EngineError `not_found`; `conflict` if it is not accepted, or if the defaults changed since the acceptance
+   * Restores the query defaults that were replaced when a proposal was accepted.
+   * @throws EngineError `not_found`; `conflict` if the proposal is not accepted, or if the defaults changed since then
    */
   revertLearned(id: string): Promise<Learned>;
 }

@@ -12,7 +12,7 @@ export const EDGE_TYPES = [
   'derived_from',
 ] as const;
 /**
- * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to a memory near in meaning;
+ * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to the most similar memory;
  * Cairn makes at most one from each memory. With `supersedes` the memory `src` replaces the older memory `dst`;
  * `derived_from` leads to a source; `contradicts` has no direction.
  */
@@ -39,7 +39,7 @@ export interface Link {
   readonly writtenBy: string | null;
 }
 
-/** Greatest number of proposals in one list. */
+/** Greatest number of proposed contradictions in one list. */
 export const MAX_PROPOSALS = 200;
 
 /**
@@ -64,13 +64,16 @@ export interface Proposal {
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 
-/** Pairs of active memories of one user that say nearly the same, by the similarity of the waypoint between them. */
+/**
+ * Pairs of active memories of one user that say nearly the same. They are found by the automatic links (waypoints)
+ * between similar memories.
+ */
 export interface NearDuplicates {
   readonly items: readonly {
     /** The memory of the two that was added first. */
     readonly earlier: Memory;
     readonly later: Memory;
-    /** Cosine similarity when the waypoint was made, 0..1. */
+    /** Cosine similarity of the two memories when they were linked automatically, 0..1. */
     readonly similarity: number;
   }[];
   /**

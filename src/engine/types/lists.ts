@@ -35,7 +35,10 @@ export interface NameFilter {
   readonly userId?: string | undefined;
   /** Text with which the names must begin; '' for all names. */
   readonly prefix: string;
-  /** Tags that a memory must have to be counted: the bounds of the caller's key. None by default. */
+  /**
+   * Tags that a memory must have to be counted, since the caller's key is bound to them and sees nothing else; none by
+   * default.
+   */
   readonly withinTags?: readonly string[] | undefined;
 }
 

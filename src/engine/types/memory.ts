@@ -24,8 +24,8 @@ export type MemoryState = (typeof MEMORY_STATES)[number];
 /** The statuses of a memory; `MemoryStatus` says what they mean. */
 export const MEMORY_STATUSES = ['active', 'superseded', 'contradicted', 'archived'] as const;
 /**
- * Says whether a memory still holds. `superseded`: a newer memory replaced it. `contradicted`: a contradiction was
- * decided against it. `archived`: a caller or the decay job put it away. Lists and queries return only `active`
+ * Says whether a memory is still in force. `superseded`: a newer memory replaced it. `contradicted`: a contradiction
+ * was decided against it. `archived`: a caller or the decay job put it away. Lists and queries return only `active`
  * memories unless they ask for others.
  */
 export type MemoryStatus = (typeof MEMORY_STATUSES)[number];
@@ -74,13 +74,15 @@ export interface NewMemory {
    * the text by itself.
    */
   readonly entities: readonly string[] | null;
-  /** Time of the event that the memory is about, Unix ms; null for the time of the add. */
+  /** Time of the event that the memory is about, Unix ms; null for the time at which the memory is added. */
   readonly eventTime: number | null;
-  /** Time from which the memory is valid, Unix ms: lists and queries leave it out before; null for no bound. */
+  /**
+   * Time from which the memory is valid, Unix ms. Before, lists and queries leave the memory out; null for no bound.
+   */
   readonly validFrom: number | null;
   /**
-   * Time from which the memory is no longer valid, Unix ms: lists and queries leave it out from then on. It must be
-   * later than `validFrom`; null for no bound.
+   * Time from which the memory is no longer valid, Unix ms: lists and queries leave the memory out from then on. It
+   * must be later than `validFrom`; null for no bound.
    */
   readonly validTo: number | null;
   /** Time from which no read finds the memory, Unix ms; null for never. It is erased soon after. */
@@ -138,20 +140,16 @@ export interface Memory {
   readonly state: MemoryState;
   readonly status: MemoryStatus;
   /**
-   * How present the memory is at the time of reading, 0..1; it decays by `decayLambda` and grows when the memory is
-   * recalled.
+   * How present the memory is when it is read, 0..1; it decays by `decayLambda` and grows when the memory is recalled.
    */
   readonly salience: number;
-  /**
-   * How well established the memory is at the time of reading, 0..1; it decays slowly, and only reinforcement raises
-   * it.
-   */
+  /** How well established the memory is when it is read, 0..1; it decays slowly, and only reinforcement raises it. */
   readonly strength: number;
   /** Rate λ of the exponential decay of the salience, per day. */
   readonly decayLambda: number;
   /** How sure its author was that the memory is true, 0..1. */
   readonly confidence: number;
-  /** Salience that a caller stated last, with the add or with an update, 0..1; null if none did. */
+  /** Salience that a caller stated last, when the memory was added or updated, 0..1; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned the memory and reinforced it. */
   readonly accessCount: number;
@@ -166,16 +164,16 @@ export interface Memory {
   readonly validTo: number | null;
   readonly expiresAt: number | null;
   readonly externalId: string | null;
-  /** Path of the namespace of an item, labels joined by dots; '' for a memory that is in none. */
+  /** Path of the namespace of an item (memory with a name), labels joined by dots; '' for a memory that is in none. */
   readonly namespace: string;
-  /** Value of an item, stored beside the text; null for none. */
+  /** Any JSON value of an item (memory with a name), stored beside the text; null for none. */
   readonly value: Json;
   /**
-   * Public id of the key that added the memory, `environment` for the key `OM_API_KEY`, `anonymous` for an add without
-   * a key; null if it is not known, or if Cairn made the memory by itself.
+   * Public id of the key that added the memory, `environment` for the key `OM_API_KEY`, `anonymous` if it was added
+   * without a key; null if it is not known, or if Cairn made the memory by itself.
    */
   readonly writtenBy: string | null;
-  /** Number of the current version: 1 after the add, and one more after each update. */
+  /** Number of the current version: 1 when the memory is added, and one more after each update. */
   readonly version: number;
 }
 
@@ -215,11 +213,11 @@ export interface Revision {
 }
 
 /**
- * Result of one item of an add. `accepted`: the memory was stored and has a job. `duplicate`: an equal memory was
- * stored already and was reinforced. `rejected`: nothing was written, because its `externalId` belongs to another text,
- * because it cannot supersede the memory that `supersedes` names, because a source in `AddOptions.derived` is missing,
- * or because the privacy policy refuses it. `screened` says what was done about sensitive values; it is absent if the
- * policy looks for none.
+ * Result of one item of an add request. `accepted`: the memory was stored and has a job. `duplicate`: an equal memory
+ * was stored already, and that memory was reinforced. `rejected`: nothing was written, because its `externalId` belongs
+ * to another text, because it cannot supersede the memory that `supersedes` names, because a source in
+ * `AddOptions.derived` is missing, or because the privacy policy refuses it. `screened` says what was done about
+ * sensitive values; it is absent if the policy looks for none.
  */
 export type AddOutcome =
   | {
@@ -240,7 +238,7 @@ export type AddOutcome =
   | RejectedItem;
 
 /**
- * An item of an add that was refused. Nothing is written for it; the other items are added unless
+ * An item of an add request that was refused. Nothing is written for it; the other items are added unless
  * `AddOptions.allOrNothing` is set.
  */
 export interface RejectedItem {
@@ -249,13 +247,13 @@ export interface RejectedItem {
 }
 
 /**
- * An item of an add: a memory to store, or the refusal of a memory that its caller may not add. Such a refusal is
- * returned as the outcome of its item, so that a reply has an outcome for each item of the request.
+ * An item of an add request: a memory to store, or the refusal of a memory that its caller may not add. Such a refusal
+ * is returned as the outcome of its item, so that a reply has an outcome for each item of the request.
  */
 export type AddItem = NewMemory | RejectedItem;
 
 /**
- * Numbers of the things that a delete erased. `memories` includes chunks of documents, and reflections and gathered
+ * Numbers of the things that a delete erased. `memories` includes chunks of documents, and reflections and consolidated
  * memories that were made from an erased memory. `jobs` counts the jobs of erased memories and documents, ended ones
  * included: unfinished ones are cancelled, and all stay in the ledger.
  */
@@ -287,8 +285,8 @@ export interface ErasureReceipt extends DeleteReceipt {
 }
 
 /**
- * A memory, the `anchor`, with the visible memories before and after it by event time. Both lists are in the order of
- * event times, earliest first.
+ * A memory, the `anchor`, and the memories before and after it by event time that queries can find. Both lists are in
+ * the order of event times, earliest first.
  */
 export interface Timeline {
   readonly before: readonly Memory[];
@@ -298,56 +296,59 @@ export interface Timeline {
   readonly isCut: boolean;
 }
 
-/** Options of an add of memories. */
+/** Options of a request that adds memories. */
 export interface AddOptions {
   /** The Idempotency-Key of the request; none if left out. An add with a key has at most 1,000 items. */
   readonly idempotency?: IdempotencyClaim | undefined;
   /** Whether the jobs of these memories run after those of interactive adds; false by default. */
   readonly bulk?: boolean | undefined;
   /**
-   * Tags that a stored memory must carry to be recognised as a duplicate: the bounds of the caller's key. An item that
-   * equals a memory without them is rejected with `conflict`. None by default.
+   * Tags, to which the caller's key is bound, that a stored memory must have to be recognised as a duplicate. An item
+   * that equals a memory without them is rejected with `conflict`. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
   /**
-   * Items of the add that repeat or sum up other memories, stored as derived in the same commit; none by default. Only
-   * Cairn's own callers set it.
+   * Items of the request that repeat or sum up other memories, stored as derived in the same commit; none by default.
+   * Only Cairn's own callers set it.
    */
   readonly derived?: readonly DerivedItem[] | undefined;
   /**
-   * Whether the whole add fails, with the error of the item, as soon as one item is refused; false by default, so that
-   * only that item is rejected.
+   * Whether the whole request fails, with the error of the item, as soon as one item is refused; false by default, so
+   * that only that item is rejected.
    */
   readonly allOrNothing?: boolean | undefined;
 }
 
 /**
- * An item of an add that is derived from other memories: it gets `derived_from` links to them, counts as a reflection,
- * and is erased together with any of them.
+ * An item of an add request that is derived from other memories: it gets `derived_from` links to them, counts as a
+ * reflection, and is erased together with any of them.
  */
 export interface DerivedItem {
-  /** Index of the derived item in the add. */
+  /** Index of the derived item in the add request. */
   readonly item: number;
-  /** Its sources: ids of stored memories, and indexes of items before it in the add. */
+  /** Ids of stored memories, and indexes of earlier items of the same request, from which the item is derived. */
   readonly from: readonly (string | number)[];
 }
 
-/** Options of an add of a document. */
+/** Options of a request that adds a document. */
 export interface AddDocumentOptions {
   /**
-   * Tags that a stored document must carry to be replaced by this one: the bounds of the caller's key. Without them the
-   * add is a `conflict`. None by default.
+   * Tags, to which the caller's key is bound, that a stored document must have to be replaced by this one; without them
+   * the request is a `conflict`. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
-  /** Whether the add of a new version of a stored document is a `conflict` instead of being read; false by default. */
+  /**
+   * Whether it is a `conflict` to add a new version of a stored document, so that the version is not read; false by
+   * default.
+   */
   readonly onlyNew?: boolean | undefined;
 }
 
 /** Options of a delete. */
 export interface DeleteOptions {
   /**
-   * Tags that an item must carry to be deleted or moved, and that a document must carry to be deleted by its root
-   * memory: the bounds of the caller's key. Without them the item or document counts as not found. None by default.
+   * Tags, to which the caller's key is bound, that an item must have to be deleted or moved, and that a document must
+   * have to be deleted by its root memory. Without them the item or document counts as not found. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
 }
@@ -361,13 +362,15 @@ export interface IdempotencyClaim {
   readonly bodyHash: Uint8Array;
 }
 
-/** Reply to an add of memories. */
+/** Reply to a request that adds memories. */
 export interface AddReply {
   /** One outcome for each item, in the order of the items. */
   readonly outcomes: readonly AddOutcome[];
   /** Write receipt with which `waitFor` or a query waits for the memories; null if no memory was accepted. */
   readonly token: string | null;
-  /** Whether this is the stored reply to an earlier add with the same Idempotency-Key, and nothing was written now. */
+  /**
+   * Whether this is the stored reply to an earlier request with the same Idempotency-Key, and nothing was written now.
+   */
   readonly replayed: boolean;
 }
 

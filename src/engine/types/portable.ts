@@ -92,7 +92,7 @@ export interface PortableMemory {
   readonly valid_to: number | null;
   readonly expires_at: number | null;
   readonly external_id: string | null;
-  /** Name of an item; null for a memory that is no item. */
+  /** Namespace and key of an item (memory with a name); null for a memory that is no item. */
   readonly item: { readonly namespace: string; readonly key: string } | null;
   readonly value: Json;
   readonly created_at: number | null;
@@ -300,8 +300,8 @@ export type ImportOutcome =
 export interface Portable {
   /**
    * Exports the tenant as lines of JSON, in texts of one or more whole lines. Memories are as they were when the export
-   * began, without those that were erased since; salience, strength and counts are those of the time of reading. Keys,
-   * jobs and logs of requests are not exported.
+   * began, without those that were erased since; salience, strength and counts are those at the time when each memory
+   * is read. Keys, jobs and logs of requests are not exported.
    * @throws EngineError `invalid` for a malformed condition of the filter
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;

@@ -95,7 +95,7 @@ export interface EmbeddingState {
    * by it.
    */
   readonly configured: EmbeddingModel | null;
-  /** Why vectors of the live model cannot be made with the present settings, as a sentence; null if they can. */
+  /** Why vectors of the model in use cannot be made with the present settings, as a sentence; null if they can. */
   readonly degraded: string | null;
 }
 
@@ -104,7 +104,8 @@ export const REEMBED_PHASES = ['embed', 'link', 'drop'] as const;
 
 /**
  * Names a phase of a change of the embedding model. `embed`: the new model embeds all memories, beside the old vectors.
- * `link`: the new vectors are live, and the waypoints are made anew by them. `drop`: the old vectors are deleted.
+ * `link`: queries use the new vectors, and the automatic links between similar memories are made again by them. `drop`:
+ * the old vectors are deleted.
  */
 export type ReembedPhase = (typeof REEMBED_PHASES)[number];
 
@@ -123,8 +124,8 @@ export interface ReembedStatus {
   /** Model that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly configured: EmbeddingModel | null;
   /**
-   * Number of memories that this phase has processed, without those whose jobs gave up. If no change is under way,
-   * number of memories that have all vectors of the configured model.
+   * Number of memories that the present phase of the change has processed, without those whose jobs gave up. If no
+   * change is under way, number of memories that have all vectors of the configured model.
    */
   readonly done: number;
   /** Number of all memories. */
@@ -134,9 +135,15 @@ export interface ReembedStatus {
    * queries find them by words alone.
    */
   readonly failed: number;
-  /** Number of memories that this phase processes per second; null unless a running phase has progressed. */
+  /**
+   * Number of memories that the present phase of the change processes per second; null unless the change is running and
+   * has progressed.
+   */
   readonly ratePerSecond: number | null;
-  /** Estimated time until this phase ends, in ms; null where `ratePerSecond` is null, and in the phase `drop`. */
+  /**
+   * Estimated time until the present phase of the change ends, in ms; null where `ratePerSecond` is null, and in the
+   * phase `drop`.
+   */
   readonly remainingMs: number | null;
   /**
    * Number of memories still to be embedded, which may be 0, and an estimate of their tokens from a sample. Null in the
@@ -162,9 +169,9 @@ export interface ModelChange {
   reembedStatus(): Promise<ReembedStatus>;
   /**
    * Begins to embed all memories by the configured model, or continues a change that was paused or has failed. If that
-   * model is live already, only memories without its vectors are embedded. A change to yet another model is given up.
-   * If the model refuses more than one memory in a hundred, and more than one in all, the change fails and the model
-   * does not go live.
+   * model is live already, only memories without its vectors are embedded. If a change to another model is under way,
+   * it is cancelled. If the model refuses more than one memory in a hundred, and more than one in all, the change fails
+   * and the model does not go live.
    * @param options.withoutRefused lets the model go live although it refused that many memories, which queries then
    *   find by words alone
    * @param options.force lets the model go live although the measures of a guarded evaluation set fall; otherwise the
@@ -179,8 +186,8 @@ export interface ModelChange {
    */
   pauseReembed(): Promise<ReembedStatus>;
   /**
-   * Gives up a change of the embedding model, even a paused one. The vectors of the new model stay; the memories that
-   * it refused are no longer counted.
+   * Gives up a change of the embedding model, even a paused one. The vectors of the new model stay; the list of
+   * memories that it refused is deleted.
    * @throws EngineError `conflict` if there is no change, or if the new model is live already
    */
   cancelReembed(): Promise<ReembedStatus>;

@@ -67,14 +67,14 @@ export const SIMILARITIES = ['relative', 'absolute'] as const;
 export type Similarity = (typeof SIMILARITIES)[number];
 
 /**
- * The kinds of memories whose raw score is lowered: three statuses, and `consolidated` for memories that were gathered
- * into another one.
+ * The kinds of memories whose raw score is lowered: three statuses, and `consolidated` for memories of which another
+ * memory was made.
  */
 export const PENALISED = ['superseded', 'contradicted', 'archived', 'consolidated'] as const;
 /**
  * Factors on the raw score, 0..1, by kind of memory. The factor of `contradicted` also lowers the weaker of two
  * candidates that contradict each other by a caller's or a language model's word. The factor of `consolidated` lowers a
- * source if the memory that it was gathered into is a candidate, too.
+ * memory if the one that was made of it and others is a candidate, too.
  */
 export type Penalties = Readonly<Partial<Record<(typeof PENALISED)[number], number>>>;
 
@@ -148,13 +148,13 @@ export interface RetrievalOptions {
    */
   readonly denseSectors?: 'all' | 'candidate' | undefined;
   /**
-   * Greatest share of its raw score that a memory gains because other memories of its session match, 0..1; 0.1 by
-   * default.
+   * Greatest share of its own raw score that is added to a memory's raw score because other memories of its session
+   * match, 0..1; 0.1 by default.
    */
   readonly sessionPrior?: number | undefined;
   /** Greatest number of links that are followed in a row from the best direct matches, 0..4; 2 by default. */
   readonly maxHops?: number | undefined;
-  /** Share of the activation that remains after each link, 0..1; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link, 0..1; 0.5 by default. */
   readonly decayPerHop?: number | undefined;
   /** Whether names in the query also bring memories about related names; true by default. */
   readonly entityGraph?: boolean | undefined;
@@ -163,8 +163,8 @@ export interface RetrievalOptions {
   /** Greatest number of candidates that a language model is asked to order, 2..50; 20 by default. */
   readonly kRerank?: number | undefined;
   /**
-   * Lowest calibrated score of a hit, 0..1; `OM_MIN_SCORE` by default. A memory that only a strong link or a related
-   * name brought is returned with a lower score, too, if the confidence of the query is at least this.
+   * Lowest calibrated score of a hit, 0..1; `OM_MIN_SCORE` by default. A memory that was found only by a strong link or
+   * a related name may score less, if the confidence of the query is at least `minScore`.
    */
   readonly minScore?: number | undefined;
   /** Lowest raw score of a hit as a share of the best candidate's raw score, 0..1; 0 by default. */
@@ -182,8 +182,8 @@ export interface RetrievalOptions {
    */
   readonly collapseSimilar?: boolean | undefined;
   /**
-   * Greatest share of the first places, 0..1, that memories written by one key take as long as another key has a match
-   * left; 0.75 by default, 1 for no bound. It changes nothing if one key wrote all matches.
+   * Greatest share of the first places in the ranking, 0..1, that memories written by one API key occupy while matches
+   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if one key wrote all matches.
    */
   readonly writerShare?: number | undefined;
 }
@@ -211,16 +211,19 @@ export interface MemoryQuery extends RetrievalOptions {
   readonly tokenBudget?: number | undefined;
   /** Form of the answer; `json` by default. */
   readonly format?: Format | undefined;
-  /** Whether memories that are not active are considered, too, with the factors of `penalties`; false by default. */
+  /**
+   * Whether memories that are superseded, contradicted or archived are considered, too, with their scores lowered by
+   * `penalties`; false by default.
+   */
   readonly deepRecall?: boolean | undefined;
   /**
-   * Kinds of memories that are considered beside those that the query searches anyway, with the factor of their status;
-   * none by default.
+   * Kinds of memories that are considered although queries leave them out by default; their scores are lowered by the
+   * factor of their status (`penalties`). None by default.
    */
   readonly include?: readonly (typeof INCLUDED)[number][] | undefined;
   /**
-   * Past time that the query is about, by when things held (`valid`) or by when they were stored (`recorded`); the
-   * present if left out.
+   * Past time that the query is about, by when memories were valid (`valid`) or by when they were stored (`recorded`);
+   * the present if left out.
    */
   readonly asOf?: AsOf | undefined;
   /**

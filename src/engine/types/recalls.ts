@@ -16,7 +16,7 @@ import type { MemoryQuery, Profile, RetrievalOptions, Weights } from './query.ts
 export const FEEDBACK_VERDICTS = ['used', 'useless', 'wrong'] as const;
 export type FeedbackVerdict = (typeof FEEDBACK_VERDICTS)[number];
 
-/** A caller's verdict on one hit of a recall. */
+/** A caller's verdict on one hit of a recall (answered query). */
 export interface RecallFeedback {
   readonly memoryId: string;
   readonly verdict: FeedbackVerdict;
@@ -24,7 +24,9 @@ export interface RecallFeedback {
   readonly at: number;
 }
 
-/** The values of a hit that can change without a new version, as they were when the recall was answered. */
+/**
+ * The values of a hit that can change without a new version of the memory, as they were when the query was answered.
+ */
 export type KeptState = Pick<
   Memory,
   | 'state'
@@ -40,7 +42,8 @@ export type KeptState = Pick<
 >;
 
 /**
- * What the stages of a query measured about one candidate, as the recall log keeps it. It holds no text of the memory.
+ * What the stages of a query measured about one candidate, as the recall log (log of answered queries) stores it. It
+ * holds no text of the memory.
  */
 export interface KeptCandidate {
   readonly memoryNo: number;
@@ -65,29 +68,30 @@ export interface KeptCandidate {
    * its session. A measure that does not apply is null or absent.
    */
   readonly fit: Readonly<Record<string, number | null>>;
-  /** Share of the question's words that the memory holds, 0..1; null if its text was not examined. */
+  /** Share of the query's words that the memory's text contains, 0..1; null if its text was not examined. */
   readonly held: number | null;
-  /** Whether the text was examined and found to have nothing to do with the question. */
+  /** Whether the text was examined and found to have nothing to do with the query. */
   readonly isStrange: boolean;
-  /** Values of a hit that only the answer had; absent from candidates that were left out. */
+  /** Values that only a hit of the answer has; absent from candidates that were left out. */
   readonly hit?: Pick<Hit, 'path' | 'supersedes' | 'similar'> & {
     readonly version: number;
     readonly state: KeptState;
   };
 }
 
-/** A recall in the log, without its candidates. */
+/** The stored data of a recall (answered query), without its candidates. */
 export interface RecallHead {
   readonly recallId: string;
   /** Time of the query, Unix ms. */
   readonly at: number;
   /**
-   * The question, with markers in place of sensitive values that the privacy policy redacts; null if the policy refuses
-   * to keep it.
+   * The text of the query, with markers in place of sensitive values that the privacy policy redacts; null if the
+   * policy refuses to keep it.
    */
   readonly question: string | null;
   /**
-   * How the question is kept: `whole`; `redacted` if markers replace some of it; `withheld` if it is not kept at all.
+   * How the text of the query is kept: `whole`; `redacted` if markers replace some of it; `withheld` if it is not kept
+   * at all.
    */
   readonly questionKept: 'whole' | 'redacted' | 'withheld';
   readonly filter: MemoryFilter;
@@ -104,8 +108,8 @@ export interface RecallHead {
     /** Share of vectors against words, 0..1. */
     readonly vectorWeight: number;
     /**
-     * Relevance of the candidate that is most relevant by words and vectors, and highest fused rank score of any
-     * candidate.
+     * Relevance of the candidate that is most relevant by words and vectors. `bestFused` is the highest fused rank
+     * score of any candidate.
      */
     readonly bestRelevance: number;
     readonly bestFused: number;
@@ -114,7 +118,7 @@ export interface RecallHead {
   readonly confidence: number;
   /** Approximate number of memories that the query searched. */
   readonly scope: number;
-  /** Whether the floor `minScore` was applied. */
+  /** Whether the floor `minScore` (lowest score of a hit) was applied. */
   readonly floorActed: boolean;
   /** Model whose vectors were searched; null if only words were. */
   readonly model: { readonly provider: string; readonly model: string; readonly dimensions: number } | null;
@@ -123,34 +127,35 @@ export interface RecallHead {
   readonly floor: FloorReport | null;
   readonly cut: CutReport | null;
   readonly degradedReasons: readonly DegradedReason[];
-  /** Number of candidates by what became of them; an outcome that none had is absent. */
+  /** Number of candidates by outcome (what became of them in the query); an outcome that no candidate had is absent. */
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
   /** Ids of the hits, best first, those that were erased since included. */
   readonly hitIds: readonly string[];
   /**
-   * `memoryNo` of the candidate with the highest raw score, which scores depend on; null if there were no candidates.
+   * `memoryNo` of the candidate with the highest raw score, on which the scores of all depend; null if there were no
+   * candidates.
    */
   readonly bestNo: number | null;
 }
 
-/** A recall as the log keeps it. Candidates that were erased since the recall are missing. */
+/** A recall (answered query) as the recall log stores it. Candidates that were erased since then are missing. */
 export interface KeptRecall extends RecallHead {
-  /** The hits, best first, then the best three of the candidates that were left out. */
+  /** The hits, best first, and then the best three candidates that were not returned. */
   readonly candidates: readonly KeptCandidate[];
 }
 
-/** A recall as a caller looks it up, with the feedback on it. */
+/** A recall (answered query) as a caller looks it up, with the feedback on it. */
 export interface RecallRecord extends KeptRecall {
   /** Ids of hits that were erased since, or that the caller may not see any more. */
   readonly missing: readonly string[];
   readonly feedback: readonly RecallFeedback[];
 }
 
-/** Selects recalls for a list. */
+/** Selects recalls (answered queries) for a list. */
 export interface RecallListing {
   /** Lists only recalls whose filter named this user; all if left out. */
   readonly userId?: string | undefined;
-  /** Lists only recalls that have this memory (id) among their kept candidates; all if left out. */
+  /** Lists only recalls that have the memory with this id among their stored candidates; all if left out. */
   readonly memoryId?: string | undefined;
   /** Value of `next` of the page before; the newest recalls if left out. */
   readonly before?: number | undefined;
@@ -158,18 +163,18 @@ export interface RecallListing {
   readonly limit: number;
 }
 
-/** A page of recalls, newest first, without their candidates. */
+/** A page of recalls (answered queries), newest first, without their candidates. */
 export interface RecallPage {
   readonly items: readonly RecallHead[];
   /** Value of `RecallListing.before` for the next page; null on the last page. */
   readonly next: number | null;
 }
 
-/** How a recall is repeated. */
+/** How a recall (answered query) is repeated, to compare the new answer with the stored one. */
 export interface ReplayOptions {
   /**
-   * What answers the question: `then` scores the kept candidates again; `now` runs a query on the present memories with
-   * the present model.
+   * What gives the new answer: `then` scores the stored candidates again; `now` runs the query on the present memories
+   * with the present model.
    */
   readonly state: 'then' | 'now';
   /**
@@ -180,7 +185,7 @@ export interface ReplayOptions {
   readonly only?: readonly string[] | undefined;
 }
 
-/** A value on which the score of a hit depends, and which differs between the kept answer and the new one. */
+/** A value on which the score of a hit depends, and which differs between the stored answer and the new one. */
 export interface RecallCause {
   /**
    * Name of a feature, weight or adjustment, `profile`, `version`, or `confidence of the query`; `others` if nothing
@@ -192,7 +197,7 @@ export interface RecallCause {
 }
 
 /**
- * A hit of both the kept answer and the new one whose rank differs, or whose score differs by 0.001 or more. Ranks
+ * A hit of both the stored answer and the new one whose rank differs, or whose score differs by 0.001 or more. Ranks
  * count from 1.
  */
 export interface MovedHit {
@@ -205,8 +210,8 @@ export interface MovedHit {
 }
 
 /**
- * A hit of only one of the two answers, with its rank (from 1) and score there; the score is null for a hit that was
- * erased.
+ * A hit of only one of the two compared answers, with its rank (from 1) and score there; the score is null for a hit
+ * that was erased.
  */
 export interface ChangedHit {
   readonly id: string;
@@ -219,13 +224,13 @@ export interface ChangedHit {
   readonly why: Outcome | 'added' | 'erased';
 }
 
-/** The answer to a recall that was repeated, compared with the kept answer. */
+/** The answer to a recall (answered query) that was repeated, compared with the stored answer. */
 export interface Replay {
   readonly recallId: string;
   readonly state: ReplayOptions['state'];
   /**
-   * Time of the recall (`askedAt`) and time as of which the new answer was made (`at`: the same with the state `then`),
-   * Unix ms.
+   * Time of the first answer (`askedAt`), and time as of which the new answer was made (`at`: the same with the state
+   * `then`), Unix ms.
    */
   readonly askedAt: number;
   readonly at: number;
@@ -234,7 +239,7 @@ export interface Replay {
   readonly degradedReasons: readonly DegradedReason[];
   readonly missing: readonly string[];
   /**
-   * Names of the parts of the kept answer that are missing here because the log does not keep them, such as
+   * Names of the parts of the first answer that are missing here because the recall log does not store them, such as
    * `neighbours` or `trace`.
    */
   readonly notKept: readonly string[];
@@ -243,26 +248,28 @@ export interface Replay {
   readonly new: readonly ChangedHit[];
 }
 
-/** The methods of a tenant for its recall log. */
+/** The methods of a tenant for its recall log, which stores answered queries. */
 export interface RecallLog {
   /**
-   * Lists recalls, newest first. Their questions are redacted or withheld by the present privacy policy.
+   * Lists recalls (answered queries), newest first. Their texts are redacted or withheld by the present privacy policy.
    * @throws EngineError `not_found` for an unknown `memoryId`
    */
   listRecalls(listing: RecallListing): Promise<RecallPage>;
   /**
-   * Returns the recall with this id.
+   * Returns the recall (answered query) with this id.
    * @throws EngineError `not_found` for an unknown id, and for an answer that was not logged or is no longer kept
    */
   getRecall(id: string): Promise<RecallRecord>;
   /**
-   * Repeats a recall and compares the new answer with the kept one. It reinforces no memory and is not logged.
+   * Repeats a recall (answered query) and compares the new answer with the stored one. It reinforces no memory and is
+   * not logged.
    * @throws EngineError `not_found` as `getRecall`; `invalid` for a change that the state `then` does not allow;
-   *   `conflict` if the question was not kept and `changes` has none; with `now` also the errors of `Tenant.query`
+   *   `conflict` if the text of the query was not stored and `changes` has none; with `now` also the errors of
+   *   `Tenant.query`
    */
   replayRecall(id: string, options: ReplayOptions, signal?: AbortSignal): Promise<Replay>;
   /**
-   * Stores a caller's verdict on hits of a recall, in place of an earlier verdict on them.
+   * Stores a caller's verdict on hits of a recall (answered query), in place of an earlier verdict on them.
    * @returns all feedback on the recall
    * @throws EngineError `not_found` as `getRecall`, and for a memory that is no hit of the recall
    */

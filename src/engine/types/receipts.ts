@@ -49,7 +49,7 @@ export interface HeldSpan {
    */
   readonly ownOffset: number;
   readonly endOffset: number;
-  /** Whether the memory was kept from an earlier reading of the document, which had an equal chunk. */
+  /** Whether the memory was kept when the document was read again, because the earlier reading had an equal chunk. */
   readonly isKept: boolean;
   /** Whether the memory still holds exactly these characters; false if it was redacted or changed. */
   readonly isIntact: boolean;
@@ -77,13 +77,13 @@ export interface TextReceipt {
    */
   readonly isComplete: boolean;
   /**
-   * Number of chunks that this reading stored anew; `kept` of chunks that it kept from the reading before; `removed` of
-   * chunks that were removed with that reading.
+   * Number of chunks that this reading of the document stored anew; `kept` of chunks that it kept from the reading
+   * before; `removed` of chunks that were removed with that reading.
    */
   readonly stored: number;
   readonly kept: number;
   readonly removed: number;
-  /** One page of the spans, in the order of the text. */
+  /** One page of the parts of the text that memories hold, in the order of the text. */
   readonly spans: readonly HeldSpan[];
   /** Number of all spans. */
   readonly total: number;
@@ -103,7 +103,7 @@ export type ItemFate = (typeof ITEM_FATES)[number];
 /** Greatest number of items in one receipt. */
 export const MAX_RECEIPT_ITEMS = 100_000;
 
-/** An item of a batch to record in a receipt, right after it was added or refused. */
+/** An item of a batch request to record in a receipt, right after it was added or refused. */
 export interface NotedItem {
   /** Number of the item in its batch, from 1. */
   readonly item: number;

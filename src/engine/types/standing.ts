@@ -1,4 +1,7 @@
-/** Standing queries, and the webhooks that deliver their answers and other events. */
+/**
+ * Standing queries, which are stored and compared with each new memory, and the webhooks that deliver their answers and
+ * other events.
+ */
 import type { EventKind } from './events.ts';
 import type { MemoryFilter } from './filter.ts';
 import type { Metadata } from './memory.ts';
@@ -47,7 +50,7 @@ export interface StandingQuery {
   readonly answers: number;
 }
 
-/** A memory that answered a standing query. */
+/** A memory that was found to answer a standing query (a stored query with which new memories are compared). */
 export interface StandingAnswer {
   readonly memoryId: string;
   /** Id of the document that the memory is a part of; null if it is no part of a document. */
@@ -72,7 +75,7 @@ export interface StandingRest {
   readonly afterQuery: number;
 }
 
-/** A memory that answers a standing query, both by number. */
+/** A memory that answers a standing query, each given by its number in the file. */
 export interface StandingMatch {
   readonly queryNo: number;
   readonly memoryNo: number;
@@ -152,7 +155,7 @@ export interface Delivery {
   readonly lastError: string | null;
 }
 
-/** A delivery that this process has claimed, with everything that is needed to send it. */
+/** A delivery to a webhook that this process has claimed, with everything that is needed to send it. */
 export interface ClaimedDelivery extends Pick<Delivery, 'id' | 'event' | 'userId' | 'at'> {
   readonly deliveryNo: number;
   readonly hookNo: number;
@@ -233,7 +236,7 @@ export interface Standing {
    */
   retryDeliveries(id: string): Promise<number>;
   /**
-   * Does the work that is due for standing queries and webhooks: compares new memories with the queries, makes
+   * Does the work that is due for standing queries and webhooks: compares new memories with the queries, adds
    * deliveries of new events, and sends deliveries that are due. Several processes may call it at once.
    * @returns `absent` for a tenant without standing queries and webhooks, `busy` if anything was done, else `idle`
    */

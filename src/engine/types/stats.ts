@@ -6,7 +6,9 @@ export interface SectorStats {
   readonly sector: Sector;
   /** Number of memories whose primary sector is this one, whatever their state and status. */
   readonly count: number;
-  /** Average salience of these memories at the time of reading, 0..1; 0 if there are none. */
+  /**
+   * Average salience (how present a memory is, 0..1) of these memories when the counts are read; 0 if there are none.
+   */
   readonly averageSalience: number;
 }
 

@@ -29,15 +29,15 @@ export interface DecayPreview {
     readonly after: SalienceSpread;
   }[];
   /**
-   * The at most ten active memories whose salience falls most, largest fall first; of equal falls, the older memory
-   * first.
+   * The active memories, at most ten, whose salience (how present a memory is) falls most, largest fall first; if two
+   * are equal, the older memory comes first.
    */
   readonly falls: readonly { readonly memory: Memory; readonly before: number; readonly after: number }[];
   /** Number of active memories that the decay job would have archived by the later time. */
   readonly archived: number;
   /**
-   * The at most fifty memories with the lowest salience among those that would be archived, lowest first; of equal
-   * ones, the older first.
+   * The memories, at most fifty, with the lowest salience among those that would be archived, lowest first; if two are
+   * equal, the older memory comes first.
    */
   readonly archives: DecayPreview['falls'];
   /** Whether the work budget of one request ended before all active memories were counted. */

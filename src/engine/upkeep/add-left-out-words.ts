@@ -20,17 +20,18 @@ export interface LeftOutWordsContext {
 /** Greatest number of memories that are checked before the progress is stored again. */
 const LOOKED_AT = 200;
 /**
- * Name of the entry in `store_info` that stores the progress: the `memoryNo` up to which every memory has all of its
- * words, or `DONE`.
+ * Name of the entry in `store_info` that stores the progress: the `memoryNo` up to which the word index has all words
+ * of every memory, or `DONE`.
  */
 const NOTE = 'words_complete';
 const DONE = 'done';
 
 /**
- * Adds to the word index of a file the words that earlier versions left out, stems of words in some languages and paths
- * of files, in short commits. Only rows of memories with such words are rewritten. Searches may run meanwhile: a memory
- * whose row has no stems is found by its exact words. The progress is stored in the file, so the work can be stopped at
- * any time and continues from there. Memories that are added meanwhile have all of their words already.
+ * Adds to the word index of a file the words that earlier versions left out: stems of words in some languages, and
+ * paths of files. It works in short commits. Only rows of memories with such words are rewritten. Searches may run
+ * meanwhile: a memory whose row has no stems is found by its exact words. The progress is stored in the file, so the
+ * work can be stopped at any time and continues from there. Memories that are added meanwhile have all of their words
+ * already.
  * @throws AbortError if `signal` is aborted
  */
 export async function addLeftOutWords({ open, signal, onPause }: LeftOutWordsContext): Promise<void> {

@@ -25,32 +25,34 @@ export interface CalibrateContext {
   readonly clock: Clock;
 }
 
-/** Smallest number of memories for a fit: fewer say too little about how near unrelated texts lie. */
+/** Smallest number of memories for which the cosine of unrelated texts is measured: fewer say too little about it. */
 const MIN_MEMORIES = 50;
 
-/** Name of the entry in `store_info` that stores a `LastFit`, as JSON. */
+/** Name of the entry in `store_info` that stores the last measurement (a `LastFit`), as JSON. */
 const LAST_FIT = 'calibrated';
 
-/** The state of a file at its last fit, which decides whether the next fit is due. */
+/**
+ * The state of a file when the cosine of unrelated texts was last measured, which decides whether that is due again.
+ */
 interface LastFit {
   /** Time of the fit, Unix ms. */
   readonly at: number;
-  /** Number of memories. */
+  /** Number of memories in the file. */
   readonly memories: number;
   /** `modelNo` of each model whose vector space was fitted. */
   readonly modelNos: readonly number[];
-  /** Number of memories with vectors, added up over these models. */
+  /** Number of memories with vectors, summed over the models of `modelNos`. */
   readonly embedded: number;
   /** Result of `lastNumbers`, which changes whenever memories, vectors or jobs are added. */
   readonly numbers: string;
 }
 
 /**
- * Fits how near unrelated texts of a file lie in the vector space of each live model, if there is enough data and
+ * Measures the cosine of unrelated texts of a file in the vector space of each live model, if there is enough data and
  * enough has changed: at 50 memories, after a change of the models, when the number of memories or of those with
- * vectors has doubled, and daily while anything changes. A due fit reads for 100 ms and makes one small write. A fit is
- * deleted when fewer than 50 memories are left.
- * @returns whether a fit was due and was made
+ * vectors has doubled, and daily while anything changes. A measurement reads for 100 ms and makes one small write. It
+ * is deleted when fewer than 50 memories are left.
+ * @returns whether a measurement was due and was made
  */
 export function calibrateScores({ open, clock }: CalibrateContext): boolean {
   const { store, liveModels } = open();
@@ -67,9 +69,10 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
 }
 
 /**
- * Fits vector spaces, live or not, and returns a function that stores the fit, to be called inside a write. With fewer
- * than 50 memories that function stores nothing. A space in which too few vectors can be compared loses its fit.
- * @param now time of the fit, Unix ms
+ * Measures the cosine of unrelated texts in vector spaces, live or not, and returns a function that stores the result,
+ * to be called inside a write. With fewer than 50 memories that function stores nothing. A space in which too few
+ * vectors can be compared loses its stored cosine.
+ * @param now time of the measurement, Unix ms
  */
 export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
   if (store.read(() => countMemories(store)) < MIN_MEMORIES) return () => {};
@@ -139,16 +142,19 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** Greatest number of memories whose vectors are compared, in pairs. */
+/** Greatest number of sampled memories whose vectors are compared with each other. */
 const SAMPLED = 200;
 /**
  * Greatest number of characters that are read of each sampled memory: the smallest one, since its text is not needed.
  */
 const CHARACTERS = 1;
-/** Seed of the sample, so that two fits of the same file give the same scores. */
+/** Seed of the sample, so that two measurements of the same file give the same scores. */
 const SEED = 20;
 
-/** Smallest number of pairs of vectors for a fit: fewer say too little about how near unrelated texts lie. */
+/**
+ * Smallest number of pairs of vectors for which the cosine of unrelated texts is measured: fewer say too little about
+ * it.
+ */
 const MIN_PAIRS = 20;
 
 /**

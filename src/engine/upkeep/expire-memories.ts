@@ -3,7 +3,7 @@ import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenanc
 
 /**
  * Erases expired memories, which no read returns any more, in short commits, and hides expired documents, which
- * `tendDocuments` erases.
+ * `tendDocuments` erases later.
  * @returns the number of memories erased
  */
 export async function expireMemories(context: MaintenanceContext): Promise<number> {

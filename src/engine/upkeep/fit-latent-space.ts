@@ -12,7 +12,7 @@ import { LATENT_DIMENSIONS, LATENT_TEXT, type LatentSpace, stemHash, weightOfCou
 import { countWords } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 
-/** The parts that `fitLatentSpace` uses. */
+/** What `fitLatentSpace` uses to read and write a tenant's file and to wait. */
 export interface LatentContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each wait. */
   readonly open: () => OpenTenant;
@@ -21,9 +21,12 @@ export interface LatentContext {
   readonly pause: () => Promise<void>;
 }
 
-/** Smallest number of long texts for a space: among fewer texts, topics arise by chance. */
+/**
+ * Smallest number of long texts from which a latent space (a model of word meanings) is made: among fewer texts, topics
+ * arise by chance.
+ */
 const MIN_TEXTS = 200;
-/** Greatest number of long texts that a space is fitted to. */
+/** Greatest number of long texts from which a latent space is made. */
 const MAX_TEXTS = 2_000;
 /** Greatest number of memories that are read to find these long texts among short ones. */
 const DRAWN = 2 * MAX_TEXTS;
@@ -35,14 +38,14 @@ const MAX_STEMS = 8_000;
  */
 const MIN_TEXTS_OF_STEM = 2;
 const MAX_SHARE_OF_TEXTS = 0.3;
-/** Seed of the sample and of the decomposition, so that two fits of the same file give the same space. */
+/** Seed of the sample and of the matrix decomposition, so that two fits of the same file give the same latent space. */
 const SEED = 22;
 
 /**
- * Fits a latent space to the long texts of a file, those of all its users, if there are enough and enough has changed:
- * at first, when the number of memories has doubled, and daily while anything changes. Deleting a text that the space
- * may know deletes the space, and discards a fit that is being made. A file with fewer than 200 long texts has no
- * space.
+ * Fits a latent space (a model of word meanings, by latent semantic analysis) to the long texts of a file, those of all
+ * its users, if there are enough and enough has changed: at first, when the number of memories has doubled, and daily
+ * while anything changes. When a text is deleted to which the space may have been fitted, the space is deleted too, and
+ * a fit that is being made is discarded. A file with fewer than 200 long texts has no space.
  * @returns whether a fit was due, was made and was kept
  */
 export async function fitLatentSpace({ open, clock, pause }: LatentContext): Promise<boolean> {
@@ -110,8 +113,8 @@ async function fit(
 }
 
 /**
- * Makes a row of length 1 for each text. The value of a stem is the weight of its count (`weightOfCount`) times its
- * rarity.
+ * Makes a row of a sparse matrix, of length 1, for each text. The value of a stem is the weight of its count
+ * (`weightOfCount`) times its rarity.
  */
 function sparseRows(
   texts: readonly ReadonlyMap<string, number>[],
@@ -137,8 +140,8 @@ function sparseRows(
 const MOST = 127;
 
 /**
- * Makes the space: each stem's vector in whole numbers of -127..127. The scale of a vector is multiplied into the
- * stem's weight.
+ * Makes the latent space: each stem's vector in whole numbers of -127..127. The scale of a vector is multiplied into
+ * the stem's weight.
  */
 function quantise(
   hashes: readonly number[],

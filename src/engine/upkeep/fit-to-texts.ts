@@ -2,9 +2,9 @@ import { calibrateScores, type CalibrateContext } from './calibrate-scores.ts';
 import { fitLatentSpace } from './fit-latent-space.ts';
 
 /**
- * Makes the two fits of a file to its texts if they are due: how near unrelated texts lie in each vector space, and the
- * latent space of long texts.
- * @param pause waits between two rounds of a fit, so that the thread does other work
+ * Adapts a file's data to its texts where that is due: measures the cosine of unrelated texts in each vector space, and
+ * fits the latent space (a model of word meanings) to long texts.
+ * @param pause waits between two rounds of the work, so that the thread does other work
  */
 export async function fitToTexts(context: CalibrateContext, pause: () => Promise<void>): Promise<void> {
   calibrateScores(context);

@@ -17,9 +17,9 @@ interface LearnContext {
 const MAX_STATED = 300;
 
 /**
- * Learns a correction of the sector classifier from memories whose sector is stated in `metadata.sector`. It depends on
- * these memories alone, and is deleted once there are none. Memories that were classified before keep their sectors
- * until their text changes. With `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
+ * Learns a correction of the sector classifier from memories whose sector is stated in `metadata.sector`. The
+ * correction depends on these memories alone, and is deleted once there are none. Memories that were classified before
+ * keep their sectors until their text changes. With `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
  */
 export async function learnSectors({ open, config }: LearnContext): Promise<void> {
   if (config.OM_SECTOR_CLASSIFIER !== 'learned') return;

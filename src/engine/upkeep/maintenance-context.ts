@@ -9,7 +9,7 @@ import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 /** Pause between two slices (ms), in which other connections write. */
 const PAUSE_MS = 1;
 
-/** The parts that the upkeep of a tenant's file uses. */
+/** What the upkeep of a tenant's file uses. */
 export interface MaintenanceContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
   readonly open: () => OpenTenant;
@@ -23,13 +23,16 @@ export interface MaintenanceContext {
   readonly onPause?: (() => void) | undefined;
 }
 
-/** Pauses between two slices, so that others can write and the claim is renewed. Rejects if the work was aborted. */
+/**
+ * Pauses between two slices of upkeep, so that others can write and the claim is renewed. Rejects if the work was
+ * aborted.
+ */
 export async function yieldTurn({ signal, onPause }: MaintenanceContext): Promise<void> {
   await pause(PAUSE_MS, undefined, { signal });
   onPause?.();
 }
 
-/** Makes the context in which upkeep runs commands that erase, in the name of no key. */
+/** Makes the context in which upkeep runs commands that erase; it names no API key as the writer. */
 export function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
   const { store, indexes } = open();
   return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 }, writtenBy: null };

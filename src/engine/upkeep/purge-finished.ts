@@ -16,7 +16,9 @@ import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenanc
 
 /** Greatest number of rows that one commit purges. */
 const PURGE_SLICE = 500;
-/** Most recalls that one commit purges; few, as each has up to some hundred candidates. */
+/**
+ * Greatest number of recalls (logged queries) that one commit deletes; few, as each has up to some hundred candidates.
+ */
 const RECALL_SLICE = 10;
 
 /**

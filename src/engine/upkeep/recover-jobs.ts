@@ -4,9 +4,9 @@ import { forgetScheduleClaims } from '../store/schedules.ts';
 import type { MaintenanceContext } from './maintenance-context.ts';
 
 /**
- * Takes back the jobs of workers whose leases ran out, so that other workers claim them again, as suspects. A job whose
- * worker died three times while the job ran alone becomes dead. These jobs are counted and logged.
- * @param options.everyOwner takes back all claimed jobs and schedules, whatever their leases; only right after a start,
+ * Makes claimed jobs due again whose worker let its lease run out; other workers then claim them as suspects. A job
+ * whose worker died three times while the job ran alone becomes dead. These jobs are counted and logged.
+ * @param options.everyOwner releases all claims on jobs and schedules, whatever their leases; only right after a start,
  *   when no other process can have claimed any
  */
 export function recoverJobs(context: MaintenanceContext, { everyOwner }: { everyOwner: boolean }): void {

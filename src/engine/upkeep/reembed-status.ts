@@ -61,7 +61,7 @@ export function describeReembed(
   };
 }
 
-/** Describes a file without a running change: whether every memory has vectors of the configured models. */
+/** Describes a file in which no change of the model runs: whether every memory has vectors of the configured models. */
 function describeRest(
   store: Store,
   {

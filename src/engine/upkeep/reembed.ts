@@ -49,15 +49,15 @@ import { prepareFit } from './calibrate-scores.ts';
 import { BREATH_MS, LOOKED_AT, noteTending } from './tend-reembed.ts';
 
 /**
- * Greatest number of unfinished jobs that embed memories by the new model: enough for the fastest embedder between two
- * slices of the director, and few enough to be withdrawn quickly.
+ * Greatest number of unfinished jobs that embed memories by the new model. They are enough for the fastest embedder
+ * between two slices of the job that directs the change, and few enough to be deleted quickly if it is cancelled.
  */
 const WINDOW_JOBS = 1_024;
-/** Time until the director checks the ledger again while such jobs are unfinished (ms). */
-const LOOK_AGAIN_MS = 100;
 /**
- * Time after which the director, the job that directs the change, is handed back (ms), so that other jobs come next.
+ * Time until the job that directs a change of the model checks the ledger again while memories are being embedded (ms).
  */
+const LOOK_AGAIN_MS = 100;
+/** Time after which the job that directs a change of the model is handed back (ms), so that other jobs come next. */
 const SLICE_MS = 100;
 /** Greatest number of memories that one commit links again. */
 const RELINKED_AT_ONCE = 16;
@@ -79,27 +79,30 @@ const REFUSED_ONE_OF = 100;
 type DirectorContext = StepContext & { readonly logger: Logger };
 
 /**
- * Result of one step of a trial: `holds` if no set falls; else the state from which the trial continues. `waits` is
- * true if it must wait first, because a provider gave no vector.
+ * Result of one step of trying new models on the guarded evaluation sets: `holds` if the models lower the scores of no
+ * set; else the state from which the trial continues. `waits` is true if it must wait first, because a provider gave no
+ * vector.
  */
 export type TrialStep = 'holds' | { readonly trial: ReembedTrial; readonly waits: boolean };
 
 /**
  * Runs the guarded evaluation sets by models that are about to go live, some queries at each call.
  * @param begun the state that the last call returned; undefined at the first call
- * @throws EngineError `invalid` if a set falls
+ * @throws EngineError `invalid` if the models lower the scores of a set
  */
 export type TriesModels = (models: SectorModels, begun: ReembedTrial | undefined) => Promise<TrialStep>;
 
-/** Time until the director's next slice of work (ms), 0 for at once, or `finished` if the change is complete. */
+/**
+ * Time until the next slice of work on a change of the model (ms), 0 for at once; `finished` if the change is complete.
+ */
 type Next = { readonly inMs: number } | 'finished';
 
 /**
- * Does one slice of directing a change of the model, some 100 ms, and then ends the director's job or hands it back for
- * its next slice.
- * @param claim the director's job, which this worker holds
- * @throws EngineError `invalid` if the new model refused too many memories, or lowers a guarded evaluation set; the
- *   caller then gives the job up
+ * Does one slice of work on a change of the model, some 100 ms, and then ends the job that directs the change or hands
+ * it back for its next slice.
+ * @param claim the directing job, which this worker holds
+ * @throws EngineError `invalid` if the new model refused too many memories, or lowers the scores of a guarded
+ *   evaluation set; the caller then gives the job up
  */
 export async function directReembed(context: DirectorContext, claim: HeldJob, tries: TriesModels): Promise<void> {
   const next = await runSlice(context, claim, tries);
@@ -186,8 +189,8 @@ async function oweMemories(
 }
 
 /**
- * Takes the next step of the trial with the guarded sets. If the models are live already and only gaps were filled, no
- * trial is needed and the result is `holds`.
+ * Takes the next step of trying the new model on the guarded evaluation sets. If the models are live already and only
+ * gaps were filled, no trial is needed and the result is `holds`.
  */
 async function tryLive(
   { open, clock }: DirectorContext,
@@ -253,8 +256,8 @@ function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord,
 }
 
 /**
- * Does a slice of the phase `link`: links memories as if they had been added one after the other, each to one of the
- * memories before it. A new link job of a memory that the cursor has not reached waits for it.
+ * Does a slice of the phase `link`: links memories as if they had been added one after the other, each to a memory that
+ * was added before it. A new link job of a memory waits until this phase has reached the memory.
  */
 async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise<Next> {
   const deadline = performance.now() + SLICE_MS;
@@ -307,8 +310,8 @@ function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memory, m
 }
 
 /**
- * Whether all vectors of a neighbour are still stored. A vector's number is never used again, so these are then the
- * vectors that were measured.
+ * Whether both vectors by which a neighbour was found are still stored. A vector's number is never used again, so these
+ * are then the vectors that were measured.
  */
 function areThere(store: Store, { vectorNos }: Neighbour): boolean {
   return vectorNos.every((vectorNo) => hasVector(store, vectorNo));

@@ -8,8 +8,9 @@ import { listUploads } from '../store/uploads.ts';
 import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
 
 /**
- * Ends documents whose last chunk ended although their worker died, erases what is left of replaced, cancelled and
- * deleted ones, and removes uploaded files that were read or that no document owns.
+ * Finishes what killed processes left undone: ends the jobs of documents whose chunks have all ended, erases what is
+ * left of replaced, cancelled and deleted documents, and removes uploaded files that were read or that no document
+ * owns.
  */
 export async function tendDocuments(context: MaintenanceContext): Promise<void> {
   settleForgotten(context.open().store, context.clock.now());

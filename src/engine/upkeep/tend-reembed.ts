@@ -15,13 +15,13 @@ export const LOOKED_AT = 20_000;
 /** Pause between two slices of work (ms), in which other connections can write. */
 export const BREATH_MS = 2;
 /**
- * Time after which a process that tended a file with other settings counts as gone (ms). A living one renews its note
- * every 30 s.
+ * Time (ms) after which a process that looks after a file with other settings counts as gone. A process that runs
+ * renews its note in the file every 30 s.
  */
 const SILENT_MS = 300_000;
 /**
- * Shortest time between two notes that a process tends a file (ms): rare enough to cost little, and well below
- * `SILENT_MS`.
+ * Shortest time between two notes in a file that a process looks after it (ms): rare enough to cost little, and well
+ * below `SILENT_MS`.
  */
 const TENDED_AGAIN_MS = 30_000;
 
@@ -38,7 +38,7 @@ interface TendContext {
  * Cancels a change of the embedding model whose target the settings no longer name, unless the target is live already.
  * Then, if `OM_REEMBED` allows it, it begins a change to the models of the settings: when other models are live, or
  * when some memories lack vectors of these models and these settings are new to the file. It does nothing while another
- * process with other settings tends the file, as the two would undo each other's work.
+ * process with other settings looks after the file, as the two would undo each other's work.
  */
 export async function tendReembed(context: TendContext): Promise<void> {
   const { open, config, clock } = context;
@@ -65,8 +65,8 @@ function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers |
 }
 
 /**
- * Whether this is the only worker of the tenant, as it is without `REDIS_URL` and `OM_DATABASE_URL`. A note by other
- * settings is then from an earlier process.
+ * Whether this is the only worker of the tenant, as it is without `REDIS_URL` and `OM_DATABASE_URL`. If the file then
+ * has a note of a process with other settings, that process no longer runs.
  */
 function isSoleWorker({ REDIS_URL, OM_DATABASE_URL }: Config): boolean {
   return REDIS_URL === undefined && OM_DATABASE_URL === undefined;
@@ -104,8 +104,8 @@ async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean
 }
 
 /**
- * Records in the file that a process with these settings tends it, unless such a note is less than 30 s old. It uses a
- * write transaction of its own.
+ * Records in the file that a process with these settings looks after it, unless such a note is less than 30 s old. It
+ * uses a write transaction of its own.
  * @param target models that the settings name; null with `OM_EMBEDDINGS=none`
  * @param now Unix ms
  */

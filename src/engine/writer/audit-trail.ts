@@ -10,13 +10,16 @@ export interface AuditTrail {
   write(store: Store, now: number): void;
 }
 
-/** Actions that share a record if one key does them several times in one commit. Reads do so as well. */
+/**
+ * Actions for which all uses by one key in one commit share one audit record. Actions that begin with `read.` do so
+ * too.
+ */
 const SHARED: readonly string[] = ['memory.add', 'log.append'];
 
 /**
- * Makes an empty trail. A key's adds in one commit share a record, with their counts and their first and last id, and
- * so do its appends to logs and its reads of one kind: a bulk load costs one record for each commit. Every other
- * command has its own record.
+ * Makes an empty trail. All adds of a key in one commit share one record, with their counts and their first and last
+ * id. The same holds for appends to logs and for reads of one kind, so that a bulk load costs one record for each
+ * commit. Every other command has its own record.
  */
 export function createAuditTrail(): AuditTrail {
   const isShared = (action: string) => SHARED.includes(action) || action.startsWith('read.');
@@ -38,7 +41,7 @@ export function createAuditTrail(): AuditTrail {
   };
 }
 
-/** Adds up the counts of two details; keeps the `first` id of the earlier one and the `last` id of the later one. */
+/** Merges two details: adds up their counts, and keeps the `first` id of `one` and the `last` id of `other`. */
 function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
   const sum = (name: string) => {
     const total = Number(one[name] ?? 0) + Number(other[name] ?? 0);

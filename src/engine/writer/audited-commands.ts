@@ -9,7 +9,7 @@ import type {
 } from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 
-/** The record of a command in the audit log. */
+/** What the audit log records about a command: the action and its details. */
 export interface Audited {
   readonly action: string;
   readonly detail: AuditDetail;
@@ -18,8 +18,9 @@ export interface Audited {
 type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: WriteOutput<N>) => Audited | null;
 
 /**
- * Makes the audit record of each command: ids, counts and names, never content or a user's name; null if nothing is
- * recorded. A command that is missing here is no action of a caller, or a later slice of one.
+ * For each command a function that makes its audit record. The record holds ids, counts and names, never content or a
+ * user's name. The function returns null if nothing is recorded. A command that is missing here is not an action of a
+ * caller, or it continues one that was recorded already.
  */
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
@@ -110,7 +111,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   recordAction: (record) => record,
 };
 
-/** Describes what a command did for the audit log; null if that is not recorded. */
+/** Returns the audit record of a command that was run; null if the audit log does not record it. */
 export function describeCommand(name: WriteCommandName, input: unknown, output: unknown): Audited | null {
   const describe = AUDITED[name] as ((input: unknown, output: unknown) => Audited | null) | undefined;
   return describe?.(input, output) ?? null;
@@ -148,7 +149,7 @@ function countsOf({ memories, documents }: DeleteReceipt): AuditDetail {
   return { memories, documents };
 }
 
-/** Makes the record of a slice of a delete by filter; null if it deleted nothing. */
+/** Makes the audit record of one batch of a delete by filter; null if the batch deleted nothing. */
 function deletedBy(filter: ErasureFilter, receipt: DeleteReceipt): Audited | null {
   if (isEmpty(receipt)) return null;
   return {

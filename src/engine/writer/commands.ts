@@ -99,7 +99,9 @@ export const WRITE_COMMANDS = {
   undoConsolidations,
   undoLinks,
   undoChanges,
-  /** Writes nothing itself: its input is a record for the audit log, of an action that does not write to this file. */
+  /**
+   * Writes nothing itself. Its input becomes an audit record, for actions such as reads that do not change this file.
+   */
   recordAction: (_context: WriteContext, _record: Pick<NewAuditRecord, 'action' | 'detail'>): void => {},
   takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
     takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
@@ -112,8 +114,8 @@ export const WRITE_COMMANDS = {
   cancelJob,
   discardJob,
   /**
-   * Claims a schedule if it is due.
-   * @returns whether the caller is to run it
+   * Claims a schedule (a periodic maintenance task) if it is due.
+   * @returns whether the claim succeeded, so that the caller must run the task
    */
   claimRun: (
     { store, now }: WriteContext,
@@ -128,8 +130,8 @@ export const WRITE_COMMANDS = {
     releaseSchedule(store, run);
   },
   /**
-   * Makes a schedule due at once.
-   * @returns false, with nothing changed, while it is running
+   * Makes a schedule (a periodic maintenance task) due at once.
+   * @returns false, with nothing changed, while the task is running
    */
   requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: string }) =>
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
@@ -185,5 +187,5 @@ type WriteCommands = typeof WRITE_COMMANDS;
 export type WriteCommandName = keyof WriteCommands;
 /** Input of a command, its second argument. */
 export type WriteInput<N extends WriteCommandName> = Parameters<WriteCommands[N]>[1];
-/** Result of a command, which its caller gets once it is on disk. */
+/** Result of a command. The caller gets it once the command's changes are on disk. */
 export type WriteOutput<N extends WriteCommandName> = ReturnType<WriteCommands[N]>;

@@ -3,12 +3,12 @@ import type { Committed, GroupRunner } from './group-runner.ts';
 import { type CommitFigures, type GroupReply, MAX_GROUP_REQUESTS, type WriteGroup, type WriteReply } from './writer.ts';
 
 /**
- * Time after which a commit takes no further request if other files wait (ms), so that nobody's writes wait longer for
- * one of another tenant's commits than for one long request.
+ * Time after which a commit takes no further request if groups for other files wait (ms). It keeps a tenant with many
+ * writes from delaying the writes of other tenants.
  */
 const TURN_MS = 20;
 
-/** A group that waits, with what was committed of it so far. */
+/** A group of requests that waits, with the results of those of its requests that are already committed. */
 interface Waiting {
   readonly group: WriteGroup;
   readonly replies: WriteReply[];
@@ -17,25 +17,28 @@ interface Waiting {
 }
 
 /**
- * The groups that wait for a thread to commit them. Files take turns: each has one commit, which all of its waiting
- * groups share. It ends early if it takes long while other files wait.
+ * Queue of the request groups that one thread commits. Files take turns: at each turn the waiting groups of one file
+ * share a commit. The commit ends early if it has run for `TURN_MS` and groups for other files wait.
  */
 export class CommitQueue {
-  /** Waiting groups by file, the file whose turn is next first. No list is empty. */
+  /** Waiting groups by the path of their file, in the order in which the files get their turns. No list is empty. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #commit: GroupRunner;
   readonly #look: () => void;
 
   /**
    * @param commit commits requests of one file
-   * @param look takes in the groups that have arrived meanwhile, with `push`
+   * @param look called during a long commit; it must `push` the groups that have arrived in the meantime
    */
   constructor(commit: GroupRunner, look: () => void) {
     this.#commit = commit;
     this.#look = look;
   }
 
-  /** Adds a group behind those of its file. */
+  /**
+   * Adds a group behind the waiting groups of its file. `onDone` gets the reply once all requests of the group are
+   * done.
+   */
   push(group: WriteGroup, onDone: Waiting['onDone']): void {
     const added: Waiting = { group, replies: [], counted: [], onDone };
     const list = this.#waiting.get(group.path);
@@ -43,12 +46,12 @@ export class CommitQueue {
     else list.push(added);
   }
 
-  /** Whether groups of this file wait; without a path, whether any do. */
+  /** Whether groups for the file at `path` wait; without a path, whether any groups wait. */
   isWaiting(path?: string): boolean {
     return path === undefined ? this.#waiting.size > 0 : this.#waiting.has(path);
   }
 
-  /** Commits requests of the file whose turn is next; does nothing if none waits. */
+  /** Commits waiting requests of the file that has the next turn; does nothing if no groups wait. */
   commitNext(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
@@ -71,7 +74,10 @@ export class CommitQueue {
     if (list.length > 0) this.#waiting.set(path, list);
   }
 
-  /** Hands replies to the groups that they belong to, and takes out the groups that have all of theirs. */
+  /**
+   * Distributes replies to the groups that they belong to. Removes each group that has all its replies and calls its
+   * `onDone`.
+   */
   #settle(list: Waiting[], { replies, figures }: Committed): void {
     list[0]!.counted.push(figures);
     for (let at = 0; at < replies.length;) {

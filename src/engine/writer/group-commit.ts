@@ -17,26 +17,26 @@ export interface WriteRequest {
   readonly trace?: string;
 }
 
-/** The part of a command's context that all commands of one commit share. */
+/** The part of a command's context that all commands of one commit have in common. */
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
 export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs requests in one transaction, so that all of them share one fsync, and a refused request does not affect the
- * others. No result is returned before the commit.
+ * Runs requests in one transaction, so that they share one fsync. A request that is refused does not affect the others.
+ * No result is returned before the commit.
  *
- * A savepoint for each request would be the plain way to undo a refused one. But each savepoint makes FTS5 write out
- * what it holds in memory: 32 small segments for a group instead of one, and three times the cost of an add. So
- * savepoints are used only when a request was refused after it had written something, or when it is unknown which
- * request a failed statement belongs to (`LateError`), and the group is run once more with them. A statement that
- * SQLite must be able to undo by itself is such a savepoint too: one that inserts several rows, or that has a trigger.
- * An add has none.
- * @param isOver whether no further request should be run in this transaction; it is asked after each of them
- * @returns results in the order of `requests`, of the first ones if `isOver` became true; a refused request has its
- *   error as the result
- * @throws the error that made the whole transaction fail: nothing of it is stored then
+ * The simple way to undo a refused request would be a savepoint around each request. But each savepoint makes FTS5
+ * write out what it holds in memory: a group of 32 then writes 32 small segments instead of one, and an add costs three
+ * times as much. So savepoints are used only in a second run of the group. It is needed if a request was refused after
+ * it had written something, or if it is unknown which request a failed statement belongs to (`LateError`). A statement
+ * that inserts several rows or fires a trigger makes SQLite open such a savepoint by itself. An add has no such
+ * statement.
+ * @param isOver called after each request; true means that no further request is to run in this transaction
+ * @returns the results in the order of `requests`; fewer than there are requests if `isOver` returned true. The result
+ *   of a refused request holds its error
+ * @throws the error that made the whole transaction fail; nothing is stored then
  */
 export function commitGroup(
   context: GroupContext,

@@ -7,18 +7,24 @@ import { commitGroup } from './group-commit.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { failGroup, type CommitFigures, type WriteGroup, type WriteReply } from './writer.ts';
 
-/** What one commit did: the replies of the first requests of a group, at least one, and its figures. */
+/**
+ * Result of one commit: the replies of the requests that it contained, and its duration and size. The requests are the
+ * first ones of a group, at least one.
+ */
 export interface Committed {
   readonly replies: readonly WriteReply[];
   readonly figures: CommitFigures;
 }
 
-/** Commits the first requests of a group: all of them, or those before `isOver` became true, at least one. */
+/**
+ * Commits the requests of a group in order, and stops after the request for which `isOver` returns true. It commits at
+ * least one request.
+ */
 export type GroupRunner = (group: WriteGroup, isOver?: () => boolean) => Committed;
 
 /**
- * Creates a function that commits on the connections of one thread. That function never throws: if a commit fails as a
- * whole, each reply of the group holds the error.
+ * Creates a function that commits groups on the connections of one thread. The created function never throws: if a
+ * commit fails as a whole, each reply holds the error.
  */
 export function createGroupRunner({
   pool,

@@ -5,13 +5,13 @@ import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import { type GroupReply, MAX_GROUP_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
 
 /**
- * Sends groups to be committed: on this thread, on the writer thread, or in the process that commits for several
- * (`Lead`).
+ * Sends groups of requests to the code that commits them: on this thread, on the writer thread, or in the one process
+ * that commits for several API processes (`Lead`).
  */
 export interface GroupTransport {
   /**
-   * Commits a group. Waiting groups of several calls for one file may share a transaction; those of a file are answered
-   * in order. It rejects only if there is no reply at all, as when the thread has ended.
+   * Commits a group. Groups for one file that wait at the same time may share a transaction, and are answered in order.
+   * The promise rejects only if there is no reply at all, for example because the thread has ended.
    */
   commit(group: WriteGroup): Promise<GroupReply>;
   /** Closes a tenant's file; a later commit opens it again. */
@@ -33,8 +33,8 @@ interface Pending {
 }
 
 /**
- * Creates a writer that collects the requests of one turn of the event loop for each file into groups of at most 256,
- * and sends them without waiting for earlier groups.
+ * Creates a writer that collects the requests of one event loop iteration into groups for each file, of at most 256
+ * requests. It sends a group without waiting for the replies to earlier ones.
  */
 export function createGroupingWriter(
   transport: GroupTransport,
@@ -42,7 +42,7 @@ export function createGroupingWriter(
   tracing: Tracing | null = null,
 ): Writer {
   let waiting: Pending[] = [];
-  /** The groups that were sent and are not answered. */
+  /** The groups that were sent and have no reply yet. */
   const underWay = new Set<Promise<void>>();
   let closed = false;
 
@@ -127,13 +127,16 @@ function refuse({ span, reject }: Pending, error: unknown): void {
 
 /**
  * Starts the span of a write, which lasts from the call until its reply. Jobs that the write makes continue its trace.
- * A write outside of a traced request has no span.
+ * Returns undefined for a write outside of a traced request.
  */
 function spanOf(tracing: Tracing, name: WriteCommandName): Span | undefined {
   return tracing.active() && tracing.start(`write ${name}`);
 }
 
-/** Records the span of the commit that a request shared with others. It began when the groups were sent. */
+/**
+ * Records a `commit` span under the span of a request. The commit is shared with other requests. Its span begins when
+ * the group was sent.
+ */
 function recordCommit(
   tracing: Tracing,
   { span }: Pending,

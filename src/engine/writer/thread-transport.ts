@@ -25,14 +25,14 @@ export interface WriterAnswer {
   readonly value: unknown;
 }
 
-/** A message that has no id yet. */
+/** A message before it gets its id. */
 type Asked = WriterMessage extends infer Message ? (Message extends unknown ? Omit<Message, 'id'> : never) : never;
 
 /**
- * Starts the thread that commits, so that an fsync or a wait for the lock never holds up the event loop that serves
- * requests. A group is sent at once, even while an earlier one is being committed, so that the thread is never idle
- * while groups wait. It answers those of a file in order; files take turns (`CommitQueue`). If it ends, every write
- * fails with `unavailable`.
+ * Starts the writer thread. It commits, so that an fsync or a wait for the lock never blocks the event loop that serves
+ * requests. A group is sent to the thread at once, even while an earlier group is being committed, so that the thread
+ * does not wait for work. The thread answers the groups of a file in order, and files take turns (`CommitQueue`). If
+ * the thread ends, every write fails with `unavailable`.
  */
 export function startWriterThread({
   config,

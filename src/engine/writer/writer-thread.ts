@@ -29,12 +29,12 @@ const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
   }),
 );
 const queue = new CommitQueue(createGroupRunner({ pool, config, clock: systemClock }), takeMessages);
-/** Messages that wait until the groups before them are committed: they close files. */
+/** Messages that ask to close files. They wait until the groups that came before them are committed. */
 let closing: Exclude<WriterMessage, { kind: 'commit' }>[] = [];
 
 /**
- * Answers a message and all that arrive meanwhile. A commit begins as soon as the thread is free, with every request
- * for its file that has arrived.
+ * Answers a message and all that arrive in the meantime. A commit begins as soon as the thread is free, and contains
+ * every request for its file that has arrived.
  */
 port.on('message', (first: WriterMessage) => {
   take(first);
@@ -57,7 +57,7 @@ function take(message: WriterMessage): void {
   else closing.push(message);
 }
 
-/** Closes a file, or all of them, unless groups for it wait. @returns whether it was done */
+/** Closes one file, or all files, unless groups for them wait. Returns whether it closed them. */
 function closed(message: Exclude<WriterMessage, { kind: 'commit' }>): boolean {
   if (queue.isWaiting(message.kind === 'evict' ? message.path : undefined)) return false;
   if (message.kind === 'evict') pool.evict(message.path);

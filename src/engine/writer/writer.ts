@@ -29,8 +29,8 @@ export interface Writer {
 export const MAX_GROUP_REQUESTS = 256;
 
 /**
- * Requests for one file that go into one transaction, or into several where others would wait too long for it. They are
- * run in their order.
+ * Requests for one file, which run in their order. They go into one transaction, or into several if requests for other
+ * files would wait too long.
  */
 export interface WriteGroup {
   readonly path: string;
@@ -46,13 +46,18 @@ export interface GroupReply {
   readonly replies: readonly WriteReply[];
   /** Figures of the commit that contained the last request of the group. */
   readonly commit: CommitFigures;
-  /** The commits that no other reply counts: all of the group, but for those whose figures another reply has. */
+  /**
+   * Figures of the commits that metrics must count with this reply. A commit that several groups shared is only in the
+   * reply of the first of these groups, so that it is counted once.
+   */
   readonly counted: readonly CommitFigures[];
-  /** How often and how long the committing thread has waited for other connections' commits since it began. */
+  /**
+   * How often and how long the committing thread has waited for locks of other connections, added up since it started.
+   */
   readonly busy: BusyTotals;
 }
 
-/** Figures of the commit that contained a group. */
+/** Duration and size of a commit. */
 export interface CommitFigures {
   /** Duration of the commit, its commands included (ms). */
   readonly ms: number;
@@ -60,7 +65,7 @@ export interface CommitFigures {
   readonly requests: number;
 }
 
-/** Makes the replies of a group that failed as a whole: the same error for every request. */
+/** Makes the replies of a group whose commit failed as a whole: the same error for every request. */
 export function failGroup(group: WriteGroup, error: unknown): WriteReply[] {
   return group.requests.map(() => ({ ok: false, error: serialiseError(error) }));
 }

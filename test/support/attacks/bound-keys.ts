@@ -10,17 +10,19 @@ export interface ForeignThings {
   readonly user: string;
 }
 
-/** An id of the right form that nothing has. */
+/** A well-formed id that no memory, document or job has. */
 const ABSENT = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
 
-/** Routes that a bound key may call, as they declare it. */
+/** Routes that a key bound to a user or tags may call, as their declaration says. */
 export const boundRoutes = ROUTES.filter((route) => route.access !== 'anyone' && route.forBoundKeys === true);
-/** Routes that ask for a key and refuse every bound one. */
+/** Routes that need a key and refuse every key that is bound to a user or tags. */
 export const refusingRoutes = ROUTES.filter((route) => route.access !== 'anyone' && route.forBoundKeys !== true);
 
 /**
- * Sends a request of each route with a key, once about another user's things and once about things that do not exist.
- * @returns a line for each route that tells the two apart, or whose reply holds a canary; empty if none does
+ * Calls each route that bound keys may call, once with ids of another user's things and once with ids that do not
+ * exist. A caller must not be able to tell the two cases apart.
+ * @returns one line for each route whose two replies differ, or whose reply contains one of `canaries`; empty if all is
+ *   well
  */
 export async function askForForeignThings(
   api: TestApi,
@@ -77,7 +79,7 @@ const toolCall = (name: string, args: object) => ({
   params: { name, arguments: args },
 });
 
-/** The body of a request about a memory of another user, which does not say so. */
+/** Makes the body of a request about another user's memory; the body does not name that user. */
 function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
   switch (name) {
     case 'addMemory':

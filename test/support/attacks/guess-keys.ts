@@ -1,6 +1,6 @@
 import type { TestApi } from '../start-api.ts';
 
-/** Sends wrong keys one after the other. Returns how many were answered with each status. */
+/** Sends `count` wrong keys one after the other. Returns the number of replies by HTTP status. */
 export async function guessKeys(api: TestApi, count: number): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   for (let guess = 0; guess < count; guess++) {

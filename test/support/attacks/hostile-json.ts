@@ -1,4 +1,7 @@
-/** Bodies of `POST /memory/ingest` that are cheap to send and dear to parse as a whole, each of about `bytes` bytes. */
+/**
+ * Returns bodies of `POST /memory/ingest` that are cheap to send but expensive to parse, by name. Each has about
+ * `bytes` bytes.
+ */
 export function hostileBodies(bytes: number): Readonly<Record<string, string>> {
   const start = '{"text":"a","config":';
   const times = (unit: string) => unit.repeat(Math.floor(bytes / unit.length));

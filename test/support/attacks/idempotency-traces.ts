@@ -35,7 +35,7 @@ export async function searchIdempotencyTraces(
   return { kept, erased: search() };
 }
 
-/** Lists the files of a database that hold one of the needles. */
+/** Lists the files of a database that contain one of the byte sequences. */
 function filesWith(file: string, needles: readonly Buffer[]): string[] {
   return [file, `${file}-wal`, `${file}-shm`].filter((name) => {
     if (!fs.existsSync(name)) return false;

@@ -26,7 +26,7 @@ const { connect, Socket } = net;
 const lateRequire = createRequire(import.meta.url);
 const nodeFetch = globalThis.fetch;
 
-/** Tries every door. Returns `refused` or `done` for each. */
+/** Tries every way out of the parser's process. Returns `refused` or `done` for each of them, by name. */
 async function tryDoors(port: number): Promise<Record<string, string>> {
   const outcomes: Record<string, string> = {};
   for (const [name, attempt] of Object.entries(DOORS)) {
@@ -40,7 +40,10 @@ async function tryDoors(port: number): Promise<Record<string, string>> {
   return outcomes;
 }
 
-/** Ways out of the parser's process, each of which returns or resolves if it is open. `port` is one of this machine. */
+/**
+ * Ways out of the parser's process, by name. A function that returns or resolves shows that this way is open. `port` is
+ * a port of this machine.
+ */
 const DOORS: Record<string, (port: number) => unknown> = {
   'net.connect': (port) => connected(net.connect(port, '127.0.0.1')),
   'net.connect, taken before': (port) => connected(connect(port, '127.0.0.1')),
@@ -134,7 +137,7 @@ function fail(): never {
   throw new Error('refused');
 }
 
-/** Resolves when it connects, rejects when it fails. */
+/** Resolves when the connection is made, and rejects when it fails. */
 function connected(emitter: NodeJS.EventEmitter): Promise<void> {
   return new Promise((resolve, reject) => {
     for (const event of ['connect', 'response', 'secureConnect']) emitter.once(event, () => resolve());

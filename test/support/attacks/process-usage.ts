@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 
-/** Length of the unit of /proc in which Linux counts processor time (s): USER_HZ is 100 everywhere. */
+/** Unit in which Linux counts processor time in /proc (s): USER_HZ is 100 everywhere. */
 const TICK_S = 0.01;
 
 const read = (pid: number, name: string) =>

@@ -1,15 +1,15 @@
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Connections that asked for something and read none of it. */
+/** Connections that requested something but read none of the reply. */
 export interface SilentReaders extends Disposable {
-  /** Number of connections that the server has not cut. */
+  /** Number of these connections that the server has not closed. */
   readonly open: number;
 }
 
 /**
- * Asks for a path over many connections and reads nothing: each socket is paused before the first byte of its reply
- * arrives, so that the server's side fills.
+ * Requests a path over many connections and reads nothing: each socket is paused before the first byte of the reply
+ * arrives, so that the server's send buffers fill up.
  */
 export async function readNothing(
   { port, key }: { readonly port: number; readonly key: string },
@@ -35,7 +35,10 @@ export async function readNothing(
   };
 }
 
-/** Waits until a condition holds. @throws Error after half a minute */
+/**
+ * Waits until a condition holds.
+ * @throws Error after half a minute
+ */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!(await condition())) {

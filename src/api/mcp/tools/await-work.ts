@@ -3,13 +3,15 @@ import type { ToolRun } from '../tool.ts';
 
 /** Longest time that a write waits for its background work before it answers with the job's id (ms). */
 const WRITE_WAIT_MS = 4_000;
-/** Time between two notes about progress (ms). */
+/** Time between two progress notifications (ms). */
 const TELL_MS = 500;
 
 /**
- * Waits up to 4 s for the background work of a write, and sends notes about its progress to a client that wants them.
- * @param token receipt of the write; null if it has no background work
- * @param describe says how far the work is; not called for a key with the role `add`, which may not read
+ * Waits up to 4 s for the background work of a write, such as embedding, and sends progress notifications to a client
+ * that wants them.
+ * @param token write receipt, which identifies the jobs of the write; null if it has no background work
+ * @param describe returns a text that says how far the work is. It is not called for a key with the role `add`, which
+ *   may not read.
  * @returns true if the work is done
  */
 export async function awaitWork(

@@ -3,9 +3,9 @@ import { LIMITS } from '../../schemas/value-limits.ts';
 import { givenId, text } from '../../schemas/values.ts';
 import { isoTime, READS, tool } from '../tool.ts';
 
-/** Greatest number of tokens of a digest. */
+/** Greatest number of tokens of the text that the tool returns. */
 const DIGEST_TOKENS = 6_000;
-/** Greatest number of entries of each list in the digest. */
+/** Greatest number of entries in each list of changes (new, changed, faded … memories). */
 const MOST = 50;
 /** Salience (0 to 1) under which a memory counts as faded, as in `GET /diff`. */
 const FADED_BELOW = 0.1;

@@ -10,7 +10,9 @@ import { LIMITS } from '../../schemas/value-limits.ts';
 import { label } from '../../schemas/values.ts';
 import { READS, tool } from '../tool.ts';
 
-/** Greatest number of names in a list, and of relations and memories of one name. */
+/**
+ * Greatest number of names (of people, things …) in a list, and of relations and memories that are shown with one name.
+ */
 const MAX_SHOWN = 30;
 const NAME_CHARACTERS = 128;
 
@@ -42,8 +44,9 @@ async function findEntity(tenant: Tenant, name: string): Promise<EntityDetails |
 }
 
 /**
- * Describes a name in text, with up to 30 relations and the ids of up to 30 latest memories that mention it. Names come
- * from stored texts, so they are quoted.
+ * Describes an entity (a name that memories mention, such as a person or a product) as text: up to 30 of its relations
+ * to other names, and the ids of up to 30 latest memories that mention it. Names come from stored texts, so they are
+ * quoted.
  */
 export function describeEntity(entity: EntityDetails): string {
   const { relations, memoryIds } = entity;

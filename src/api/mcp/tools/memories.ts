@@ -23,8 +23,8 @@ const LABEL_CHARACTERS = 128;
 /** Greatest number of links, and of revisions, that are listed with a memory. */
 const MAX_SHOWN = 50;
 /**
- * Length of the listed revisions after which older ones are left out, and length of the values read after which no more
- * are read, in UTF-16 code units.
+ * Greatest length of the list of a memory's changes, in UTF-16 code units; older changes are left out. If the replaced
+ * values that were read exceed `READ_CHARACTERS`, no further changes are read.
  */
 const HISTORY_CHARACTERS = 50_000;
 const READ_CHARACTERS = 1024 * 1024;
@@ -65,7 +65,7 @@ export const listRecent = tool({
   },
 });
 
-/** Says that no memory was found, and by which conditions. */
+/** Returns a sentence that says that no memory was found, and with which conditions it was searched. */
 function noMemories({ since, cursor, session }: Omit<RecentPage, 'limit'>): string {
   const asked = [
     ...(session === undefined ? [] : [` in session ${quoteLine(session, LABEL_CHARACTERS)}`]),

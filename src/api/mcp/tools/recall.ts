@@ -44,8 +44,8 @@ const recallInput = z.strictObject({
 type RecallInput = z.output<typeof recallInput>;
 
 /**
- * Makes the tool `recall`.
- * @param isRated true to name the id of the recall in the answer, for a client that also has the tool `rate_recall`
+ * Makes the tool `recall`, which answers a query with memories.
+ * @param isRated true to add the id of this answer in the recall log, for a client that also has the tool `rate_recall`
  */
 const recallTool = (isRated: boolean) =>
   tool({
@@ -67,7 +67,10 @@ const recallTool = (isRated: boolean) =>
   });
 
 export const recall = recallTool(false);
-/** The tool `recall` for a client that also has the tool `rate_recall`: its answer names the id of the recall. */
+/**
+ * The tool `recall` for a client that also has the tool `rate_recall`: its text names the id under which the answer is
+ * logged.
+ */
 export const ratedRecall = recallTool(true);
 
 export const rateRecall = tool({
@@ -167,8 +170,8 @@ interface Circumstances {
 }
 
 /**
- * Returns notes that say in what way an answer is incomplete and, if it is empty, what was searched, so that an empty
- * answer and a failed search do not look alike. An empty list if there is nothing to say.
+ * Returns notes that say why an answer is incomplete, and what was searched if it is empty, so that an empty answer
+ * does not look like a failed search. The list is empty if there is nothing to say.
  */
 function notesOn(
   { hits, degraded, degradedReasons, isCut, bestNeeds, floor }: QueryResult,

@@ -85,9 +85,11 @@ export const forget = tool({
 });
 
 /**
- * Stores a memory that supersedes an old one, with the owner and the session of the old one and also its type. Both
- * happen in one commit: of several calls at once, one stores its text and the others are refused.
- * @throws EngineError `conflict` if the old memory is superseded already; `not_found`
+ * Stores a new memory and marks the old memory `id` as superseded by it, in one commit. The new memory gets the user,
+ * session and type of the old one, and also its tags unless `tags` is given. If several calls supersede the same memory
+ * at once, one stores its text and the others are refused.
+ * @returns a sentence for the model about what was stored
+ * @throws EngineError `conflict` if the old memory is superseded already; `not_found` if it does not exist
  */
 async function supersede(
   call: TenantCall,
@@ -109,7 +111,7 @@ async function supersede(
   return `Memory ${id} is superseded by memory ${outcome.id}; ${progress}${screeningOf(outcome)}`;
 }
 
-/** Returns a sentence that names the successor of a superseded memory. */
+/** Returns a sentence that says that a memory is superseded, with the id of the memory that supersedes it. */
 async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
   const links = await tenant.listLinks(id);
   const successor = links.find(({ type, direction }) => type === 'supersedes' && direction === 'in');
@@ -117,7 +119,10 @@ async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
   return `this memory has a successor already${advice}`;
 }
 
-/** Says whether a new text has also changed the value of an item; '' for a memory that is not an item. */
+/**
+ * Returns a sentence about the JSON value of a memory whose text was changed, as it may still have the old text. Only
+ * items (memories stored under a key) have a value; for other memories it returns ''.
+ */
 function aboutValue({ content, value }: Memory): string {
   if (value === null) return '';
   return JSON.stringify(value).includes(JSON.stringify(content))
@@ -166,7 +171,7 @@ async function progressOf(
     : `it is ${state} (${sectors.join(', ')}).`;
 }
 
-/** Says what was done about sensitive values in a text; '' if none was found. */
+/** Returns a sentence that says which sensitive values in a text were redacted or marked; '' if none was found. */
 function screeningOf({ screened }: Stored): string {
   const { redacted = {}, marked = [] } = screened ?? {};
   const kinds = Object.entries(redacted).map(([kind, count]) => `${count} ${kind}`);

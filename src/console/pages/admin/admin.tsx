@@ -27,7 +27,7 @@ const TABS = {
   audit: Audit,
 } as const satisfies Readonly<Record<string, ComponentType>>;
 type Tab = keyof typeof TABS;
-/** Tabs about the whole service, which only operators see. */
+/** Tabs about the whole service, which are shown to operators (admins of the default tenant) only. */
 const OF_SERVICE: ReadonlySet<Tab> = new Set(['tenants', 'service', 'backups']);
 
 /**

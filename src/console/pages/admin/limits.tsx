@@ -13,8 +13,8 @@ interface LimitsReply {
 const nameOf = (limit: string) => texts.admin.limitNames[limit] ?? limit.replaceAll('_', ' ');
 
 /**
- * Shows the limits of the tenant: the value of each that applies, whether it is the tenant's own, and an input for a
- * new one.
+ * Shows the limits of the tenant: for each limit the value that applies, whether it was set for this tenant, and an
+ * input for a new value.
  */
 export function Limits() {
   const { data, error, reload } = useLoad('limits', (signal) => send<LimitsReply>('GET', '/admin/limits', { signal }));

@@ -96,8 +96,8 @@ export function countsOf({ counts }: ErasureItem): string {
 type Verdict = 'holds' | 'broken' | 'first' | 'noCrypto';
 
 /**
- * Shows a button that computes the hash of a receipt again in the browser and compares it, so that the service need not
- * be trusted.
+ * Shows a button that computes the hash of a receipt in the browser and compares it with the receipt's own hash, so
+ * that the user need not trust the service.
  */
 function ChainCheck({ receipt }: { receipt: ErasureReply }) {
   const [verdict, setVerdict] = useState<Verdict>();

@@ -8,8 +8,8 @@ import type { ServerList } from '../../types.ts';
 import { namesIn } from './query-params.ts';
 
 /**
- * Shows checkboxes for the other tenants and servers to which the query may also be sent; nothing if there are none.
- * Servers are left out for a caller who may not have queries sent to them.
+ * Shows checkboxes for the other tenants and servers to which the query can also be sent; nothing if there are none.
+ * Servers are left out if the caller is not allowed to query other servers.
  */
 export function AlsoAsk() {
   const caller = session.value?.caller;

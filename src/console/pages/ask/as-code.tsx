@@ -95,7 +95,10 @@ function typeScriptOf(operation: string, query: object): string {
   ].join('\n');
 }
 
-/** Fields of a query that the tool call has under other names, or that only make the console show more. */
+/**
+ * Fields of a query that are not listed as missing in MCP: the tool call has them under other names, or they only make
+ * the console show more.
+ */
 const TOLD = ['query', 'user_id', 'reinforce', 'explain', 'k', 'min_score'];
 /** Filters that the tool call also has, under the same or other names. */
 const TOLD_FILTERS = ['tags', 'types', 'event_time'];

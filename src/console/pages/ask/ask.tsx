@@ -20,7 +20,10 @@ import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
 
 const AddMemory = lazily(async () => (await import('../browse/add-memory.tsx')).AddMemory);
-/** Number of times that “Ask” was pressed: the same query may have another answer the next time. */
+/**
+ * Number of times that the button “Ask” was pressed. It is part of the request's name, so that the same query is sent
+ * again.
+ */
 const asked = signal(0);
 /** Number of past answers that are listed before a query is entered. */
 const RECENT = 8;
@@ -47,7 +50,7 @@ export function Ask() {
   );
 }
 
-/** Shows the answer of one tenant. */
+/** Shows the answer to a query that is sent to the present tenant only. */
 function OfOne({ query }: { query: QueryBody }) {
   const loaded = useLoad(JSON.stringify([asked.value, query]), (signal) =>
     send<Answer>('POST', '/memory/query', { body: query, signal }),

@@ -44,7 +44,7 @@ export function Compare({ loaded: first, round }: CompareProps) {
   );
 }
 
-/** Replaces the first settings by the second ones. */
+/** Makes the second settings of the comparison the first ones, that is, those of the query itself. */
 function adopt(): void {
   const others = [...address.value.params].filter(([name]) => name.startsWith(OTHER));
   const changes = others.flatMap(([name, value]) => [

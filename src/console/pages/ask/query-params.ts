@@ -15,7 +15,7 @@ const TEXTS =
 /** Matches parameters of the view that are not fields of a query. */
 const OF_VIEW = /^(tab|why|of|tenant|tenants|servers)$/;
 
-/** Prefix of the parameters of the second settings, when two are compared. */
+/** Prefix of the parameters for the second settings in a comparison of two settings. */
 export const OTHER = 'b:';
 
 /**
@@ -41,7 +41,10 @@ export function namesIn(params: URLSearchParams, name: string): string[] {
   return (params.get(name) ?? '').split(',').filter(Boolean);
 }
 
-/** Fields of a query that mean the same in every store. A query to several members has no others. */
+/**
+ * Fields of a query that mean the same in every tenant and on every server. A query that is sent to several of them has
+ * only these.
+ */
 const OF_EACH = ['query', 'k', 'user_id', 'filters', 'min_score', 'cut', 'as_of', 'deep_recall'] as const;
 /** Body of a query to several tenants and servers. */
 export type FederatedBody = Pick<QueryBody, (typeof OF_EACH)[number]> & {

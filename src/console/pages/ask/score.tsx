@@ -4,7 +4,7 @@ import type { MatchItem } from '../../types.ts';
 
 type Explain = NonNullable<MatchItem['explain']>;
 
-/** Smallest difference of a factor from 1 with which it is shown. */
+/** A factor whose difference from 1 is smaller than this is not shown. */
 const LEAST_FACTOR = 0.005;
 
 interface Part {

@@ -95,7 +95,10 @@ function Ranking({ prefix }: { prefix: string }) {
   );
 }
 
-/** Returns the changes that remove all weights from the address, since each profile has other weights. */
+/**
+ * Returns parameter changes that remove all weights from the address. It is used when another profile is chosen, since
+ * each profile has other weights.
+ */
 function noWeights(prefix: string): Record<string, string> {
   const names = Object.values(WEIGHTS).flat();
   return Object.fromEntries(names.map((name) => [`${prefix}weights.${name}`, '']));

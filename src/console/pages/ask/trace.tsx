@@ -3,7 +3,10 @@ import { duration, fixed } from '../../parts/format.ts';
 import { texts } from '../../texts.ts';
 import type { Answer } from '../../types.ts';
 
-/** Shows notes on an answer: whether it is degraded, and how many memories the floor and the cut left out. */
+/**
+ * Shows notes on an answer: whether it is degraded (incomplete), and how many memories were left out because of their
+ * scores (`floor`, `cut`).
+ */
 export function AnswerNotes({ answer: { degraded, degraded_reasons: reasons = [], floor, cut } }: { answer: Answer }) {
   return (
     <>
@@ -23,7 +26,7 @@ export function AnswerNotes({ answer: { degraded, degraded_reasons: reasons = []
   );
 }
 
-/** Shows the stages of the answer, with their durations and how many memories went in and came out. */
+/** Shows the stages of the query pipeline, with their durations and how many memories went in and came out. */
 export function Trace({ answer: { trace = [], recall_id: recallId } }: { answer: Answer }) {
   const total = trace.reduce((sum, { ms }) => sum + ms, 0);
   return (

@@ -19,7 +19,10 @@ import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
 import { type Pages, usePages } from './use-pages.ts';
 
-/** Number of memories on the first page, which thereby loads quickly, and on each further page. */
+/**
+ * Number of memories on the first page of the list; it is smaller than `PAGE`, so that the page loads quickly. `PAGE`
+ * is the number on each further page.
+ */
 const FIRST_PAGE = 200;
 const PAGE = 1_000;
 const ROW_HEIGHT = 64;
@@ -34,8 +37,8 @@ const VIEWS = {
 type View = keyof typeof VIEWS;
 
 /**
- * Tells whether the caller may see a view. Fading memories are those of all users, so only unbound admins see them;
- * consolidations are hidden from keys that are bound to tags.
+ * Tells whether the caller may see a view. The fading memories are those of all users, so only admins whose key is not
+ * bound to a user or tags see them. Consolidations are hidden from keys that are bound to tags.
  */
 function isFor(view: View): boolean {
   if (view === 'fading') return may('admin') && !isBound();

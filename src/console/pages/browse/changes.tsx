@@ -9,14 +9,16 @@ import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Diff } from '../../types.ts';
 
-/** Number of days before today at which the window begins unless a start is chosen. */
+/** Number of days before today at which the period begins unless a start is chosen. */
 const DAYS = 7;
 const DAY_MS = 86_400_000;
 
 type ListName = keyof typeof texts.changes.lists;
 type Shown = Diff['added'][number]['memory'];
 
-/** Shows what became known, was changed, replaced, contradicted, ended, faded and erased between two times. */
+/**
+ * Shows the memories that became known, were changed, replaced, contradicted, ended, faded or erased between two times.
+ */
 export function Changes() {
   const { params } = address.value;
   const from = params.get('from') ?? new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10);
@@ -59,7 +61,7 @@ export function Changes() {
   );
 }
 
-/** Returns the last millisecond of a day in UTC, Unix ms, as the window includes its end. */
+/** Returns the last millisecond of a day in UTC, as Unix ms, since the period of the request includes its end. */
 function endOf(day: string): number {
   return Date.parse(`${day}T00:00:00Z`) + DAY_MS - 1;
 }
@@ -147,7 +149,10 @@ function Entry({ memory, at, note = '', children }: EntryProps) {
   );
 }
 
-/** Shows, in an entry, another memory: the earlier state, the successor, or the one that it contradicts. */
+/**
+ * Shows, inside an entry, a second memory with a label: its earlier state, its successor, or the memory that
+ * contradicts it.
+ */
 function Other({ label, memory }: { label: string; memory: Shown }) {
   return (
     <>

@@ -17,7 +17,10 @@ import { usePages } from './use-pages.ts';
 const PAGE = 10;
 
 interface Gathered extends ConsolidationItem {
-  /** The gathered memory; undefined if it was undone or erased. */
+  /**
+   * The memory that was made of several similar ones; undefined if the consolidation was undone or the memory was
+   * erased.
+   */
   readonly memory: MemoryItem | undefined;
 }
 
@@ -27,7 +30,9 @@ interface Undoing {
   readonly isRun: boolean;
 }
 
-/** Shows the consolidations, and what a new run would gather. */
+/**
+ * Shows the consolidations (memories that were gathered from several similar ones), and what a new run would gather.
+ */
 export function Gathered() {
   const { params } = address.value;
   const user = params.get('user_id') ?? undefined;

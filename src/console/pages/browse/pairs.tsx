@@ -10,7 +10,7 @@ import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { NearDuplicates, Proposals } from '../../types.ts';
 
-/** Smallest similarity of the pairs that are listed unless another is chosen. */
+/** Smallest similarity (0 to 1) of the listed pairs, unless the user chooses another. */
 const LEAST = '0.9';
 
 type Memory = Proposals['items'][number]['earlier'];
@@ -107,7 +107,10 @@ export function Duplicates() {
   );
 }
 
-/** Makes a function that sends a decision, reports that it was made, and then calls `then`. */
+/**
+ * Makes a function that sends the user's decision about a pair, shows a message that it was made, and then calls
+ * `then`.
+ */
 function decideThen(then: () => void) {
   return (method: string, path: string, body: object) => () =>
     void send(method, path, { body }).then(() => {

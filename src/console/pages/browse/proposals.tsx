@@ -11,7 +11,10 @@ import type { ConsolidationEnded, ConsolidationProposals } from '../../types.ts'
 /** Longest wait for a run (ms). A longer run continues, and is listed under “Work and cost”. */
 const WAIT_MS = 30_000;
 
-/** Shows what a run of consolidation would gather, before anything changes, and a button that starts it. */
+/**
+ * Shows which memories a run of consolidation would gather into one, before anything changes, and a button that starts
+ * the run.
+ */
 export function Proposals({ user, onGathered }: { user: string | undefined; onGathered: () => void }) {
   const [again, setAgain] = useState(false);
   const [isBusy, setBusy] = useState(false);

@@ -18,7 +18,10 @@ interface SelectionProps {
   readonly isWhole: boolean;
   readonly onSelect: (ids: ReadonlySet<string>) => void;
   readonly onDone: () => void;
-  /** Called after every change, with the receipts of the memories that were erased; with an empty list if none was. */
+  /**
+   * Called after every change of the selected memories, with the receipts of the memories that were erased; with an
+   * empty list if nothing was erased.
+   */
   readonly onForgotten: (receipts: readonly Deleted[]) => void;
 }
 

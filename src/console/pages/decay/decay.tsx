@@ -14,7 +14,10 @@ const DAY_MS = 86_400_000;
 /** Number of days ahead of the date that is shown unless another is chosen. */
 const AHEAD = 90;
 
-/** Page for admins that shows what salience would be at a date under other rates of decay, before they are set. */
+/**
+ * Page for admins that previews the salience (0 to 1) of memories at a date under other rates of decay, before these
+ * are set.
+ */
 export function Decay() {
   if (!may('admin') || isBound()) return <Empty title={texts.admin.forAdmins} />;
   const body = assumptionsOf(address.value.params);
@@ -60,7 +63,10 @@ function assumptionsOf(params: URLSearchParams): Assumed {
   };
 }
 
-/** Returns the assumed rates by sector: those of single sectors, and for the others the rate of all sectors, if any. */
+/**
+ * Returns the assumed rate of decay by sector. `bySector` has the rates of single sectors; `all` is the rate for all
+ * other sectors, null if it is not assumed.
+ */
 function withOthers(bySector: readonly [string, number][], all: string | null): Record<string, number> {
   const others = all === null ? [] : SECTORS.map((sector): [string, number] => [sector, Number(all)]);
   return Object.fromEntries([...others, ...bySector]);
@@ -129,7 +135,10 @@ function Preview({ preview }: { preview: DecayPreview }) {
   );
 }
 
-/** Shows the lines of the environment that would set the assumed rates; nothing if none are assumed. */
+/**
+ * Shows the environment variables that would apply the assumed rates and the assumed threshold for archiving; nothing
+ * if none are assumed.
+ */
 function ToSet() {
   const { params } = address.value;
   const lines = [

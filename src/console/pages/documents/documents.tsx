@@ -107,7 +107,7 @@ function List({ page: { items, next } }: { page: DocumentPage }) {
   );
 }
 
-/** Shows a document as a row of the list, and follows its progress until its reading has ended. */
+/** Shows a document as a row of the list, and follows its progress until the server has finished processing it. */
 function Row({ first }: { first: DocumentItem }) {
   const [document, setDocument] = useState(first);
   useEffect(() => followDocument(first, setDocument), [first.id]);

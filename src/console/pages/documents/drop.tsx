@@ -60,7 +60,10 @@ function upload(file: File, user: string): Promise<Accepted> {
   return send('POST', '/memory/ingest', { body: form });
 }
 
-/** Returns the web addresses in a drop. A browser gives those of links as a list of lines, with comments. */
+/**
+ * Returns the web addresses in dropped data. A browser gives dropped links as a text with one address on each line, and
+ * lines of comments.
+ */
 function linksIn(dropped: DataTransfer | null): string[] {
   const lines = dropped?.getData('text/uri-list').split(/\r?\n/) ?? [];
   return lines.filter((line) => /^https?:/.test(line));

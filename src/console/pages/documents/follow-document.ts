@@ -4,8 +4,9 @@ import type { DocumentItem } from '../../types.ts';
 const ENDS = new Set(['ready', 'empty', 'failed', 'cancelled']);
 
 /**
- * Follows a document by its event stream until its reading has ended.
- * @returns a function that ends it earlier
+ * Follows a document by its event stream until the server has finished processing it, and calls `onState` at each
+ * change.
+ * @returns a function that stops following it
  */
 export function followDocument(document: DocumentItem, onState: (document: DocumentItem) => void): () => void {
   const stop = new AbortController();

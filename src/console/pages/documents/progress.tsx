@@ -18,7 +18,7 @@ export function StateChip({ document: { state } }: { document: DocumentItem }) {
   return <span class={`chip ${TONES[state] ?? ''}`}>{state}</span>;
 }
 
-/** Shows how far the reading of a document is while it is being read, or the reason why it failed; else nothing. */
+/** Shows how much of a document is processed, or the reason why processing failed; nothing in every other state. */
 export function Progress({ document: { state, error, progress, pages } }: { document: DocumentItem }) {
   if (error !== null) return <span class="small">{error.message}</span>;
   if (state !== 'processing' && state !== 'queued') return null;

@@ -6,7 +6,7 @@ import { say } from '../../parts/toast.tsx';
 import { texts } from '../../texts.ts';
 import { TextArea } from '../memory/change-dialogs.tsx';
 
-/** Writes a share from 0 to 1; `–` if nothing could be measured. */
+/** Formats a share from 0 to 1; `–` if nothing could be measured. */
 export const shareOf = (value: number | null | undefined) => (value == null ? '–' : fixed(value));
 
 /** Dialog that edits an evaluation set as JSON, and stores it in place of the one of the same name. */

@@ -17,8 +17,8 @@ const SIZES = ['100', '300', '1000', '2000'];
 const LISTED = 12;
 
 /**
- * Page that shows a user's memories and names as a map. Unless a user is chosen, it is the one with the greatest number
- * of memories among the first 100.
+ * Page that shows a user's memories and names as a map. If no user is chosen, it shows the user with the most memories
+ * among the first 100 users of the list.
  */
 export function Graph() {
   const { params } = address.value;

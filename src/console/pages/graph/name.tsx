@@ -9,7 +9,10 @@ import type { EntityDetails, MemoryItem } from '../../types.ts';
 /** Greatest number of memories whose texts are read. */
 const READ_MEMORIES = 30;
 
-/** Page of one name: the relations that memories state about it, and up to 30 memories that mention it. */
+/**
+ * Page of one entity (a name that memories mention): its relations to other names, and up to 30 memories that mention
+ * it.
+ */
 export function NamePage() {
   const name = address.value.rest[0] ?? '';
   const user = address.value.params.get('user_id') ?? undefined;

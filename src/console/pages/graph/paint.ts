@@ -33,7 +33,7 @@ export interface Scene {
    * one unit.
    */
   readonly view: { x: number; y: number; scale: number };
-  /** Time of the picture, Unix ms. Nodes of a later time are not drawn. */
+  /** Nodes whose time (`PictureNode.at`) is after this are not drawn, Unix ms. */
   until: number;
 }
 
@@ -124,7 +124,7 @@ export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter 
   return painter;
 }
 
-/** Bounds of the visible part of the graph, in units of the graph. */
+/** Bounds of the visible part of the picture, in units of the graph. */
 interface Sight {
   readonly left: number;
   readonly right: number;

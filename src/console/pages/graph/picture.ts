@@ -88,8 +88,8 @@ export function drawGraph(
 }
 
 /**
- * Moves all positions towards `goal` by a share of the distance.
- * @returns true if any is still further away than `ARRIVED`
+ * Moves all positions towards `goal` by a share (0 to 1) of their distance from it.
+ * @returns true if a node was further than `ARRIVED` away from its goal before
  */
 function follow(places: Float32Array<ArrayBuffer>, goal: Float32Array<ArrayBuffer>, share: number): boolean {
   let furthest = 0;
@@ -101,7 +101,7 @@ function follow(places: Float32Array<ArrayBuffer>, goal: Float32Array<ArrayBuffe
   return furthest > ARRIVED;
 }
 
-/** Size of a canvas on which a graph is drawn at its full scale (px); on a smaller one it is drawn smaller. */
+/** Smallest canvas on which a graph is drawn at its full scale (px). On a smaller canvas the graph is drawn smaller. */
 const ROOMY = { width: 760, height: 520 };
 
 /** Returns the scale at which a graph of this many nodes about fills the canvas. */

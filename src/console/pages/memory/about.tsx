@@ -9,12 +9,15 @@ import { texts } from '../../texts.ts';
 import type { MemoryItem, RecallList } from '../../types.ts';
 import { Fading } from './fading.tsx';
 
-/** Number of latest answers containing the memory that are requested from the log. */
+/** Number of latest answers containing the memory that are requested from the recall log. */
 const RECALLS = 50;
-/** Number of those answers that are listed. */
+/** Number of the latest answers containing the memory that are listed. */
 const LISTED = 8;
 
-/** Shows the tab About of a memory: its provenance, metadata, latest answers, salience over time and names. */
+/**
+ * Shows the tab About of a memory: its provenance, its metadata, the latest answers that contained it, its salience
+ * over time, and the names that it mentions.
+ */
 export function About({ memory }: { memory: MemoryItem }) {
   const recalls = useLoad(`recalls ${memory.id}`, (signal) =>
     send<RecallList>('GET', '/recalls', { query: { memory_id: memory.id, limit: RECALLS }, signal }).catch(() => null),

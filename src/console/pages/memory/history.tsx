@@ -49,8 +49,8 @@ interface Change {
 }
 
 /**
- * Adds to each revision, which holds former values, the values that followed: those of the next later revision that has
- * the field, or else of the memory. Revisions are ordered latest first.
+ * Adds to each revision, which has the former values of changed fields, the values that replaced them: from the next
+ * later revision with the same field, or else from the memory as it is now. Revisions are ordered latest first.
  */
 function withNext(revisions: readonly RevisionItem[], memory: MemoryItem) {
   const values: Record<string, unknown> = { ...memory };

@@ -5,7 +5,7 @@ import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { Graph, MemoryItem } from '../../types.ts';
 
-/** Size and limits of a map, in units of its SVG. */
+/** Size of a map and limits of its content, in units of its SVG. */
 interface Paper {
   readonly width: number;
   readonly height: number;
@@ -26,7 +26,10 @@ const WIDE: Paper = {
   ],
   characters: 22,
 };
-/** For phones: taller than wide, so that labels are as large as on wide screens. */
+/**
+ * Size of a map on a narrow screen, such as a phone. It is taller than wide, so that labels are as large as on wide
+ * screens.
+ */
 const NARROW: Paper = {
   width: 340,
   height: 480,
@@ -39,7 +42,7 @@ const NARROW: Paper = {
   characters: 16,
 };
 const TELEPHONE = '(width < 860px)';
-/** Estimated width of a character of a label, and height of a label, in units of the map. */
+/** Estimated width of one character of a label, in units of the map. `LINE` is the height of a label. */
 const LETTER = 6;
 const LINE = 14;
 /** Smallest angle (radians) between neighbouring nodes of a ring, if the ring has room for it. */
@@ -57,7 +60,7 @@ interface Node {
   readonly hop: number;
   readonly x: number;
   readonly y: number;
-  /** Label and its place; undefined for the memory itself and where no place is free. */
+  /** Label of the node with its position; undefined for the node in the middle, and if a label would overlap others. */
   readonly label?: Label | undefined;
 }
 
@@ -74,7 +77,10 @@ interface Joint {
   readonly type: string;
 }
 
-/** Shows the memories and names around a memory, ring by ring; a click walks on to one of them. */
+/**
+ * Shows the memories and names around a memory on rings, one for each hop (number of links between). A click on a node
+ * opens it.
+ */
 export function Neighbourhood({ memory }: { memory: MemoryItem }) {
   const hops = address.value.params.get('hops') ?? '2';
   const { data, error, reload } = useLoad(`${memory.id} ${memory.version} ${hops}`, (signal) =>
@@ -150,8 +156,8 @@ function MapNode({ node: { href, full, kind, size, hop, x, y, label } }: { node:
 }
 
 /**
- * Places the nodes of each hop on its ellipse, near the node further inside to which they are joined. It leaves out
- * nodes without such a joint, and the smallest nodes of a ring that has more than its limit.
+ * Places the nodes of each hop on the ellipse of that hop, near the linked node of the hop before. It leaves out nodes
+ * without a link to a placed node, and the smallest nodes of an ellipse that has more than its limit.
  */
 function drawn(graph: Graph, memory: MemoryItem, paper: Paper): { nodes: Node[]; joints: Joint[] } {
   const joints = jointsOf(graph);
@@ -187,8 +193,8 @@ function evenly(number: number, hop: number): number[] {
 }
 
 /**
- * Moves ascending angles (radians) apart by at least 0.5, and shifts them all so that their mean does not change. If a
- * full circle is too short for that, they are spread evenly.
+ * Moves ascending angles (radians) apart by at least 0.5, and then shifts all of them so that their mean does not
+ * change. If they do not fit into a full circle that way, they are spread evenly over it.
  */
 function near(wanted: readonly number[]): number[] {
   const least = Math.min(BESIDE, (2 * Math.PI) / wanted.length);
@@ -201,8 +207,8 @@ function near(wanted: readonly number[]): number[] {
 }
 
 /**
- * Adds a label to each node but the one in the middle, in their order. A label stands above or below its node; a node
- * gets none if its label would overlap an earlier label in both places.
+ * Adds a label above or below each node except the one in the middle, in the order of the nodes. If the label would
+ * overlap an earlier label in both positions, the node gets none.
  */
 function labelled(nodes: readonly Node[], paper: Paper): Node[] {
   const taken: { readonly left: number; readonly right: number; readonly y: number }[] = [];

@@ -13,7 +13,7 @@ const TABS = ['then', 'now'] as const;
 const VERDICTS = ['used', 'useless', 'wrong'] as const;
 
 /**
- * Shows the page of one answer in the log: its question, its matches with feedback, and the same question asked today.
+ * Shows the page of one logged answer: its query, its matches with feedback, and the answer to the same query today.
  */
 export function RecallPage() {
   const id = address.value.rest[0] ?? '';

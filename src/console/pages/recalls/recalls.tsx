@@ -9,7 +9,7 @@ import { RecallTable } from './recall-table.tsx';
 
 const PAGE = 50;
 
-/** Shows the page of past answers, the latest first, optionally of one user. */
+/** Shows the page of logged answers to earlier queries, the latest first, optionally of one user. */
 export function Recalls() {
   const user = address.value.params.get('user_id') ?? undefined;
   const pages = usePages<RecallList['items'][number], number>(`recalls ${user}`, async (before, signal) => {

@@ -8,8 +8,8 @@ import { texts } from '../../texts.ts';
 import type { Recall, Replay } from '../../types.ts';
 
 /**
- * Repeats the question of an earlier recall, and shows which memories are new in the answer, have moved or are missing,
- * each with the reason.
+ * Sends the query of an earlier recall (a logged answer) again, and shows which memories are new in the answer, have
+ * another rank or are missing, each with the reason.
  * @param path path of the recall in the API
  */
 export function Today({ path, recall }: { path: string; recall: Recall }) {

@@ -8,8 +8,8 @@ import { Queries } from './queries.tsx';
 import { Webhooks } from './webhooks.tsx';
 
 /**
- * Shows the page of standing queries and webhooks, or the one that the address names. Keys that are bound to tags see a
- * notice instead.
+ * Shows the page of standing queries and webhooks, or the single query or webhook that the address names. Keys that are
+ * bound to tags see a notice instead.
  */
 export function Standing() {
   const { rest, params } = address.value;

@@ -1,7 +1,7 @@
 /**
- * A WebAssembly assembler with the instructions that the kernels in this folder need. Instructions are lists of bytes,
- * and a function is their concatenation. Opcodes are those of the WebAssembly specification 2.0, section 5.4. Every i32
- * address is an offset into the one memory that a module imports.
+ * A WebAssembly assembler with the instructions that the kernels (inner loops) in this folder need. Instructions are
+ * lists of bytes, and a function is their concatenation. Opcodes are those of the WebAssembly specification 2.0,
+ * section 5.4. Every i32 address is an offset into the single memory that a module imports.
  */
 
 import { MAX_PAGES } from './kernels.ts';
@@ -14,7 +14,10 @@ export interface WasmFunction {
   readonly name: string;
   /** Number of parameters, all of type i32. They are the first locals. */
   readonly parameters: number;
-  /** Types of the further locals, each with their number; they are numbered after the parameters. */
+  /**
+   * Types of the local variables other than parameters, each with their number; their indexes follow those of the
+   * parameters.
+   */
   readonly locals: readonly (readonly [count: number, type: ValueType])[];
   /** Type of the result; left out for none. */
   readonly returns?: 'i32';
@@ -101,7 +104,7 @@ function signed(value: number): Code {
   return [...bytes, rest & 0x7f];
 }
 
-/** Instructions on a function's locals by their index; parameters come first. */
+/** Instructions that read or write a function's local variable, by its index; parameters come first. */
 export const local = {
   get: (index: number): Code => [0x20, ...unsigned(index)],
   set: (index: number): Code => [0x21, ...unsigned(index)],
@@ -113,8 +116,8 @@ export const local = {
 export const base: Code = [0x23, 0];
 
 /**
- * Returns the encoder of a load or store instruction, which takes its address from the stack and adds `offset`. Its
- * alignment 0 promises no alignment.
+ * Returns an encoder of a load or store instruction, which takes its address from the stack and adds `offset`. The
+ * instruction's alignment 0 allows any address.
  */
 const memory =
   (opcode: number) =>
@@ -152,17 +155,19 @@ export const i64 = {
   notEqual: [0x52],
   shiftRight: [0x88],
   popcount: [0x7b],
-  /** Leaves the number of clear bits below the lowest set bit. */
+  /** Takes an i64 and pushes the number of clear bits below its lowest set bit. */
   trailingZeros: [0x7a],
 } as const;
 
 const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...unsigned(opcode), ...rest];
 
-/** Instructions on v128 values. Loads and stores promise no alignment. */
+/** Instructions on v128 values (128-bit vectors). Loads and stores allow any address. */
 export const v128 = {
   load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
   store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
-  /** Takes an address and a vector, and leaves the vector with byte `lane` (0..15) replaced by that at the address. */
+  /**
+   * Takes an address and a vector, and pushes the vector with byte `lane` (0..15) replaced by the byte at the address.
+   */
   loadByte: (lane: number): Code => vector(0x54, 0, 0, lane),
   /** Takes a vector and leaves its lower (0) or higher (1) 64 bits as an i64. */
   half: (lane: 0 | 1): Code => vector(0x1d, lane),
@@ -170,9 +175,11 @@ export const v128 = {
   and: vector(0x4e),
   or: vector(0x50),
   xor: vector(0x51),
-  /** Leaves 1 if any bit of the vector is set, else 0. */
+  /** Takes a vector and pushes 1 if any bit of it is set, else 0. */
   any: vector(0x53),
-  /** Leaves the highest bits of the 16 bytes as a 16-bit number; bit n is that of byte n. */
+  /**
+   * Takes a vector and pushes the highest bits of its 16 bytes as a 16-bit number; bit n is the highest bit of byte n.
+   */
   highestOfBytes: vector(0x64),
   /** Takes a vector and a number, and shifts each of the vector's 16 bytes left by that many bits. */
   shiftBytesLeft: vector(0x6b),
@@ -180,7 +187,10 @@ export const v128 = {
 
 /** Structured control instructions. */
 export const control = {
-  /** Runs `body` once, and again as long as it leaves a number other than 0 on the stack, which is taken. */
+  /**
+   * Runs `body` at least once, and again as long as it leaves a number other than 0 on the stack. That number is
+   * removed.
+   */
   repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
   /** Takes a number from the stack and runs `body` if it is not 0. */
   when: (...body: readonly Code[]): Code => [0x04, NO_RESULT, ...body.flat(), END],

@@ -10,7 +10,7 @@ import type { KernelChoice } from './create-kernels.ts';
 import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
 import { createSharedVectors, type SharedVectors } from './shared-vectors.ts';
 
-/** Source that reads the codes (sign bits) of the vectors in the file (`store/vector-codes.ts`). */
+/** Reads the codes (the sign bits) of vectors from the tenant's file (`store/vector-codes.ts`). */
 const CODES: VectorSource<VectorCode> = {
   atOnce: 1_000,
   last: lastCode,
@@ -21,25 +21,25 @@ const CODES: VectorSource<VectorCode> = {
 };
 
 export interface BitIndexOptions {
-  /** Account of the memory of all indexes of a thread, with its bound; unbounded by default. */
+  /** Counts the memory of all indexes of a thread and enforces its limit; no limit by default. */
   readonly indexMemory?: IndexMemory | undefined;
-  /** Which kernels scan the codes; `auto` by default. */
+  /** Which implementation of the inner loops (kernels) scans the codes; `auto` by default. */
   readonly kernels?: KernelChoice | undefined;
   /** Vectors in memory that several threads share; by default the index has vectors of its own. */
   readonly shared?: SharedIndexOptions | undefined;
 }
 
-/** Shared vectors, and the thread's place among the threads that share them. */
+/** Vectors in memory that several threads share, and the number of this thread among them. */
 export interface SharedIndexOptions {
-  /** The shared memory. Its creator chose the kernels and accounts for its bytes. */
+  /** The shared memory. The thread that created it has chosen the kernels and counts its bytes. */
   readonly vectors: SharedVectors;
   readonly reader: SharedReader;
 }
 
 /**
- * Opens an approximate vector index that scans sign bits in memory. Its first search or load throws EngineError
- * `invalid` if the chosen kernels do not run on this machine.
- * @throws EngineError `internal` for shared vectors of another space
+ * Opens an approximate vector index that scans the sign bits of vectors in memory. Its first search or load throws
+ * EngineError `invalid` if the chosen kernels do not run on this machine.
+ * @throws EngineError `internal` for shared vectors of another vector space
  */
 export function openBitIndex(store: Store, space: VectorSpace, options: BitIndexOptions = {}): VectorIndex {
   const { indexMemory = createIndexMemory(), kernels = 'auto', shared } = options;

@@ -37,44 +37,47 @@ import {
 import { openUsers } from './users.ts';
 
 /**
- * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 224
- * bytes: its bits twice, by row and by dimension, and 32 more for user, memory, number and padding. A search has two
- * passes: first the bits of the dimensions that matter most to the question, in all rows; then, for the nearest of
- * these rows, the whole components of the question against all bits. Where a question may find only few rows, the first
- * pass compares their whole codes instead. Neither way depends on chance or time, so the same rows give the same
- * answer. Of equally near vectors the older one comes first.
+ * The sign bits of one model's vectors in memory, one row for each vector, in the order of the vectors' numbers. A
+ * vector of 768 dimensions takes 224 bytes: its bits twice, by row and by dimension, and 32 more for user, memory,
+ * number and padding. A search for the vectors nearest to a query vector (the question) has two passes: first, the bits
+ * of the dimensions that matter most are compared in all rows; then, for the nearest of these rows, the question's
+ * components are compared with all bits. If only few rows may be found, the first pass compares their whole codes
+ * instead. Neither pass depends on chance or time, so equal rows give an equal answer. Of equally near vectors the
+ * older one comes first.
  *
- * Threads that share a matrix read it at any time. One of them at a time adds rows after the others, which does not
+ * Threads that share a matrix read it at any time. Only one of them at a time adds rows at the end, which does not
  * affect readers, or marks rows as removed. After a search, a reader checks whether removals have begun that its
  * snapshot does not have; if so, it searches again. A reader that accepts later removals searches again only if the
  * matrix was cleared.
  */
 export type CodeMatrix = FollowedVectors<VectorCode>;
 
-/** The matrix as one thread has opened it. */
+/** The matrix as one thread uses it: its state, rows and lock. */
 interface Opened extends RowTable {
   readonly shared: SharedVectors;
   readonly states: States;
   readonly lock: ChangeLock;
 }
 
-/** A matrix at one snapshot, with the number of its rows that also exist as columns. */
+/**
+ * A matrix at one snapshot. `turned` is the number of its rows whose bits are also stored by dimension (as columns).
+ */
 interface View extends Matrix {
   readonly turned: number;
 }
 
 /**
- * Number of rows from which columns are made as rows are added. A smaller matrix makes them at the first search that
- * scans it.
+ * Number of rows from which the bits of new rows are also stored by dimension (as columns) at once. In a smaller
+ * matrix, the first search that scans it makes the columns.
  */
 const MIN_TURNED = 8_192;
-/** Number of rows that the first pass scans in the time that one listed row of a user takes. */
+/** How many times longer it takes to compare one row of a list than to scan one row in the first pass. */
 const TURNS_A_LISTED_ROW = 32;
 
 /**
- * Opens a matrix in memory for one thread.
- * @param reader number and mode of the thread among those that share the matrix; left out where no other thread has it.
- *    Only then is there no `clear`, which forgets all rows in place; such a matrix is opened anew instead
+ * Opens a matrix in shared memory for one thread.
+ * @param reader number and mode of the thread among those that share the matrix; left out if no other thread uses it.
+ *   Without it, the matrix has no method `clear`, which removes all rows in place; a new matrix is opened instead
  */
 export function openCodeMatrix(shared: SharedVectors, reader?: SharedReader): CodeMatrix {
   const { space, maxReaders } = shared;
@@ -160,7 +163,7 @@ function remove(opened: Opened, state: State, vectorNo: number): void {
   if (isCounted(vectorNo)) discount(opened, state, row);
 }
 
-/** Subtracts a removed row from the counts of signs. */
+/** Subtracts a removed row from the counts of positive signs by dimension. */
 function discount({ codes }: RowTable, state: State, row: number): void {
   const at = codeAddress(codes.layout, row);
   countSides(state.above, codes.views().bytes.subarray(at, at + state.above.length / 8), -1);
@@ -172,7 +175,7 @@ function turnAll({ codes }: Opened, state: State): void {
   state.turned = state.size;
 }
 
-/** Forgets all rows. Their memory stays reserved for later rows. The thread must hold the lock. */
+/** Removes all rows. Their memory stays reserved for later rows. The thread must hold the lock. */
 function clear({ shared, states, users, lock }: Opened, removalNo: number): void {
   const known = states.read();
   lock.change(() => {
@@ -184,8 +187,9 @@ function clear({ shared, states, users, lock }: Opened, removalNo: number): void
 }
 
 /**
- * Calls `work` with the rows at a position. Returns undefined if they are not that far yet, or if another thread
- * changed them meanwhile in a way that could change the answer; the caller then compares positions again.
+ * Calls `work` with the rows at a position in the file. Returns undefined if the rows were not read up to that
+ * position, or if another thread changed them meanwhile in a way that could change the answer; the caller must then
+ * compare positions again.
  */
 function answer<R>(
   opened: Opened,
@@ -217,8 +221,8 @@ function answer<R>(
 }
 
 /**
- * Returns a function that makes the view of a state at a position. It returns the last view again if neither has
- * changed.
+ * Returns a function that makes the view of a state at a position. It caches the last view, for the same state and
+ * position.
  */
 function rememberView(opened: Opened): (state: State, at: Position) => View {
   let last: { readonly state: State; readonly vectorNo: number; readonly view: View } | undefined;
@@ -230,8 +234,8 @@ function rememberView(opened: Opened): (state: State, at: Position) => View {
 }
 
 /**
- * Makes a view of the rows of vectors up to a number, as if no others had been added. Rows after them belong to later
- * commits, or were removed again; their effect on the state's counts is undone.
+ * Makes a view of the rows of vectors up to a number, as if no later vectors had been added. Later rows belong to later
+ * commits; their effect on the counts of the state is subtracted.
  */
 function makeView({ codes, users }: Opened, state: State, vectorNo: number): View {
   showRows(codes, state.size);
@@ -281,7 +285,7 @@ function nearest(opened: Opened, view: View, questions: readonly Question[]): nu
   return questions.map((question) => answers.get(question)!);
 }
 
-/** Makes the columns of all rows, unless another thread has made them. */
+/** Stores the bits of all rows by dimension (as columns), unless another thread has done so. */
 function makeColumns(opened: Opened): void {
   const { states, codes, lock } = opened;
   lock.alone(() => {
@@ -297,9 +301,9 @@ function makeColumns(opened: Opened): void {
 }
 
 /**
- * Tells whether the rows that a question may find are listed and measured one by one rather than scanned. That is so if
- * a scan would exclude few of them or take longer, or if rows of memories newer than the question's `upTo` must be left
- * out.
+ * Tells whether a question's rows are listed and compared one by one instead of scanning all rows. That is so if there
+ * are few of them, so that a scan would drop hardly any or take longer, or if memories newer than the question's `upTo`
+ * must be left out.
  */
 function isListed({ rows }: Matrix, question: Question): boolean {
   const count = countRows(rows, question.userNo);
@@ -308,8 +312,8 @@ function isListed({ rows }: Matrix, question: Question): boolean {
 }
 
 /**
- * Returns a function that lists the rows that a question may find, ascending; questions about equal rows share a list.
- * The function is valid until rows are added or removed.
+ * Returns a function that lists the rows that a question may find, ascending. It caches the lists by user, purpose and
+ * `upTo`. The function is valid until rows are added or removed.
  */
 function rememberLists({ rows }: Matrix): (question: Question) => Uint32Array {
   const lists = new Map<string, Uint32Array>();

@@ -1,7 +1,9 @@
 import { createKernels, type SharedMemory } from './create-kernels.ts';
 import { columnOf, type KernelMemory, type Kernels, type Layout, PAGE, SEGMENT_ROWS, TURNED_ROWS } from './kernels.ts';
 
-/** The rows of a matrix in the memory that the kernels work on, as one thread sees it. */
+/**
+ * The rows of a matrix in the memory that the kernels (the inner loops of a search) work on, as one thread sees them.
+ */
 export interface Codes {
   readonly layout: Layout;
   readonly kernels: Kernels;
@@ -9,27 +11,30 @@ export interface Codes {
   /** Returns views of the whole memory, valid until it grows. */
   views(): Views;
   /**
-   * Records that a question used the thread's working area up to the address `end`, since pages never used take no
-   * memory.
+   * Records that a search used the thread's working area up to the address `end`, for the count of used memory: pages
+   * that were never used take no memory.
    */
   noteUse(end: number): void;
 }
 
-/** One memory as bytes, as unsigned 32-bit numbers and as 64-bit floats, indexed by address / 1, / 4 and / 8. */
+/**
+ * Three views of one memory: as bytes, as unsigned 32-bit numbers and as 64-bit floats. The index of an element is its
+ * address divided by 1, 4 or 8.
+ */
 interface Views {
   readonly bytes: Uint8Array;
   readonly words: Uint32Array;
   readonly doubles: Float64Array;
 }
 
-/** Fields of a row that have 32 bits each. */
+/** Fields of a row that are stored in 32 bits. */
 type WordField = 'labels' | 'previous' | 'ordinals';
-/** Fields of a row that have 64 bits each. */
+/** Fields of a row that are stored in 64 bits. */
 type NumberField = 'vectorNos' | 'memories';
 
 /**
- * Opens the memory of a layout for the thread whose working area the layout names.
- * @param noteUse called with the end of the used part of the working area
+ * Opens the memory of a layout for one thread, whose working area the layout determines.
+ * @param noteUse called with the address of the end of the used part of the working area
  */
 export function openCodes(layout: Layout, shared: SharedMemory, noteUse: (end: number) => void): Codes {
   const { memory, kernels } = createKernels(layout, shared);
@@ -54,22 +59,22 @@ export function openCodes(layout: Layout, shared: SharedMemory, noteUse: (end: n
   };
 }
 
-/** Returns the address of the segment that holds a row. */
+/** Returns the address of the segment (a block of 16,384 rows) that contains a row. */
 export function segmentOf({ firstSegment, segmentBytes }: Layout, row: number): number {
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes;
 }
 
-/** Returns the address of a row's code. */
+/** Returns the address of a row's code (the sign bits of its vector). */
 export function codeAddress(layout: Layout, row: number): number {
   return segmentOf(layout, row) + (row % SEGMENT_ROWS) * layout.codeBytes;
 }
 
-/** Returns the index into `words` of a field of a row. */
+/** Returns the index into `Views.words` of a row's 32-bit field. */
 export function wordAt(layout: Layout, field: WordField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 4 + (row % SEGMENT_ROWS);
 }
 
-/** Returns the index into `doubles` of a field of a row. */
+/** Returns the index into `Views.doubles` of a row's 64-bit field. */
 function numberAt(layout: Layout, field: NumberField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 8 + (row % SEGMENT_ROWS);
 }
@@ -88,7 +93,7 @@ export function numberReader(codes: Codes, field: NumberField): (row: number) =>
   return (row) => doubles[numberAt(layout, field, row)]!;
 }
 
-/** Extends this thread's view of the memory to rows that another thread has added, for which it may have grown. */
+/** Makes rows that another thread has added visible to this thread, since the memory may have grown for them. */
 export function showRows(codes: Codes, rows: number): void {
   if (codes.memory.buffer.byteLength < bytesUpTo(codes.layout, rows)) codes.memory.grow(0);
 }
@@ -104,16 +109,16 @@ function bytesUpTo({ firstSegment, segmentBytes }: Layout, rows: number): number
   return firstSegment + Math.ceil(rows / SEGMENT_ROWS) * segmentBytes;
 }
 
-/** Prepares the segment that begins with `row`, before that row is added. */
+/** Prepares a new segment (a block of rows) that begins with `row`, before that row is added. */
 export function beginSegment(codes: Codes, row: number): void {
   const ones = segmentOf(codes.layout, row) + codes.layout.ones;
   codes.views().bytes.fill(0xff, ones, ones + SEGMENT_ROWS / 8);
 }
 
 /**
- * Makes the columns of the rows from `turned` up to, but not including, `rows`. Columns are made for 16 (`TURNED_ROWS`)
- * rows at a time, so those of a group that was not full are made again. Other threads may read them meanwhile, since
- * equal bytes are written.
+ * Stores the bits of the rows from `turned` up to, but not including, `rows` by dimension (as columns). This is done
+ * for groups of 16 (`TURNED_ROWS`) rows, so that the last group, if it was not full, is written again. Other threads
+ * may read it meanwhile, since equal bytes are written.
  */
 export function turnColumns({ layout, kernels }: Codes, turned: number, rows: number): void {
   for (let row = turned - (turned % TURNED_ROWS); row < rows; row += TURNED_ROWS) {

@@ -4,17 +4,20 @@ import type { KernelMemory, Kernels, Layout } from './kernels.ts';
 import { createWasmKernels, createWasmMemory, hasWasmKernels } from './wasm-kernels.ts';
 
 /**
- * Which kernels scan the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain JavaScript with equal answers;
- * `auto`, WebAssembly if this machine runs it, else JavaScript.
+ * Which implementation of the inner loops scans the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain
+ * JavaScript with equal answers; `auto`, WebAssembly if this machine runs it, else JavaScript.
  */
 export type KernelChoice = 'auto' | 'wasm' | 'js';
 
-/** Memory on which the kernels of one kind work. It can be sent to other threads of the process. */
+/**
+ * Memory for the kernels: `WebAssembly.Memory` for those in WebAssembly, `SharedArrayBuffer` for those in JavaScript.
+ * It can be sent to other threads of the process.
+ */
 export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
 
 /**
- * Creates memory for codes of one layout, with working areas but no segment yet. Pages that are never used take no
- * memory.
+ * Creates memory for codes of one layout, with the threads' working areas but without rows. Pages that are never used
+ * take no memory.
  * @throws EngineError `invalid` for `wasm` on a machine that does not run it
  */
 export function createMemory(layout: Layout, choice: KernelChoice): SharedMemory {

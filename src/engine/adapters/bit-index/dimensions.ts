@@ -1,25 +1,26 @@
 /**
- * Finds the dimensions that distinguish vectors best for a question, and rounds the question's components to whole
- * numbers.
+ * Finds the dimensions that best distinguish near vectors from others for a query vector (a question), and rounds the
+ * question's components to whole numbers.
  */
 
-/** Number of buckets of the counting sorts, which are used where a comparison sort would take too long. */
+/** Number of buckets of the counting sorts that replace comparison sorts where those would take too long. */
 export const BUCKETS = 1_024;
 
-/** One of this many vectors has its signs counted. */
+/** Only one of this number of vectors is included in the counts of positive signs by dimension. */
 const COUNTED_EACH = 8;
 
 /**
- * Tells whether a vector is in the eighth of vectors whose signs are counted. A hash of its number decides: the vectors
- * of a text have consecutive numbers, and every eighth would be of one kind.
+ * Tells whether a vector belongs to the sampled eighth whose signs are counted. A hash of its number decides: the
+ * vectors of one text have consecutive numbers, so that taking every eighth number could always take vectors of one
+ * kind.
  */
 export function isCounted(vectorNo: number): boolean {
   return Math.imul(vectorNo, 0x9e3779b1) >>> 0 < 2 ** 32 / COUNTED_EACH;
 }
 
 /**
- * Adds a vector to, or subtracts it from, the number of vectors above zero in each dimension.
- * @param above the counts by dimension, which change
+ * Adds a vector to, or subtracts it from, the counts of vectors whose component is above zero, by dimension.
+ * @param above the counts, which are changed
  * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
  * @param by 1 for a vector that was added, -1 for one that was removed
  */
@@ -28,11 +29,11 @@ export function countSides(above: Float64Array, code: Uint8Array, by: 1 | -1): v
 }
 
 /**
- * Returns how evenly vectors are distributed on both sides of zero, by dimension: almost 0 if all are on one side, 1 if
- * half are on each side or none were counted. Models add a constant part to all their vectors. Where it is large, all
- * vectors have the same sign, and even a large component of a question distinguishes none of them. The counts depend
- * only on the vectors present, so that all threads with these vectors have the same counts, in whatever order vectors
- * were added and removed.
+ * Returns for each dimension how evenly vectors are distributed on both sides of zero: almost 0 if all are on one side,
+ * 1 if half are on each side or none were counted. Embedding models add a constant part to all their vectors. In a
+ * dimension where this part is large, all vectors have one sign, so that even a large component of a question
+ * distinguishes none of them. The counts depend only on the vectors present, not on the order in which vectors were
+ * added and removed, so all threads have equal counts.
  * @param above number of counted vectors above zero, by dimension
  * @param counted number of vectors that were counted
  */
@@ -58,9 +59,9 @@ export function wholeComponents(embedding: Float32Array, max: number): Int8Array
 }
 
 /**
- * Returns the dimensions that distinguish vectors for a question, the best first: by the absolute value of the
- * component times the spread. Of dimensions with about equal weight the lower one comes first. Dimensions of weight 0
- * are left out.
+ * Returns the dimensions that best distinguish near vectors from others for a question, the best first: by the absolute
+ * value of the question's component times the spread. Of dimensions with about equal weight the lower one comes first.
+ * Dimensions of weight 0 are left out.
  * @param spreads result of `spreadsOf`
  */
 export function rankDimensions(embedding: Float32Array, spreads: Float32Array): Uint16Array {

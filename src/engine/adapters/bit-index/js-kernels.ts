@@ -1,7 +1,7 @@
 /**
- * The inner loops over sign bits in plain JavaScript, for machines without WebAssembly or its SIMD. Columns are added
- * for 32 rows at a time, where WebAssembly adds 128. A table counts the bits of each byte, where WebAssembly has one
- * instruction for 64 bits.
+ * The inner loops of a search over sign bits (the kernels) in plain JavaScript, for machines without WebAssembly or its
+ * SIMD. Columns are added for 32 rows at a time; WebAssembly adds 128. A table gives the number of bits of each byte;
+ * WebAssembly has one instruction for 64 bits.
  */
 
 import {
@@ -20,7 +20,7 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/** Number of bits in a word of the columns. */
+/** Number of rows whose bits are in one 32-bit word of a column. */
 const WORD_BITS = 32;
 
 /** Number of set bits of each byte, by its value. */
@@ -30,7 +30,7 @@ const BITS_OF_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return bits;
 });
 
-/** Creates memory with working areas but no segment yet. */
+/** Creates memory with the threads' working areas but without rows. */
 export function createJsMemory({ firstSegment }: Layout): SharedArrayBuffer {
   return new SharedArrayBuffer(firstSegment, { maxByteLength: MAX_PAGES * PAGE });
 }
@@ -72,8 +72,8 @@ interface Views {
 }
 
 /**
- * Returns a function that views the whole memory. It creates views of a fixed length anew as the memory grows, since
- * these are faster than views that track the length.
+ * Returns a function that returns views of the whole memory. It creates new views of a fixed length when the memory has
+ * grown, since these are faster than views that track the length.
  */
 function viewsOf(buffer: SharedArrayBuffer): () => Views {
   let views: Views | undefined;
@@ -125,20 +125,20 @@ interface ColumnSum {
   readonly segment: number;
   readonly from: number;
   readonly end: number;
-  /** Whether sums begin at the start value of the choice; false if the present sums are continued. */
+  /** Whether the sums begin at their start value; false to continue the sums of earlier columns. */
   readonly isFirst: boolean;
-  /** Whether clear bits are counted; false if set bits are. */
+  /** Whether clear bits (0) are counted; false if set bits (1) are. */
   readonly countsClear: boolean;
 }
 
 const COLUMN_WORDS = COLUMN_BYTES / 4;
 const START_WORDS = START_BYTES / PLANES / 4;
-/** Addresses of a batch's columns, in words. All calls share the array, which saves the time to allocate it. */
+/** Positions of a batch's columns, in words. All calls share this array, which saves the time to allocate one. */
 const columns = new Int32Array(BATCH_COLUMNS);
 
 /**
- * Adds the columns of a batch to the sums, four columns at a time: they give a bit of ones, a bit of twos and a carry
- * of fours, which the higher planes take.
+ * Adds the columns of a batch to bit-sliced sums, four columns at a time: carry-save adders give a bit of weight 1, a
+ * bit of weight 2 and a carry of weight 4, which is added to the higher planes.
  */
 function addColumns({ words }: Views, { layout, choice, segment, from, end, isFirst, countsClear }: ColumnSum): void {
   for (let place = 0; place < BATCH_COLUMNS; place += 1)
@@ -267,8 +267,8 @@ interface Estimation {
 }
 
 /**
- * Computes the estimates of candidates with a table for the question: it holds the sum of the components for each byte
- * of a code and each value of that byte.
+ * Computes the estimates of candidates (`Kernels.estimate`) with a table for the question: for each byte of a code and
+ * each value of this byte, the sum of the question's components whose bits are set in it.
  */
 function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, components }: Estimation): number {
   const { codeBytes } = layout;
@@ -293,8 +293,8 @@ function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, co
 }
 
 /**
- * Reads a component of the question in two's complement. Its bits are `codeBytes` bytes apart, the sign last.
- * @param address address of the byte that holds the component's lowest bit
+ * Reads a component of the question in two's complement. Its bits are `codeBytes` bytes apart, the sign bit last.
+ * @param address address of the byte with the component's lowest bit
  * @param bit position of the component's bits in their bytes, 0..7
  */
 function componentAt(bytes: Uint8Array, { codeBytes }: Layout, address: number, bit: number): number {
@@ -305,7 +305,7 @@ function componentAt(bytes: Uint8Array, { codeBytes }: Layout, address: number, 
   return value & sign ? value - 2 * sign : value;
 }
 
-/** Returns the address of a row's code. */
+/** Returns the address of a row's code (the sign bits of its vector). */
 function codeOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): number {
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes + (row % SEGMENT_ROWS) * codeBytes;
 }

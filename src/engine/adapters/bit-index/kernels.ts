@@ -1,69 +1,72 @@
 /**
- * The layout of the codes of vectors in one block of memory, and the interface of the inner loops over them. It has two
- * implementations, WebAssembly (wasm-kernels.ts) and plain JavaScript (js-kernels.ts), which give the same answers to
- * the last bit.
+ * The layout of vectors' codes (their sign bits) in one block of memory, and the interface of the inner loops of a
+ * search over them. It has two implementations, WebAssembly (wasm-kernels.ts) and plain JavaScript (js-kernels.ts),
+ * which give bit-identical answers.
  *
- * Every code is stored twice: row by row, to compare whole codes; and bit by bit, as columns. A column holds one
+ * Every code is stored twice: row by row, to compare whole codes; and bit by bit, as columns. A column has one
  * dimension of all rows of a segment, so that one instruction works on that dimension of many rows (Li and Patel,
- * "BitWeaving", SIGMOD 2013). The counters that add columns up are bit-sliced, too: plane n holds bit n of the sums of
+ * "BitWeaving", SIGMOD 2013). The counters that add columns up are bit-sliced, too: plane n has bit n of the sums of
  * many rows (Harley and Seal's carry-save adders, in Warren, "Hacker's Delight").
  */
 
-/** Number of rows in a segment. Segments have a fixed size: memory grows by whole segments, and data is never moved. */
+/** Number of rows in a segment. Memory grows by whole segments, so that data is never moved. */
 export const SEGMENT_ROWS = 16_384;
 /**
- * Greatest number of questions that are searched for together, on each part of a segment while it is in the processor's
- * cache.
+ * Greatest number of query vectors (questions) that are searched for together: each part of a segment is compared with
+ * all of them while it is in the processor's cache.
  */
 export const QUESTIONS_AT_ONCE = 16;
-/** Greatest number of candidates, for which memory is reserved, of all questions that are searched for together. */
+/** Greatest number of candidates of all questions that are searched for together; memory is reserved for them. */
 export const MAX_CANDIDATES = 400_000;
-/** Number of bytes of a candidate: its row and its measured distance or estimate, 32 bits each. */
+/** Size of a candidate (bytes): its row, and its distance or estimate, 32 bits each. */
 export const CANDIDATE_BYTES = 8;
-/** Number of bits of each component of a question in the second pass, its sign included. */
+/**
+ * Number of bits to which each component of a question is rounded for the second pass of a search, including the sign.
+ */
 export const COMPONENT_BITS = 6;
-/** Greatest number of dimensions of a code. */
+/** Greatest number of dimensions of a code (the sign bits of a vector, one for each dimension). */
 export const MAX_DIMENSIONS = 8_192;
 
-/** Number of columns in a batch, which are added to the sums together. */
+/** Number of columns (one for each dimension) that are added to the sums together. */
 export const BATCH_COLUMNS = 16;
 /**
- * Greatest number of batches that are added for one question: its 96 dimensions find enough (`BATCHES_OF`), and the
- * sums have room for 112. The number is even, since a link takes half of them.
+ * Greatest number of batches of 16 dimensions that the first pass compares for one question. The 96 dimensions find
+ * enough (`BATCHES_OF`), and the sums can count up to 112. The number is even, since a search for links uses half of
+ * it.
  */
 export const MAX_BATCHES = 6;
-/** Number of rows in each step of the loop over a batch: one cache line of the processor in each column. */
+/** Number of rows that one step of the loop over a batch adds: one cache line of the processor in each column. */
 export const STEP_ROWS = 512;
-/** Number of rows that are transposed into columns at a time. */
+/** Number of rows whose codes are transposed into columns at a time. */
 export const TURNED_ROWS = 16;
 
 /**
- * Number of bits of a sum. A sum starts at 2^(PLANES - 1) - bound, so that its highest bit is set once `bound` bits
- * were counted.
+ * Number of bits of a sum, which counts the differing bits of a row. A sum starts at 2^(PLANES - 1) - bound, so that
+ * its highest bit is set once `bound` bits were counted.
  */
 export const PLANES = 8;
-/** Lowest plane to which a batch adds only its last carry. */
+/** Lowest bit of the sums to which a batch adds only its last carry. */
 export const CARRY_PLANE = Math.log2(BATCH_COLUMNS);
-/** Value of the highest bit of a sum. It is set once the count has reached its bound. */
+/** Value of the highest bit of a sum, which is set once the count has reached its bound. */
 export const OVERFLOW = 2 ** (PLANES - 1);
 
-/** Unit in which memory grows (bytes), given by WebAssembly. */
+/** Unit in which memory grows (bytes): the page size of WebAssembly. */
 export const PAGE = 65_536;
-/** Size of each plane of the start value of sums (bytes): a vector register, filled with copies of one bit. */
+/** Size of each bit of the sums' start value (bytes): a vector register, filled with copies of this bit. */
 export const LANE_BYTES = 16;
 /** Size of a column (bytes): one bit for each row of a segment. */
 export const COLUMN_BYTES = SEGMENT_ROWS / 8;
-/** Size of the start value of a question's sums (bytes). */
+/** Size of the start value of a question's sums (bytes), for all bits of a sum. */
 export const START_BYTES = PLANES * LANE_BYTES;
-/** Size of a batch's list of columns (bytes). */
+/** Size of the list of columns that one batch adds (bytes): 4 for each column. */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
 /**
- * Sizes of the parts of a memory and their addresses, all in bytes. A memory begins with one working area for each
- * thread that searches it. The segments, which all threads share, follow.
+ * Addresses and sizes of the parts of a memory, all in bytes. A memory begins with one working area for each thread
+ * that searches it. The segments with the rows, which all threads share, follow.
  */
 export interface Layout {
-  /** Size of a code, a multiple of 8. */
+  /** Size of a code (the sign bits of one vector), a multiple of 8. */
   readonly codeBytes: number;
   /** Address of the question's sign bits, with which whole codes are compared. */
   readonly query: number;
@@ -73,53 +76,54 @@ export interface Layout {
    */
   readonly components: number;
   /**
-   * Address of the counts of all questions. For each question, they hold the number of its candidates at each distance,
-   * 32 bits each.
+   * Address of the tables of counts of all questions. For each question, a table gives the number of its candidates at
+   * each distance, 32 bits each.
    */
   readonly counts: number;
-  /** Size of the counts of one question. */
+  /** Size of the table of counts of one question. */
   readonly countsBytes: number;
   /**
-   * Address of the choices of all questions. A choice is the start value of the sums (16 bytes for each plane), then
-   * the columns to add, as offsets within a segment, 32 bits each.
+   * Address of the choices of all questions: for each, which columns the first pass adds. A choice has the start value
+   * of the sums (16 bytes for each bit), then the columns, as offsets within a segment, 32 bits each.
    */
   readonly choices: number;
-  /** Size of the choice of one question. */
+  /** Size of the choice (start value and list of columns) of one question. */
   readonly choiceBytes: number;
-  /** Address of the sums of the rows of a segment: a column for each plane. */
+  /** Address of the sums of the rows of a segment, bit-sliced: a column for each bit of the sums. */
   readonly sums: number;
-  /** Address of the candidates of all questions. */
+  /** Address of the candidates of all questions: pairs of a row and its distance. */
   readonly candidates: number;
-  /** Address of the first segment. */
+  /** Address of the first segment (a block of rows). */
   readonly firstSegment: number;
   /** Size of a segment, in whole pages. */
   readonly segmentBytes: number;
-  /** Offset in a segment of the labels of its rows, 32 bits each, after its codes. */
+  /** Offset in a segment of the labels of its rows (user number and flags), 32 bits each, after the codes. */
   readonly labels: number;
   /**
-   * Offset in a segment of the number of the last earlier row of the same user, for each row, 32 bits each; -1 for the
-   * user's first row.
+   * Offset in a segment of a 32-bit number for each row: the number of the previous row of the same user; -1 for the
+   * user's first row. It links the rows of a user.
    */
   readonly previous: number;
   /**
-   * Offset in a segment of each row's position among the rows of its user, from 1, removed ones included, 32 bits each.
+   * Offset in a segment of a 32-bit number for each row: its position among the rows of its user, from 1, including
+   * removed rows.
    */
   readonly ordinals: number;
-  /** Offset in a segment of the number of each row's vector, a 64-bit float each. */
+  /** Offset in a segment of the vector number (`vectorNo`) of each row, a 64-bit float each. */
   readonly vectorNos: number;
   /** Offset in a segment of the `memoryNo` of each row, a 64-bit float each. */
   readonly memories: number;
-  /** Offset in a segment of the column of dimension 0. */
+  /** Offset in a segment of the first column, with the bits of dimension 0. */
   readonly columns: number;
-  /** Offset in a segment of a column without a set bit, after the columns of all dimensions. */
+  /** Offset in a segment of a column of zeros, after the columns of all dimensions; it fills a batch without effect. */
   readonly zeros: number;
-  /** Offset in a segment of a column in which all bits are set. */
+  /** Offset in a segment of a column of ones; it fills a batch that counts clear bits without effect. */
   readonly ones: number;
 }
 
 /**
- * Returns the size of a row in a segment without its columns (bytes): its code, and the fields from `labels` to
- * `memories` of `Layout`.
+ * Returns the size of a row in a segment without its columns (bytes): its code, and the fields of `Layout` from
+ * `labels` to `memories`.
  */
 export function rowBytesOf({ codeBytes }: Layout): number {
   return codeBytes + 3 * 4 + 2 * 8;
@@ -157,7 +161,7 @@ export function layoutOf(dimensions: number, reader = 0, readers = 1): Layout {
   };
 }
 
-/** Returns the addresses of the parts of the working area that begins at the address `query`. */
+/** Returns the addresses of the parts of a thread's working area that begins at the address `query`. */
 function areaOf(codeBytes: number, query: number) {
   const components = query + codeBytes;
   const counts = components + COMPONENT_BITS * codeBytes;
@@ -196,29 +200,31 @@ export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
 }
 
 /**
- * Memory that grows and never moves. After it has grown, `buffer` must be read anew: earlier views cover only a part.
+ * Memory that can grow without being moved. After it has grown, read `buffer` again, since earlier views cover only a
+ * part.
  */
 export interface KernelMemory {
   readonly buffer: ArrayBufferLike;
   /**
-   * Grows the memory by a number of pages of 64 KiB. With 0, it only updates `buffer` to what other threads have grown.
+   * Grows the memory by a number of pages of 64 KiB. With 0, it only updates `buffer` after another thread has grown
+   * the memory.
    */
   grow(pages: number): void;
 }
 
-/** Greatest number of pages of a memory: as many as 32 bits address. */
+/** Greatest number of pages of a memory: all that a 32-bit address can reach. */
 export const MAX_PAGES = 65_536;
 
 /** The inner loops of a search. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
 export interface Kernels {
   /**
-   * Writes the columns of 16 rows (`TURNED_ROWS`).
+   * Transposes the codes of 16 rows (`TURNED_ROWS`) into the columns.
    * @param codes address of the first row's code
    * @param columns address of the first byte to write, in the column of dimension 0
    */
   turn(codes: number, columns: number): void;
   /**
-   * Adds the columns of a question's first batch to the start value, and writes the sums. It counts clear bits.
+   * Adds the columns of a question's first batch to the start value, and writes the sums. It counts clear bits (0).
    * @param choice address of the question's choice
    * @param segment address of the segment
    * @param from offset of the first byte of each column to add, a multiple of `STEP_ROWS / 8`
@@ -226,15 +232,16 @@ export interface Kernels {
    */
   addFirst(choice: number, segment: number, from: number, end: number): void;
   /**
-   * Adds the columns of a later batch to the sums. It counts clear bits. The parameters are those of `addFirst`, but
-   * `choice` is higher by `BATCH_BYTES` for each earlier batch.
+   * Adds the columns of a later batch to the sums. It counts clear bits (0). The parameters are those of `addFirst`,
+   * but `choice` is higher by `BATCH_BYTES` for each earlier batch.
    */
   addClear(choice: number, segment: number, from: number, end: number): void;
-  /** Adds the columns of a later batch to the sums as `addClear` does, but counts set bits. */
+  /** Adds the columns of a later batch to the sums like `addClear`, but counts set bits (1). */
   addSet(choice: number, segment: number, from: number, end: number): void;
   /**
-   * Writes the rows whose sums stayed below their bound to `candidates`, with their distances (the bits counted), and
-   * counts them by distance. Rows are skipped unless their label equals `label` in the bits of `mask`.
+   * Collects candidates: writes the rows whose sums stayed below their bound to `candidates`, with their distances (the
+   * numbers of counted bits), and counts them by distance. A row is skipped if its label differs from `label` in the
+   * bits of `mask`.
    * @param from offset of the first byte of each plane to read
    * @param row number of the segment's first row
    * @param endRow number after the last row to read
@@ -256,8 +263,10 @@ export interface Kernels {
     candidates: number,
   ): number;
   /**
-   * Keeps candidates whose distance is below `limit`, and the first `ties` candidates with that distance, in their
-   * order.
+   * Drops far candidates: keeps those whose distance is below `limit`, and the first `ties` candidates with exactly
+   * that distance, in their order.
+   * @param candidates address of the first candidate
+   * @param end address after the last candidate
    * @returns the address after the last candidate that is kept
    */
   keep(candidates: number, end: number, limit: number, ties: number): number;
@@ -269,7 +278,8 @@ export interface Kernels {
    */
   measure(candidates: number, end: number, query: number, counts: number): void;
   /**
-   * Writes to each candidate the sum of the question's components at the bits that are set in the candidate's code.
+   * Writes to each candidate an estimate of its similarity: the sum of the question's components at the bits that are
+   * set in the candidate's code.
    * @param components address of the components, bit by bit
    * @returns no meaningful value
    */

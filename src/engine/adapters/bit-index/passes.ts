@@ -1,6 +1,6 @@
 /**
- * The two passes of a search: the first over all rows or a list of rows, the second over the candidates that the first
- * finds.
+ * The two passes of a search in the bit index: the first over all rows or a list of rows, the second over the
+ * candidates that the first finds.
  */
 
 import type { Question } from '../following-index/followed-vectors.ts';
@@ -19,15 +19,15 @@ import {
 } from './searches.ts';
 
 /**
- * Number of rows in the first step of the first pass. After each step the pass may lower its bound. Steps double in
- * length up to the size of a segment.
+ * Number of rows in the first step of the first pass. After each step the greatest distance of candidates may become
+ * smaller. Steps double in length up to the size of a segment.
  */
 const FIRST_ROWS = 1_024;
 
 /**
  * Runs the first pass over all rows: finds for each question the rows that differ least in the chosen dimensions, and
- * keeps at most `wanted` of them as candidates. Whenever it has twice as many, it drops the farther half, and from then
- * on skips rows that are no nearer than the farthest one kept.
+ * keeps at most `wanted` of them as candidates. When a step leaves at least twice that number, all but the nearest
+ * `wanted` are dropped, and from then on rows are skipped that are no nearer than the farthest one kept.
  * @param matrix columns of all its rows must have been made
  * @param searches all searches that one call of `beginSearches` returned
  */
@@ -89,8 +89,8 @@ export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Questi
 }
 
 /**
- * Runs the second pass over the candidates of a search, whose distances it overwrites. Returns the numbers of the `k`
- * nearest vectors, nearest first; fewer if there are fewer candidates.
+ * Runs the second pass over the candidates of a search, whose distances it overwrites by estimates of similarity.
+ * Returns the numbers of the `k` nearest vectors, nearest first; fewer if there are fewer candidates.
  */
 export function nearestOf({ codes }: Matrix, search: Search): number[] {
   const { question, components, start } = search;
@@ -118,8 +118,8 @@ export function nearestOf({ codes }: Matrix, search: Search): number[] {
 }
 
 /**
- * Returns an estimate that the `k` highest candidates reach and few others do; with fewer than `k` candidates, all
- * reach it. Sorting all candidates would take as long as estimating them.
+ * Returns a least estimate that at least the `k` best candidates reach, and few others; with fewer than `k` candidates,
+ * all reach it. It avoids sorting all candidates, which would take as long as estimating them.
  * @param candidates pairs of a row and its estimate, at least one pair
  */
 function leastOfBest(candidates: Int32Array, k: number): number {

@@ -1,4 +1,7 @@
-/** The table of rows: the vector, user and memory of each row of a matrix, and the searches that exclude the row. */
+/**
+ * The table of rows of the bit index: the vector, user and memory of each row, and the searches that may not find the
+ * row.
+ */
 
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
@@ -11,15 +14,15 @@ import type { Users } from './users.ts';
 export type Scope = Pick<Question, 'userNo' | 'purpose' | 'upTo'>;
 
 /**
- * Flags of a row: each is a bit that excludes the row from searches for ranking (`rank`) or for links (`link`); a
- * removed row has both. They are the lowest bits of the row's label; the higher bits hold the number of its user.
+ * Flags of a row. Each bit excludes the row from searches for ranking (`rank`) or for links between memories (`link`);
+ * a removed row has both. They are the lowest bits of the row's label; the higher bits are the number of its user.
  */
 const FLAGS = { rank: 1, link: 2, removed: 3 } as const;
 const FLAGS_OF = { whole: 0, window: FLAGS.link, mean: FLAGS.rank } as const satisfies Record<VectorRole, number>;
-/** Factor on user numbers in labels, which leaves the lower bits to the flags. */
+/** Factor on the user number in a row's label, so that the lower bits are free for the flags. */
 const OWNER_UNIT = 4;
 
-/** The fields of all rows. Rows are numbered from 0 in the order of their vectors' numbers. */
+/** The fields of all rows, one row for each vector. Rows are numbered from 0 in the order of their vectors' numbers. */
 export interface RowTable {
   readonly codes: Codes;
   readonly users: Users;
@@ -27,7 +30,7 @@ export interface RowTable {
 
 /** The rows of a table at one snapshot. */
 export interface Rows extends RowTable {
-  /** Number of rows, removed ones included. */
+  /** Number of rows, including removed ones. */
   readonly size: number;
   /** Number of rows that were removed. */
   readonly removed: number;
@@ -74,8 +77,8 @@ export function isRemoved(label: number): boolean {
 }
 
 /**
- * Finds, by binary search, the first of `size` rows whose vector number is at least `vectorNo`; returns `size` if there
- * is none.
+ * Finds, by binary search, the first of `size` rows whose vector number is at least `vectorNo`. Returns `size` if no
+ * row has such a number.
  */
 export function firstRowFrom(codes: Codes, size: number, vectorNo: number): number {
   const vectorNoOf = numberReader(codes, 'vectorNos');
@@ -97,7 +100,7 @@ export function countRows(rows: Rows, userNo: number | undefined): number {
 }
 
 /**
- * Returns a user's last row, removed or not (-1 if there is none), and the number of the user's rows that are not
+ * Returns a user's last row, removed or not (-1 if the user has none), and the number of the user's rows that are not
  * removed.
  */
 function rowsOfUser({ codes, users, size }: Rows, userNo: number): { readonly last: number; readonly count: number } {
@@ -118,8 +121,8 @@ export function isCutOff({ highestMemory }: Rows, { upTo }: Scope): boolean {
 }
 
 /**
- * Returns a mask and a label for the rows in a scope: the labels of these rows equal `label` in the bits of `mask`.
- * `upTo` is ignored.
+ * Returns a mask and a label that select the rows in a scope: a row belongs to it if its label equals `label` in the
+ * bits of `mask`. `upTo` is ignored.
  */
 export function labelOfScope({ userNo, purpose }: Scope): { readonly mask: number; readonly label: number } {
   if (userNo === undefined) return { mask: FLAGS[purpose], label: 0 };

@@ -1,6 +1,6 @@
 /**
- * Searches that are running, and what each question needs in memory: the dimensions to compare, its components and its
- * candidates.
+ * Running searches of the bit index, and what each question (query vector) needs in memory: the dimensions to compare,
+ * its components and its candidates.
  */
 
 import { signBits } from '../../store/vector-encoding.ts';
@@ -20,70 +20,76 @@ import {
 } from './kernels.ts';
 import { countRows, type Rows } from './rows.ts';
 
-/** The data that a search reads, at one snapshot. */
+/** The rows and counts that a search uses, at one snapshot. */
 export interface Matrix {
   readonly codes: Codes;
   readonly rows: Rows;
-  /** Evenness of the vectors on both sides of zero, by dimension, 0..1: the result of `spreadsOf`. */
+  /** How evenly vectors are distributed on both sides of zero, by dimension, 0..1: the result of `spreadsOf`. */
   readonly spreads: Float32Array;
 }
 
 /**
- * A search for one question. Its candidates are in the memory of the index (`Codes.memory`), in ascending order of row;
- * a table beside them holds their number at each distance. Addresses are byte offsets in that memory.
+ * A search for the vectors nearest to one question. Its candidates are in the memory of the index (`Codes.memory`), by
+ * ascending row; a table gives their number at each distance. Addresses are byte offsets in that memory.
  */
 export interface Search {
   readonly question: Question;
-  /** The question's components as whole numbers from -31 to 31 (`MAX_COMPONENT`). */
+  /** The question's components, rounded to whole numbers from -31 to 31 (`MAX_COMPONENT`). */
   readonly components: Int8Array;
-  /** Greatest number of candidates that the first pass passes on to the second. */
+  /** Greatest number of candidates that the first pass gives to the second. */
   readonly wanted: number;
-  /** Address of the question's choice of columns. */
+  /** Address of the list of columns (dimensions) that the first pass compares. */
   readonly choice: number;
-  /** Number of batches of columns to add. */
+  /** Number of batches of 16 columns that the first pass compares. */
   readonly batches: number;
-  /** Number of batches whose clear bits are counted; they come before the batches whose set bits are counted. */
+  /**
+   * Number of batches whose clear bits (0) are counted, since the question's components there are positive; they come
+   * before the batches whose set bits (1) are counted.
+   */
   readonly clearBatches: number;
-  /** Address of the counts of candidates by distance. */
+  /** Address of the table with the number of candidates at each distance. */
   readonly counts: number;
   /** Address of the first candidate. */
   readonly start: number;
   /** Address after the last candidate. */
   end: number;
-  /** Least distance from which a row is not a candidate. */
+  /** Rows at this distance or farther do not become candidates. */
   bound: number;
 }
 
 /**
- * Number of batches of 16 dimensions that the first pass compares. They are the dimensions that distinguish best: where
- * the question's component is large and vectors are on both sides of zero. An eighth of all dimensions has half of what
- * distinguishes vectors. Of 150,000 texts embedded offline, all but 0.5 % of the ten nearest to a question were among
- * the 4,096 that differ least in 96 dimensions; with a third of all dimensions in no order, 16,384 were needed. Links
- * lead to near vectors and need fewer dimensions: of 188 links, two were missed with 48 dimensions, and two with 96.
+ * Number of batches of 16 dimensions that the first pass compares, by purpose. They are the dimensions that distinguish
+ * best: where the question's component is large and vectors are on both sides of zero. The best eighth of all
+ * dimensions has half of the information that distinguishes vectors. Of 150,000 texts embedded offline, all but 0.5 %
+ * of the ten nearest to a question were among the 4,096 that differ least in 96 dimensions; with a third of all
+ * dimensions in no order, 16,384 were needed. Links lead to near vectors and need fewer dimensions: of 188 links, two
+ * were missed with 48 dimensions, and two with 96.
  */
 const BATCHES_OF = { rank: MAX_BATCHES, link: MAX_BATCHES / 2 } as const;
 /**
- * Least number of candidates that the first pass passes on to the second, and their share of all rows, which applies if
- * it is more.
+ * Number of candidates that the first pass gives to the second, by purpose: at least `least`, or `share` of all rows if
+ * that is more.
  */
 const CANDIDATES = { rank: { least: 4_096, share: 1 / 96 }, link: { least: 256, share: 1 / 1024 } } as const;
-/** Least number of candidates for each vector that the search must return. */
+/**
+ * The first pass gives at least this number of candidates to the second for each vector that the search must return.
+ */
 const CANDIDATES_EACH = 8;
-/** Greatest number of candidates of the second pass, whatever the other bounds say. */
+/** Greatest number of candidates that the second pass compares, whatever the other limits say. */
 const MAX_SECOND_PASS = 32_768;
 
-/** Greatest component of a question as a whole number. */
+/** Greatest absolute value of a question's component after rounding to a whole number. */
 const MAX_COMPONENT = 2 ** (COMPONENT_BITS - 1) - 1;
 
-/** Returns the number of candidates that the first pass passes on to the second; it may find fewer. */
+/** Returns the greatest number of candidates that the first pass gives to the second. */
 export function candidatesWanted(rows: Rows, { purpose, k }: Question): number {
   const { least, share } = CANDIDATES[purpose];
   return Math.min(MAX_SECOND_PASS, Math.max(least, CANDIDATES_EACH * k, Math.ceil(share * countRows(rows, undefined))));
 }
 
 /**
- * Begins searches for the first of `questions`: for as many as fit in memory together, at least one and at most 16, in
- * order. Searches that began earlier are no longer valid, as the new ones overwrite them in memory.
+ * Prepares searches for the first of `questions`, in order: as many as fit in memory together, at least one and at most
+ * 16. Searches that were prepared earlier are no longer valid, as the new ones overwrite them in memory.
  */
 export function beginSearches({ codes, rows, spreads }: Matrix, questions: readonly Question[]): Search[] {
   const { layout } = codes;
@@ -119,13 +125,13 @@ export function beginSearches({ codes, rows, spreads }: Matrix, questions: reado
 }
 
 /**
- * Chooses the dimensions of a question's first pass and writes their columns into its choice. Positive and negative
- * components fill whole batches each, in about the proportion that they have among the best dimensions. If one sign has
- * too few dimensions, columns that count nothing fill its batches.
+ * Chooses the dimensions of a question's first pass and writes their columns into its choice. Dimensions with positive
+ * and with negative components fill separate batches, in about the proportion that they have among the best dimensions.
+ * If there are too few dimensions of one sign, its batches are filled with columns that count nothing.
  * @param ranked the dimensions, the best first
  * @param place index of the question among those that are searched for together
  * @returns the address of the choice, the number of batches whose clear bits are counted, and the number of dimensions
- *    chosen
+ *   chosen
  */
 function putChoice(
   { layout, memory }: Codes,
@@ -154,7 +160,7 @@ export function putQuery({ layout, memory }: Codes, embedding: Float32Array): vo
   new Uint8Array(memory.buffer, layout.query, layout.codeBytes).set(signBits(embedding));
 }
 
-/** Writes the whole components of a question, bit by bit, to `layout.components`, where `estimate` reads them. */
+/** Writes the rounded components of a question, bit by bit, to `layout.components`, where `estimate` reads them. */
 export function putComponents({ layout, memory }: Codes, components: Int8Array): void {
   const { codeBytes } = layout;
   const bits = new Uint8Array(memory.buffer, layout.components, COMPONENT_BITS * codeBytes);
@@ -172,8 +178,8 @@ export function countCandidates({ start, end }: Search): number {
 }
 
 /**
- * Drops all candidates but the nearest `wanted`; of equally near ones the oldest stay. Lowers `bound` accordingly. Does
- * nothing if there are at most `wanted`.
+ * Keeps only the nearest `wanted` candidates; of equally near ones the oldest. Lowers `bound` accordingly. Does nothing
+ * if there are at most `wanted`.
  */
 export function dropFarthest({ layout, memory, kernels }: Codes, search: Search): void {
   const { wanted } = search;

@@ -1,5 +1,5 @@
 /**
- * The memory of one space's vectors, in a form that can be sent to other threads of the process, which all search one
+ * The vectors of one space in memory that can be sent to other threads of the process, so that all of them search one
  * copy. A thread that shares it with no other uses the same form.
  */
 
@@ -10,10 +10,10 @@ import { createMemory, type KernelChoice, type SharedMemory } from './create-ker
 import { type Layout, layoutOf, MAX_DIMENSIONS, rowBytesOf, SEGMENT_ROWS } from './kernels.ts';
 import { createUserMemory } from './users.ts';
 
-/** Memory of one space's vectors. `postMessage` and `workerData` carry it to other threads without copying it. */
+/** The vectors of one space in memory. `postMessage` and `workerData` pass it to other threads without copying it. */
 export interface SharedVectors {
   readonly space: VectorSpace;
-  /** Number of working areas, and so of threads that can search the memory. */
+  /** Number of working areas, which is the greatest number of threads that can search the memory. */
   readonly maxReaders: number;
   /** Working areas of the threads, and rows in segments, as `Layout` describes. */
   readonly memory: SharedMemory;
@@ -58,16 +58,22 @@ export function createSharedVectors({
   };
 }
 
-/** Index of the word with the number of published states. Its lowest bit names the valid copy of the state. */
+/** Index in `control` of the number of published states. Its lowest bit tells which copy of the state is valid. */
 const VERSION = LOCK_WORDS;
-/** Index of the word that is increased before rows are marked as removed or all rows are forgotten. */
+/** Index in `control` of a counter that is increased before rows are marked as removed or all rows are removed. */
 const REMOVALS = LOCK_WORDS + 1;
-/** Index of the word that is increased before all rows are forgotten. */
+/** Index in `control` of a counter that is increased before all rows are removed. */
 const CLEARS = LOCK_WORDS + 2;
-/** Index of the first of the words with the number of bytes that each thread has used of its working area. */
+/**
+ * Index in `control` of the first of several numbers: for each thread, the number of bytes that it has used of its
+ * working area.
+ */
 const USED = LOCK_WORDS + 16;
 
-/** Returns the offset of the copies of the state in `control` (bytes), and the number of floats of each copy. */
+/**
+ * Returns where the two copies of the state are in `control`: the offset of the first (bytes), and the number of floats
+ * of each.
+ */
 function stateAt(dimensions: number, maxReaders: number): { readonly begin: number; readonly length: number } {
   return { begin: 8 * Math.ceil((USED + maxReaders) / 2), length: FIELDS.length + dimensions };
 }
@@ -86,11 +92,11 @@ const FIELDS = [
 
 /** State of the shared vectors: counts of the rows in memory, and the position up to which the file was read. */
 export interface State extends Record<(typeof FIELDS)[number], number> {
-  /** Number of rows, removed ones included. */
+  /** Number of rows, including removed ones. */
   size: number;
   /**
-   * Number of rows, the first ones, that also exist as columns. A small index needs no columns, and they take as much
-   * memory as the codes.
+   * Number of rows, from the first on, whose bits are also stored by dimension (as columns). A small index needs no
+   * columns, and they take as much memory as the codes.
    */
   turned: number;
   /** Number of rows that were removed. */
@@ -101,38 +107,40 @@ export interface State extends Record<(typeof FIELDS)[number], number> {
   removalNo: number;
   /** Highest `memoryNo` of any row, removed rows included; 0 without rows. */
   highestMemory: number;
-  /** Number of rows whose signs are counted, without removed ones. */
+  /** Number of rows whose signs are counted in `above`, without removed ones. */
   counted: number;
-  /** Value of the word `REMOVALS` that belongs to this state. */
+  /** Value that the counter `REMOVALS` had for this state. */
   removals: number;
-  /** Value of the word `CLEARS` that belongs to this state. */
+  /** Value that the counter `CLEARS` had for this state. */
   clears: number;
-  /** Number of the counted rows that are above zero, by dimension. */
+  /** For each dimension, number of the counted rows whose component is above zero. */
   readonly above: Float64Array;
 }
 
 /** The state of shared vectors, as one thread reads and publishes it. */
 export interface States {
   /**
-   * Returns the published state; undefined before the first. The caller must not change it. Calls return one object
-   * until the state changes.
+   * Returns the published state; undefined if none was published yet. The caller must not change it. The same object is
+   * returned until a new state is published.
    */
   read(): State | undefined;
-  /** Publishes a state as a whole. It must be called in `change` of the lock. */
+  /** Makes a state visible to all threads, atomically. It must be called in `change` of the lock. */
   publish(state: State): void;
   /** Announces that rows will be marked as removed. It must be called in `change` of the lock, before the marks. */
   beginRemovals(): void;
-  /** Announces that all rows will be forgotten. It must be called in `change` of the lock. */
+  /** Announces that all rows will be removed. It must be called in `change` of the lock. */
   beginClear(): void;
-  /** Tells whether removals of rows, or clears, have begun that the given state does not include. */
+  /**
+   * Tells whether another thread has begun to remove rows (`removals`) or all rows (`clears`) since the given state.
+   */
   hasBegun(kind: 'removals' | 'clears', state: State): boolean;
   /** Records the number of bytes that a thread has used of its working area. */
   noteUse(reader: number, bytes: number): void;
 }
 
 /**
- * Opens the state of shared vectors. It has two copies, and only the invalid one is overwritten. So a thread that dies
- * while it publishes leaves the valid copy intact, and no reader waits.
+ * Opens the state of shared vectors for one thread. It has two copies, and only the invalid one is overwritten. So a
+ * thread that dies while it publishes leaves the valid copy intact, and no reader waits.
  */
 export function openStates({ space: { dimensions }, maxReaders, control }: SharedVectors): States {
   const words = new Int32Array(control, 0, USED + maxReaders);
@@ -179,7 +187,7 @@ function stateOf(copy: Float64Array): State {
 
 /**
  * Returns the state of a memory without rows.
- * @param since values of the words `REMOVALS` and `CLEARS` that belong to it
+ * @param since values of the counters `REMOVALS` and `CLEARS` for this state
  */
 export function emptyState(dimensions: number, since: { readonly removals: number; readonly clears: number }): State {
   return {

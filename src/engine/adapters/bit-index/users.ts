@@ -1,13 +1,13 @@
 /**
- * The table of users' rows, by `userNo`: 8 bytes for each number up to the highest. Numbers are small, since the file
- * counts its users.
+ * The table of users' rows in the bit index, by `userNo`: 8 bytes for each number up to the highest. User numbers are
+ * small, since each file numbers its own users.
  */
 
 import { assert } from '../../errors.ts';
 
 /** Number of 32-bit words for each user: the last row plus 1, and the number of removed rows. */
 const USER_WORDS = 2;
-/** Number of users for which there is room at first. */
+/** Number of users for which the table has memory at first. */
 const FIRST_USERS = 1_024;
 /** Greatest number of users; addresses are reserved for them. */
 const MAX_USERS = 2 ** 27;
@@ -21,7 +21,7 @@ export interface Users {
   /** Returns the number of a user's rows that were removed; 0 for an unknown user. */
   removedRows(userNo: number): number;
   countRemoval(userNo: number): void;
-  /** Forgets all users. */
+  /** Removes all users from the table. */
   clear(): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The inner loops over sign bits as WebAssembly, assembled at run time. V8 compiles `i64.popcnt` to one instruction and
- * `v128` to the processor's vector registers; plain JavaScript has neither. Loops over the words of a code are
- * unrolled, so each width of codes has a module of its own.
+ * The inner loops of a search over sign bits (the kernels) as WebAssembly, assembled at run time. V8 compiles
+ * `i64.popcnt` to one instruction and `v128` to the processor's vector registers; plain JavaScript has neither. Loops
+ * over the words of a code are unrolled, so each length of codes has a module of its own.
  */
 
 import { assemble, base, control, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
@@ -24,7 +24,10 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/** Number of candidates whose codes are fetched from memory together. */
+/**
+ * Number of candidates whose codes are read together in advance, so that the processor fetches them from memory in
+ * parallel.
+ */
 const TOUCHED = 16;
 /** Number of rows that one vector instruction processes. */
 const LANE_ROWS = 8 * LANE_BYTES;
@@ -66,7 +69,10 @@ function bytesOf(layout: Layout): Uint8Array<ArrayBuffer> {
 
 const { get, set, tee } = local;
 
-/** Assembles `Kernels.turn`: it turns one byte of each of 16 codes into 16 bits of each of eight columns. */
+/**
+ * Assembles the kernel `Kernels.turn`, which transposes one byte of each of 16 codes into 16 bits of each of eight
+ * columns.
+ */
 function turn({ codeBytes }: Layout): WasmFunction {
   const [codes, columns, end, bytes] = [0, 1, 2, 3];
   const gathered = range(TURNED_ROWS).flatMap((row) => [
@@ -96,10 +102,10 @@ function turn({ codeBytes }: Layout): WasmFunction {
 
 /**
  * Assembles the kernels that add a batch: sixteen columns are added to the sums of 128 rows by fifteen adders of five
- * instructions each. An adder of complements gives the complement, so to count clear bits the lower planes are inverted
- * before and after, rather than every column. A batch reads sixteen streams of memory, which the processor prefetches;
+ * instructions each. An adder of complements gives the complement; so to count clear bits, only the lower planes are
+ * inverted before and after, not every column. A batch reads sixteen streams of memory, which the processor prefetches;
  * with all columns in one loop it does not. The sums are at `base`, which differs by thread: `at` and `end` are raised
- * by it and the columns' addresses lowered, so that the loop needs no further addition.
+ * by `base` and the columns' addresses lowered, so that the loop needs no further addition.
  */
 function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];
@@ -171,7 +177,9 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   };
 }
 
-/** The kernel `Kernels.collect`. It reads labels and distances only of the few rows that stayed below the bound. */
+/**
+ * The kernel `Kernels.collect`. It reads labels and distances only of the few rows whose sums stayed below the bound.
+ */
 const collect: WasmFunction = (() => {
   const [at, row, endRow, labels, mask, label, start, counts, candidates] = range(9) as Parameters9;
   const [lane, found, distance, rest] = [9, 10, 11, 12];
@@ -235,8 +243,8 @@ const collect: WasmFunction = (() => {
 type Parameters9 = [number, number, number, number, number, number, number, number, number];
 
 /**
- * The kernel `Kernels.keep`. It writes every candidate, and advances the target only if the candidate is kept. A branch
- * would be slower: it cannot be predicted, and each wrong prediction costs as much as ten candidates.
+ * The kernel `Kernels.keep`. It has no branch: it writes every candidate, and advances the target only if the candidate
+ * is kept. A branch could not be predicted, and each wrong prediction costs as much as ten candidates.
  */
 const keep: WasmFunction = (() => {
   const [candidates, end, limit, ties, kept, measured, isTie] = [0, 1, 2, 3, 4, 5, 6];
@@ -286,10 +294,10 @@ function measure(layout: Layout): WasmFunction {
 }
 
 /**
- * Assembles `Kernels.estimate`. It sums components bit by bit from the signs down: at each bit it doubles the sum and
- * adds the number of components that have this bit where the code has one. The codes of candidates are far apart in
- * memory. Those of 16 (`TOUCHED`) candidates are therefore read before they are measured, so that the processor fetches
- * them together.
+ * Assembles the kernel `Kernels.estimate`. It sums components bit by bit from the signs down: at each bit it doubles
+ * the sum and adds the number of components that have this bit and whose bit in the code is set. The codes of
+ * candidates are far apart in memory. Therefore the codes of 16 (`TOUCHED`) candidates are read before they are
+ * compared, so that the processor fetches them together.
  */
 function estimate(layout: Layout): WasmFunction {
   const { codeBytes } = layout;
@@ -340,7 +348,7 @@ function estimate(layout: Layout): WasmFunction {
 }
 
 /**
- * Returns instructions that leave the address of a row's code. The row's number is in memory at the address in local
+ * Returns instructions that push the address of a row's code. The row's number is in memory at the address in local
  * `row`.
  */
 function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): Code {
@@ -354,8 +362,8 @@ function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: numbe
 }
 
 /**
- * Returns instructions that leave the number of bits that differ between `count` 64-bit words in memory, at the address
- * in local `at`, and those in the locals from `words`.
+ * Returns instructions that push a Hamming distance: the number of differing bits between `count` 64-bit words in
+ * memory, at the address in local `at`, and the locals from `words` on.
  */
 function differences(at: number, words: number, count: number): Code {
   return range(count).flatMap((word) => [
@@ -365,8 +373,8 @@ function differences(at: number, words: number, count: number): Code {
 }
 
 /**
- * Returns instructions that increment the count of the distance in local `distance`. The counts are in memory at the
- * address in local `counts`.
+ * Returns instructions that add 1 to the count of candidates at the distance in local `distance`. The counts are in
+ * memory at the address in local `counts`.
  */
 function countOne(counts: number, distance: number): Code {
   const at = [...get(counts), ...get(distance), ...i32.const(2), ...i32.shiftLeft, ...i32.add];

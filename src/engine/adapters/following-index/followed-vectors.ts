@@ -1,16 +1,16 @@
 /**
- * The interface between an index that follows a tenant's file and the vectors that it holds in memory, whatever form
- * they have there.
+ * The interface between a vector index that follows a tenant's file and the vectors that it keeps in memory, in any
+ * format.
  */
 
-/** A checked search with its defaults filled in. */
+/** A search for the vectors nearest to a query vector, checked and with its defaults filled in. */
 export interface Question {
   readonly embedding: Float32Array;
   /** Number of the user whose vectors are searched (`userNo`); undefined for all users. */
   readonly userNo: number | undefined;
   /**
-   * Which vectors may be found: with `rank`, those of role `whole` or `window`; with `link`, those of role `whole` or
-   * `mean`.
+   * Which vectors may be found. `rank`, for answers: vectors of role `whole` or `window`. `link`, for links between
+   * memories: vectors of role `whole` or `mean`.
    */
   readonly purpose: 'rank' | 'link';
   /** Highest `memoryNo` whose vectors may be found, inclusive; `Infinity` for all. */
@@ -19,23 +19,23 @@ export interface Question {
   readonly k: number;
 }
 
-/** A position in a file: up to where it was read, or where a snapshot ends. */
+/** A position in the history of a file: up to where vectors were read, or where a snapshot ends. */
 export interface Position {
   /** Number of the last vector, of any model; 0 before the first. */
   readonly vectorNo: number;
-  /** Number of the last entry of the log of removals. */
+  /** Number of the last entry in the log of removed vectors. */
   readonly removalNo: number;
 }
 
 /** Changes that were committed between two positions. */
 export interface Change<T> extends Position {
-  /** Numbers of vectors that were removed; unknown ones are ignored. */
+  /** Vector numbers of the vectors that were removed; unknown numbers are ignored. */
   readonly removed: readonly number[];
-  /** Vectors that were added. Their numbers ascend and are above those of all vectors added before. */
+  /** Vectors that were added. Their numbers ascend and are higher than those of all vectors added before. */
   readonly added: readonly T[];
 }
 
-/** Vectors at one snapshot. */
+/** Searches vectors at one snapshot of the file. */
 export interface Answers {
   /**
    * Returns for each question, in order, the numbers of its `k` nearest vectors, nearest first; of equally near ones
@@ -43,38 +43,39 @@ export interface Answers {
    */
   nearest(questions: readonly Question[]): number[][];
   /**
-   * Returns the numbers of a user's vectors that may be found with `rank`, ascending; `[]` for an unknown user. Returns
-   * undefined if the user has more than `max` vectors.
+   * Returns the numbers of a user's vectors that a search with the purpose `rank` may find, ascending; `[]` for an
+   * unknown user. Returns undefined if the user has more than `max` vectors.
    */
   listOf(userNo: number, max: number): number[] | undefined;
 }
 
 /**
- * The vectors of one model in memory, for one thread or shared by several, with the position up to which the file was
- * read.
+ * The vectors of one model in memory, used by one thread or shared by several, with the position up to which the file
+ * was read.
  */
 export interface FollowedVectors<T> {
   /** Number of vectors in memory, without removed ones. */
   readonly count: number;
-  /** Number of removed vectors whose memory is not free yet. */
+  /** Number of removed vectors whose memory is not yet free. */
   readonly removed: number;
   /** Memory in use, in bytes. */
   readonly bytes: number;
   /** Position up to which the file was read; undefined before the first change. */
   readonly position: Position | undefined;
-  /** Runs `work` while no other thread changes the vectors, and returns its result. */
+  /** Runs `work` under a lock, while no other thread changes the vectors, and returns its result. */
   alone<R>(work: () => R): R;
-  /** Applies what was committed since `position`. It must be called in `alone`. */
+  /** Applies the changes that were committed to the file after `position`. It must be called in `alone`. */
   change(change: Change<T>): void;
   /**
-   * Forgets all vectors, so that they are read again at a snapshot whose last removal is `removalNo`. It must be called
-   * in `alone`. It exists only if threads share the vectors; other vectors are closed and opened again, which frees
-   * their memory.
+   * Removes all vectors from memory, so that they are read again at a snapshot whose last removal is `removalNo`. It
+   * must be called in `alone`. It exists only if threads share the vectors; otherwise the vectors are closed and opened
+   * again, which frees their memory.
    */
   clear?(removalNo: number): void;
   /**
-   * Calls `work` with the vectors of a snapshot: those that later commits added are not found. Returns undefined if the
-   * vectors were changed meanwhile in a way that makes the answer worthless; the caller then compares `position` again.
+   * Calls `work` with the vectors of a snapshot; vectors that later commits added are not found. Returns undefined if
+   * the vectors were changed meanwhile in a way that makes the answer invalid; the caller must then compare `position`
+   * again.
    * @param at position of the snapshot, not above `position`
    */
   answer<R>(at: Position, work: (vectors: Answers) => R): { readonly value: R } | undefined;
@@ -82,7 +83,7 @@ export interface FollowedVectors<T> {
   close?(): void;
 }
 
-/** Vectors that one thread holds, without the position up to which the file was read. */
+/** Vectors in the memory of one thread, without the position up to which the file was read. */
 interface HeldVectors<T> extends Answers {
   readonly count: number;
   readonly removed: number;
@@ -94,7 +95,7 @@ interface HeldVectors<T> extends Answers {
   close(): void;
 }
 
-/** Adds the position in a file to vectors that no other thread has. */
+/** Makes `FollowedVectors` from vectors that no other thread uses, by remembering the position in the file. */
 export function followAlone<T>(held: HeldVectors<T>): FollowedVectors<T> {
   let position: Position | undefined;
   return {

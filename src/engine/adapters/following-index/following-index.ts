@@ -1,9 +1,9 @@
 /**
- * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since: new
- * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot on which the
- * search runs, nothing needs to be built or repaired, and a killed process leaves nothing behind. The content of the
- * file does not depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads
- * what was committed, and the others find it there.
+ * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since the
+ * last one: new vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot
+ * on which the search runs, nothing needs to be built or repaired, and a killed process leaves nothing behind. The
+ * content of the file does not depend on how vectors are searched. Threads may share the vectors in memory: then one of
+ * them reads the changes, and the others use them.
  */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
@@ -18,9 +18,9 @@ import type { VectorSpace } from '../../store/vectors.ts';
 import type { Answers, FollowedVectors, Position, Question } from './followed-vectors.ts';
 import type { IndexMemory } from './index-memory.ts';
 
-/** Reads the vectors of a space from the file, in the form in which memory holds them. */
+/** Reads the vectors of a space from the file, in the format in which they are kept in memory. */
 export interface VectorSource<T> {
-  /** Greatest number of rows that are read in one turn of the event loop, which takes some milliseconds. */
+  /** Greatest number of rows that are read without yielding to the event loop; reading them takes some milliseconds. */
   readonly atOnce: number;
   /** Returns the highest number of any vector of the space in the file, or a number above it; 0 if there is none. */
   last(store: Store, space: VectorSpace): number;
@@ -35,11 +35,11 @@ export interface VectorSource<T> {
   ): { readonly vectors: readonly T[]; readonly upTo: number };
 }
 
-/** Greatest number of vectors that a search may ask for (`k`). */
+/** Greatest number of vectors that a search may request (`k`). */
 const MAX_K = 4_096;
 /**
- * Number of removed vectors, as a share of the others, above which `load` reads all vectors again to free memory.
- * `MIN_REMOVED` more are allowed.
+ * Share of removed vectors, relative to the others, above which `load` reads all vectors again to free memory.
+ * `MIN_REMOVED` more removed vectors are allowed.
  */
 const REMOVED_SHARE = 1 / 4;
 /**
@@ -49,18 +49,18 @@ const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Opens the vectors in memory. They are empty, or in the state in which other threads left them. */
+  /** Opens the vectors in memory. They are empty, or have what other threads have read. */
   readonly hold: () => FollowedVectors<T>;
-  /** Account of the memory of all indexes of a thread, with its bound. */
+  /** Counts the memory of all indexes of a thread and enforces its limit. */
   readonly indexMemory: IndexMemory;
-  /** Number and mode of the thread, if it shares the vectors with others. */
+  /** Number and mode of this thread, if it shares the vectors with other threads. */
   readonly reader?: SharedReader | undefined;
 }
 
 /**
- * Opens the index of one space over a connection. It reads nothing until it is loaded or searched. A search throws
- * EngineError `internal` inside a write, and for a vector with another number of dimensions. If threads share the
- * vectors, it may also throw `SnapshotIsBehind` and `SharedMemoryLost`.
+ * Opens the index of one vector space over a connection to the file. It reads nothing until it is loaded or searched. A
+ * search throws EngineError `internal` inside a write transaction, and for a vector with another number of dimensions.
+ * If threads share the vectors, it may also throw `SnapshotIsBehind` and `SharedMemoryLost`.
  */
 export function openFollowingIndex<T>(
   store: Store,
@@ -113,9 +113,9 @@ export function openFollowingIndex<T>(
   }
 
   /**
-   * Checks that the vectors in memory can answer for a snapshot, if they lack vectors that later commits removed: the
-   * thread must accept that.
-   * @throws SnapshotIsBehind if they cannot
+   * Called if the vectors in memory lack some that were removed after the snapshot: checks that this thread accepts
+   * that.
+   * @throws SnapshotIsBehind if it does not
    */
   function requireAccepted({ position }: FollowedVectors<T>, at: Position): void {
     if (options.reader?.acceptsLaterRemovals !== true || position!.vectorNo < at.vectorNo) throw new SnapshotIsBehind();
@@ -140,7 +140,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
   const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
 
-  /** Applies a slice of committed changes, or forgets all vectors to begin anew. Call it in `alone` of the vectors. */
+  /** Applies some committed changes, or removes all vectors to start again. Call it in `alone` of the vectors. */
   function advance(vectors: FollowedVectors<T>, at: Position): Comparison {
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
     const comparison = compare(vectors.position, at);
@@ -169,10 +169,10 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     drop,
     snapshot,
 
-    /** Returns the vectors as `takeOver` left them. Call it only after `takeOver`. */
+    /** Returns the vectors in memory. Call it only after `takeOver`. */
     held: () => held!,
 
-    /** Forgets all vectors if too many were removed; the next `takeOver` begins anew. Call it in a `store.read`. */
+    /** Drops all vectors if too many of them were removed; `takeOver` then reads anew. Call it in a `store.read`. */
     dropIfSparse(): void {
       const vectors = held;
       if (vectors === undefined || !isSparse(vectors)) return;
@@ -183,7 +183,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       });
     },
 
-    /** Applies a slice of what was committed up to a snapshot. Call it in the `store.read` of the snapshot. */
+    /** Applies some of the changes committed up to a snapshot. Call it in the `store.read` of the snapshot. */
     takeOver(at: Position): Comparison {
       const vectors = (held ??= hold());
       let comparison = compare(vectors.position, at);
@@ -195,8 +195,8 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
 }
 
 /**
- * Where a snapshot stands in relation to the vectors in memory: `more` if changes are left to be applied; `behind` if
- * the vectors lack some that were removed after the snapshot, which only other threads bring about; else `done`.
+ * How the vectors in memory compare with a snapshot: `more` if changes are left to be applied; `behind` if the snapshot
+ * is older, since another thread has already removed vectors that the snapshot still has; else `done`.
  */
 type Comparison = 'more' | 'done' | 'behind';
 

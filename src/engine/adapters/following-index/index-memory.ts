@@ -1,29 +1,29 @@
 /**
- * Accounts for the memory of all vector indexes of one thread. Above its bound, the indexes that were used longest ago
- * are dropped.
+ * Counts the memory of all vector indexes of one thread. Above its limit, the indexes that were used longest ago are
+ * dropped.
  */
 export interface IndexMemory {
   /**
-   * Records that an index is in use and holds `bytes` in total, and drops other indexes if needed. This index is kept,
-   * even if it exceeds the bound alone.
+   * Records that an index is in use and takes `bytes` in total, and drops other indexes if needed. This index is kept,
+   * even if it exceeds the limit alone.
    */
   use(holder: MemoryHolder, bytes: number): void;
-  /** Records that an index holds no memory any more. It does not call `drop`. */
+  /** Records that an index has freed its memory. It does not call `drop`. */
   release(holder: MemoryHolder): void;
 }
 
-/** An index whose memory is accounted for. */
+/** An index whose memory is counted. */
 interface MemoryHolder {
-  /** Frees the memory of the index. It is called after the index was released. */
+  /** Frees the memory of the index. When it is called, the index is no longer counted. */
   drop(): void;
 }
 
 /**
- * Creates the account of one thread's indexes.
- * @param maxBytes bound on the bytes of all indexes together; none by default
+ * Creates the counter for one thread's indexes.
+ * @param maxBytes greatest number of bytes of all indexes together; no limit by default
  */
 export function createIndexMemory(maxBytes = Infinity): IndexMemory {
-  /** Bytes by index, in the order of their last use, the oldest first. */
+  /** Number of bytes of each index; the index that was used longest ago comes first. */
   const held = new Map<MemoryHolder, number>();
   let total = 0;
 

@@ -6,20 +6,23 @@ import { type KernelChoice, requireKernels } from '../bit-index/create-kernels.t
 import type { IndexMemory } from '../following-index/index-memory.ts';
 import { openVec0Index } from './vec0-index.ts';
 
-/** How vectors are searched: approximately by sign bits, with the named kernels, or exactly by sqlite-vec (`vec0`). */
+/**
+ * How vectors are searched: approximately by sign bits, with the named implementation of the inner loops, or exactly by
+ * sqlite-vec (`vec0`).
+ */
 export type VectorIndexChoice = KernelChoice | 'vec0';
 
 export interface OpenVectorIndexOptions {
   readonly choice: VectorIndexChoice;
-  /** Account of the memory of all indexes of a thread, with its bound. */
+  /** Counts the memory of all indexes of a thread and enforces its limit. */
   readonly indexMemory: IndexMemory;
   /** Vectors in memory that several threads share; none by default. `vec0` ignores it. */
   readonly shared?: SharedIndexOptions | undefined;
 }
 
 /**
- * Opens the chosen index of one space. The choice changes how a thread searches, not the file. A choice that this
- * machine does not run fails at the first search or load; `requireVectorIndex` checks it beforehand.
+ * Opens the chosen index of one vector space. The choice changes how this thread searches, not what is in the file. A
+ * choice that this machine cannot run fails at the first search or load; `requireVectorIndex` checks it beforehand.
  */
 export function openVectorIndex(
   store: Store,
@@ -32,7 +35,7 @@ export function openVectorIndex(
 }
 
 /**
- * Checks that this machine runs the chosen index.
+ * Checks that the chosen index runs on this machine.
  * @throws EngineError `invalid` if it does not
  */
 export function requireVectorIndex(choice: VectorIndexChoice): void {

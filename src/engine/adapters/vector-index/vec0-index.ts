@@ -16,8 +16,8 @@ const VECTORS: VectorSource<IndexedVector> = {
 };
 
 /**
- * Opens the exact reference index: sqlite-vec compares a question with all vectors of the space by cosine. A vector of
- * 768 dimensions takes 3 KB of memory, so this index is for small files, and for measuring what an approximate index
+ * Opens the exact reference index: sqlite-vec compares a query vector with all vectors of the space by cosine. A vector
+ * of 768 dimensions takes 3 KB of memory, so this index is for small files, and for measuring what an approximate index
  * misses.
  */
 export function openVec0Index(

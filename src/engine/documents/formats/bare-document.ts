@@ -2,7 +2,7 @@ import { DocumentError } from '../document-error.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 import type { ParsedDocument } from '../../ports.ts';
 
-/** Makes a parsed document of a text and the given data. All other fields are empty ('', [] or null). */
+/** Makes a parsed document from a text and the given data. All other fields are empty ('', [] or null). */
 export function bareDocument(text: string, data: Partial<Omit<ParsedDocument, 'text'>> = {}): ParsedDocument {
   return {
     text,
@@ -27,8 +27,8 @@ export function instantOf(date: string | undefined): number | null {
 }
 
 /**
- * Creates the error `document_too_large` for a text over the limit, for formats whose text can be many times as long as
- * the file.
+ * Creates the error `document_too_large` for a text over the limit, for formats whose text can be many times longer
+ * than the file.
  */
 export function tooMuchText(): DocumentError {
   return new DocumentError(

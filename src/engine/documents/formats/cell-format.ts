@@ -2,8 +2,8 @@ import { DAY_MS } from '../../dynamics.ts';
 import { childNamed, childrenNamed, type XmlElement } from '../xml.ts';
 
 /**
- * How Excel displays a cell's number, where that changes its meaning: as it is (`general`), times 100 with a percent
- * sign (`percent`), as a date, a time of day or both (`date`), or as hours, minutes and seconds (`duration`).
+ * How Excel displays the number in a cell, if the format changes its meaning: unchanged (`general`), times 100 with a
+ * percent sign (`percent`), as a date, a time of day or both (`date`), or as hours, minutes and seconds (`duration`).
  */
 export type CellFormat = 'general' | 'percent' | 'date' | 'duration';
 
@@ -48,13 +48,13 @@ function formatOfCode(code: string): CellFormat {
 }
 
 /**
- * Time of day 0 in the usual calendar, Unix ms. Excel takes 1900 for a leap year, so days before March 1900 are off by
- * one.
+ * The time that day number 0 stands for in the usual calendar, Unix ms. Excel wrongly treats 1900 as a leap year, so
+ * days before March 1900 are off by one.
  */
 const EPOCH_1900 = Date.UTC(1899, 11, 30);
-/** Time of day 0 in workbooks that count days from 1904, Unix ms. */
+/** The time that day number 0 stands for in workbooks that count days from 1904, Unix ms. */
 const EPOCH_1904 = Date.UTC(1904, 0, 1);
-/** First day number that is not a date any more; the day before it is 9999-12-31. */
+/** First day number that is no longer a valid date; the day before is 9999-12-31. */
 const MAX_DAYS = 2_958_466;
 
 /**

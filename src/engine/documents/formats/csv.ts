@@ -9,10 +9,10 @@ import { renderTable, splitHeader } from './markdown-table.ts';
 const MAX_ROWS = 200_000;
 
 /**
- * Reads a file of rows and separated cells as Markdown tables, which repeat their header. The separator is a comma,
- * semicolon, tab or bar, as the first lines show; it is a tab if the extension is tsv. Empty rows are left out.
- * @throws DocumentError `document_too_large` for more than 200,000 rows; `corrupt_document` if the rows cannot be told
- *    apart; `unsupported_encoding`
+ * Reads a file of rows and separated cells (CSV) as Markdown tables, which repeat their header. The separator is a
+ * comma, semicolon, tab or bar, as the first lines show; it is a tab if the extension is tsv. Empty rows are left out.
+ * @throws DocumentError `document_too_large` for more than 200,000 rows; `corrupt_document` if the rows cannot be
+ *   separated; `unsupported_encoding`
  */
 export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
   const { text, ...told } = await decodeText(bytes, charset);
@@ -58,8 +58,8 @@ const JUDGED_LINES = 20;
 const DELIMITERS = [',', ';', '\t', '|'] as const;
 
 /**
- * Returns the separator that cuts the greatest number of lines into as many cells as the first line; of several, the
- * one that gives more cells. Returns a comma if none cuts the first line.
+ * Returns the separator with the highest rating: 100 times the share of lines (0..1) that have as many cells as the
+ * first line, plus that number of cells, at most 50. Returns a comma if no separator occurs in the first line.
  */
 function delimiterOf(text: string): string {
   const start = text.slice(0, JUDGED_CHARACTERS).replace(/"[^"]*"/g, '');

@@ -35,13 +35,14 @@ export const readDocx: FormatParser = async (bytes) => {
 interface Styles {
   /** Heading levels of paragraph styles, 1..9, by style id; a style of body text has no entry. */
   readonly headings: ReadonlyMap<string, number>;
-  /** Default language of the text as a BCP 47 tag; null for none. */
+  /** Default language of the text as a BCP 47 tag; null if the document states none. */
   readonly language: string | null;
 }
 
 /**
- * Reads the styles of a document, which are in a file beside its main part. The style of a heading is recognised by its
- * outline level, its own or inherited, whatever a template or a language calls it.
+ * Reads the styles of a document, which are in a separate file of the archive. The style of a heading is recognised by
+ * its outline level, its own or inherited, not by its name, which depends on the template and the language.
+ * @param mainPart path of the document's main part in the archive
  */
 async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
   const root = await readPart(zip, mainPart.replace(/[^/]*$/, 'styles.xml'));
@@ -58,7 +59,10 @@ async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
 
 /** Outline level of body text; headings have the levels 0 to 8. */
 const BODY_LEVEL = 9;
-/** Greatest length of a chain of styles that inherit: Word's own limit, so that a longer chain must be a cycle. */
+/**
+ * Greatest number of styles of which each inherits from the next: Word's own limit, so that a longer chain must be a
+ * cycle.
+ */
 const MAX_INHERITED = 11;
 
 function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): number | null {
@@ -71,7 +75,10 @@ function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): numb
   return null;
 }
 
-/** Returns the value of an attribute under whatever prefix the file gives Word's namespace; '' if it is missing. */
+/**
+ * Returns the value of an attribute in Word's namespace, whatever prefix the file uses for this namespace; '' if it is
+ * missing.
+ */
 function attributeOf(element: XmlElement | undefined, name: string): string {
   for (const [key, value] of element?.attributes ?? []) if (key === name || key.endsWith(`:${name}`)) return value;
   return '';
@@ -117,7 +124,7 @@ async function convert(
   }
 }
 
-/** The fields used of an element that mammoth passes to a transformation. */
+/** The fields that are used here of an element which mammoth (the DOCX converter) passes to a transformation. */
 interface WordElement {
   readonly type: string;
   readonly children?: readonly WordElement[];
@@ -132,7 +139,7 @@ function transformAll(element: WordElement, transform: (element: WordElement) =>
   return transform(children ? { ...element, children } : element);
 }
 
-/** Matches the arrow after a note that leads back into the text. */
+/** Matches the arrow at the end of a footnote or endnote that links back to the text. */
 const NOTE_RETURN = /<a href="#(?:foot|end)note-ref-[^"]*">↑<\/a>/g;
 
 function archiveForMammoth(zip: ZipArchive) {
@@ -151,7 +158,8 @@ function archiveForMammoth(zip: ZipArchive) {
 }
 
 /**
- * Greatest number of elements in a part of the document: mammoth takes more than 512 MB of memory for half a million.
+ * Greatest number of elements in a part of the document, since mammoth (the DOCX converter) takes more than 512 MB of
+ * memory for half a million elements.
  */
 const MAX_ELEMENTS = 400_000;
 
@@ -165,11 +173,12 @@ function refuseHuge(xml: string): void {
   );
 }
 
-/** Greatest number of cells in a row of a table; Word itself makes at most 63. */
+/** Greatest number of cells in a row of a table; Word itself allows 63. */
 const MAX_CELLS = 1_000;
 
 /**
- * Refuses tables that are so wide that aligning their rows takes minutes, such as 30,000 columns in a file of 8 kB.
+ * Refuses documents with tables that are so wide that aligning their rows takes minutes, such as 30,000 columns in a
+ * file of 8 kB.
  * @throws DocumentError `document_too_complex`
  */
 function refuseWideTables(xml: string): void {
@@ -187,7 +196,10 @@ function refuseWideTables(xml: string): void {
   }
 }
 
-/** Colour of a highlight that marks hidden text for mammoth, which reads highlights but does not know hidden text. */
+/**
+ * Highlight colour with which hidden text is marked for mammoth (the DOCX converter), since it reads highlights but
+ * does not know hidden text.
+ */
 const HIDDEN = 'hidden';
 
 function markHidden(xml: string): string {
@@ -218,8 +230,8 @@ async function outsideWarnings(zip: ZipArchive): Promise<DocumentWarning[]> {
 }
 
 /**
- * Tells whether any part refers to something outside of the archive. Hyperlinks do not count, since readers follow
- * them.
+ * Tells whether any part of the document refers to something outside of the archive. Hyperlinks do not count, since
+ * only a person who reads the document opens them.
  */
 async function hasOutsideReference(zip: ZipArchive): Promise<boolean> {
   for (const name of zip.names) {

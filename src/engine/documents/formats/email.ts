@@ -6,10 +6,10 @@ import { bareDocument, instantOf } from './bare-document.ts';
 
 /**
  * Reads an e-mail as Markdown: its subject as a heading, sender, recipients and date, then its text with quoted
- * replies. Its HTML is read if it has no text. Attachments are not read, but a warning has their number. An e-mail
- * without a text is its head; one whose fields are empty too gives ''.
- * @throws DocumentError `corrupt_document` for a file without any field, and for one that has neither a usual field of
- *    an e-mail (`FIELDS`) nor a text; `document_too_complex` for too many fields or too deeply nested parts
+ * replies. If it has no plain text, its HTML is read. Attachments are not read, but a warning gives their number. An
+ * e-mail without a text gives only its header fields; one whose fields are empty too gives ''.
+ * @throws DocumentError `corrupt_document` for a file without any header field, and for one that has neither a usual
+ *   field of an e-mail (`FIELDS`) nor a text; `document_too_complex` for too many fields or too deeply nested parts
  */
 export const readEmail: FormatParser = async (bytes) => {
   const email = await parseEmail(bytes);
@@ -42,10 +42,13 @@ async function parseEmail(bytes: Uint8Array): Promise<Email> {
   return email;
 }
 
-/** Fields that show that a file without a text is an e-mail, in lower case. */
+/** Header fields, in lower case, one of which a file without a text must have to count as an e-mail. */
 const FIELDS: ReadonlySet<string> = new Set(['from', 'to', 'cc', 'subject', 'date', 'received', 'message-id']);
 
-/** Leaves out empty lines before the head. Editors leave them there, and the head would end at them, without fields. */
+/**
+ * Removes empty lines before the header. Some editors leave them there, and the header would end at them, without
+ * fields.
+ */
 function withoutBlankStart(bytes: Uint8Array): Uint8Array {
   const start = bytes.findIndex((byte) => byte !== 0x0a && byte !== 0x0d);
   return start <= 0 ? bytes : bytes.subarray(start);
@@ -90,7 +93,10 @@ function nameOf(address: Address): string {
   return address.name.trim() || (address.address ?? '');
 }
 
-/** Returns a warning with the number of attachments, or none. Images that the HTML shows are not counted. */
+/**
+ * Returns a warning with the number of attachments; an empty list if there are none. Images that the HTML shows are not
+ * counted.
+ */
 function warningsOf({ attachments }: Email): DocumentWarning[] {
   const count = attachments.filter(({ related }) => related !== true).length;
   if (count === 0) return [];

@@ -44,7 +44,7 @@ export const readEpub: FormatParser = async (bytes, { onPage }) => {
 };
 
 /**
- * Refuses a book that needs its seller's key. Fonts may be obfuscated in a book that anybody can read; nothing else may
+ * Refuses a book with copy protection (DRM). Fonts may be obfuscated in a book that anybody can read; nothing else may
  * be encrypted.
  * @throws DocumentError `encrypted_document`
  */
@@ -147,8 +147,8 @@ async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | nul
 }
 
 /**
- * Gives empty elements of XML an end tag, except those that never have one in HTML, such as `<br/>`. Chapters are XML,
- * in which `<title/>` is complete; an HTML parser would take all that follows for the title.
+ * Adds an end tag to empty XML elements such as `<title/>`, except those that never have one in HTML, such as `<br/>`.
+ * Chapters are XML, but are read by an HTML parser, which would take all text after `<title/>` for the title.
  */
 function closeEmptyElements(xhtml: string): string {
   return xhtml.replace(/<([a-zA-Z][\w:-]{0,40})(\s[^<>]*)?\/>/g, (tag, name: string, attributes: string | undefined) =>

@@ -1,20 +1,21 @@
 /**
- * Values of YAML front matter by their keys in lower case. A list has several values, a key without a value has none.
+ * Values of YAML front matter by their keys in lower case. A list has several values, a key without a value has an
+ * empty array.
  */
 export type FrontMatter = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Greatest length of front matter, in UTF-16 code units. Real ones have a few lines, while a text may begin with a rule
- * and have another one chapters later.
+ * Greatest length of front matter, in UTF-16 code units. Real front matter has a few lines, while a text may begin with
+ * a horizontal rule (`---`) and have another one chapters later.
  */
 const LONGEST = 20_000;
 
 /**
- * Splits the YAML block from the start of a Markdown file. It reads what people write by hand, `key: value` and lists
- * of plain values, and skips other lines. A block without any `key:` line is not front matter, but a text between two
- * rules.
+ * Splits the YAML block from the start of a Markdown file. Only the YAML that people write by hand is read, `key:
+ * value` and lists of plain values; other lines are skipped. A block without any `key:` line is no front matter, but a
+ * text between two horizontal rules.
  * @returns `body` is the rest of the file without line feeds at its start, and `block` the lines between the rules; if
- *    there is no such block in the first 20,000 code units, `body` is the whole file, and the other fields are empty
+ *   there is no such block in the first 20,000 code units, `body` is the whole file, and the other fields are empty
  */
 export function splitFrontMatter(markdown: string): {
   readonly matter: FrontMatter;
@@ -54,8 +55,8 @@ function readLines(lines: readonly string[]): FrontMatter {
 }
 
 /**
- * Returns the value after a key, or the values of a list in brackets; [] if there is none or it continues on the next
- * lines.
+ * Returns the value after a key, or the values of a list in brackets; [] if there is no value or the value is on the
+ * next lines.
  */
 function valuesOf(text: string): string[] {
   const trimmed = text.trim();
@@ -71,7 +72,7 @@ function unquote(value: string): string {
 }
 
 /**
- * Decodes a text in double quotes by the rules of JSON. A text with YAML's other escapes is returned as it is written.
+ * Decodes a text in double quotes by the rules of JSON. A text with escapes that only YAML has is returned unchanged.
  */
 function unescaped(quoted: string): string {
   try {

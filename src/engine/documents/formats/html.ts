@@ -27,7 +27,7 @@ export const readHtml: FormatParser = async (bytes, options) => {
   };
 };
 
-/** Adds the title as a heading above the text, unless that is empty or has a heading of level 1 anywhere. */
+/** Adds the title as a heading above the text, unless the title is empty or the text has a heading of level 1. */
 function underTitle(title: string, markdown: string): string {
   if (title === '' || markdown === '' || /^# /m.test(markdown)) return markdown;
   return `# ${title}\n\n${markdown}`;

@@ -5,10 +5,10 @@ import { bareDocument, tooMuchText } from './bare-document.ts';
 import { renderJson } from './render-json.ts';
 
 /**
- * Reads a JSON file as lines `path: value`, since a value says little without the names above it, and each line can be
- * found by itself. A file that is not JSON, but whose first line is, is read as NDJSON.
+ * Reads a JSON file as lines `path: value`, such as `a.b[2].c: value`: a value says little without the names above it,
+ * and so each line can be found by a search. A file that is not JSON, but whose first line is, is read as NDJSON.
  * @throws DocumentError `corrupt_document` if the file is neither, `document_too_complex` for deep nesting,
- *    `document_too_large` for too much text
+ *   `document_too_large` for too much text
  */
 export const readJson: FormatParser = async (bytes, options) => {
   const { text, warnings } = await decodeText(bytes, options.charset);
@@ -21,10 +21,10 @@ export const readJson: FormatParser = async (bytes, options) => {
 };
 
 /**
- * Reads a file with a JSON record on each line, each record as a block of lines `path: value`. Lines that are not JSON
- * are left out with a warning.
+ * Reads a file with a JSON record on each line (NDJSON), each record as a block of lines `path: value`. Lines that are
+ * not JSON are left out with a warning.
  * @throws DocumentError `corrupt_document` if no line is JSON, `document_too_complex` for deep nesting,
- *    `document_too_large` for too much text
+ *   `document_too_large` for too much text
  */
 export const readNdjson: FormatParser = async (bytes, { charset }) => {
   const { text, warnings } = await decodeText(bytes, charset);
@@ -48,8 +48,8 @@ export const readNdjson: FormatParser = async (bytes, { charset }) => {
 };
 
 /**
- * Parses JSON; returns undefined if the text is not JSON. If it may have numbers that a double would round, all its
- * numbers become strings of their own digits.
+ * Parses JSON; returns undefined if the text is not JSON. If the text may have numbers that a double would round, all
+ * its numbers become strings of their own digits.
  * @throws DocumentError `document_too_complex` if it nests too deep
  */
 function parseValue(json: string): unknown {

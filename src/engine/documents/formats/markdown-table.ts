@@ -3,15 +3,15 @@ const ROWS_PER_HEADER = 50;
 /** Number of characters of rows after which the header is repeated, so that the columns have names in every chunk. */
 const CHARACTERS_PER_HEADER = 4_000;
 /**
- * Least length of the rows between two headers, as a multiple of the header's length. It keeps the text linear if the
- * header itself is long.
+ * Least length of the rows between two headers, as a multiple of the header's length. It keeps the length of the output
+ * linear even if the header is long.
  */
 const HEADERS_SHARE = 4;
 
 /**
- * Renders rows as Markdown tables, each with the header, and a blank line between them. A table has about 50 rows or
- * 4,000 characters, and more if the header is long. Without rows, only the header is rendered. Rows are not padded to
- * the header's length.
+ * Renders rows as several Markdown tables, each with the same header, separated by blank lines. A table has about 50
+ * rows or 4,000 characters, and more if the header is long. Without rows, only the header is rendered. Rows are not
+ * padded to the header's length.
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = `${renderRow(header)}\n${renderRow(header.map(() => '---'))}`;
@@ -34,8 +34,8 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
 
 /**
  * Separates the header from the rows below it. The first row is the header if more rows follow and none of its cells is
- * empty, a number or a date. Otherwise the header numbers the columns from 1, since Markdown tables need one, and all
- * rows are returned as rows.
+ * empty, a number or a date. Otherwise the header has the numbers of the columns from 1, since Markdown tables need a
+ * header, and all rows are returned as rows.
  */
 export function splitHeader(rows: readonly (readonly string[])[]): {
   readonly header: readonly string[];
@@ -62,7 +62,7 @@ function renderRow(cells: readonly string[]): string {
   return `| ${cells.map(escapeCell).join(' | ')} |`;
 }
 
-/** Makes a cell one line with single blanks, and escapes its bars; other marks of Markdown are kept. */
+/** Converts a cell to one line with single blanks, and escapes its `|`; other Markdown marks are kept. */
 function escapeCell(cell: string): string {
   return /[|\s]/.test(cell) ? cell.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|') : cell;
 }

@@ -4,10 +4,10 @@ import { childrenNamed, parseXml, type XmlElement } from '../xml.ts';
 import { openZip, type ZipArchive } from '../zip.ts';
 
 /**
- * Opens an Office file as a zip archive.
+ * Opens an Office file (docx, pptx, xlsx) as a zip archive.
  * @throws DocumentError `encrypted_document` for a file with a password, which is not a zip archive but an OLE
- *    container; `unsupported_document` for the binary formats of older versions; `corrupt_document`,
- *    `document_too_large` and `document_too_complex` as `openZip` does
+ *   container; `unsupported_document` for the binary formats of older versions; `corrupt_document`,
+ *   `document_too_large` and `document_too_complex` like `openZip`
  */
 export async function openOfficeArchive(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -35,17 +35,17 @@ export async function readPart(zip: ZipArchive, name: string): Promise<XmlElemen
 
 /** A reference from a part to another part of the archive. */
 export interface Relationship {
-  /** Id by which elements of the referring part name the relationship; '' for none. */
+  /** Id with which elements of the referring part refer to this relationship; '' for none. */
   readonly id: string;
   /** Last word of the relationship's type, such as `slide` or `notesSlide`. */
   readonly type: string;
-  /** Path of the other part in the archive; there need not be such a part. */
+  /** Path of the other part in the archive. The part itself may be missing. */
   readonly target: string;
 }
 
 /**
- * Reads the relationships of the part at a path ('' for the archive itself), except those that lead out of the archive.
- * The list is empty for a part without relationships.
+ * Reads the relationships (references to other parts) of the part at a path ('' for the archive itself), except those
+ * to something outside the archive. The list is empty for a part without relationships.
  */
 export async function readRelationships(zip: ZipArchive, part: string): Promise<Relationship[]> {
   const folder = posix.dirname(part);
@@ -64,14 +64,14 @@ export async function readRelationships(zip: ZipArchive, part: string): Promise<
 
 /**
  * Returns the relationship id among an element's attributes: the value of the attribute whose name ends with `:id`,
- * whatever its prefix; '' for none. The attribute `id` without a prefix is the element's own number.
+ * with any prefix; '' for none. (The attribute `id` without a prefix is the element's own number.)
  */
 export function relationshipId(attributes: ReadonlyMap<string, string>): string {
   return [...attributes].find(([name]) => name.endsWith(':id'))?.[1] ?? '';
 }
 
 /**
- * Returns the path of the main part, which holds the document, wherever its producer put it in the archive.
+ * Returns the path of the part with the document's content, wherever its producer put it in the archive.
  * @throws DocumentError `corrupt_document` if there is none
  */
 export async function findMainPart(zip: ZipArchive): Promise<string> {

@@ -8,8 +8,9 @@ import { readPart } from './office-archive.ts';
 const NONE: DocumentMetadata = { title: '', authors: [], language: null, publishedAt: null, modifiedAt: null };
 
 /**
- * Reads the properties of an Office file from `docProps/core.xml`. If that part is missing or broken, all of them are
- * empty ('', [] or null), since the document is in other parts. A title that a program made up counts as none.
+ * Reads the properties of an Office file (title, author, dates) from `docProps/core.xml`. If that part is missing or
+ * broken, all properties are empty ('', [] or null), since the document's content is in other parts. A default title of
+ * a program is ignored.
  */
 export async function readCoreProperties(zip: ZipArchive): Promise<DocumentMetadata> {
   let root;
@@ -33,5 +34,5 @@ export async function readCoreProperties(zip: ZipArchive): Promise<DocumentMetad
   };
 }
 
-/** Matches titles that programs give a document by default. */
+/** Matches titles that programs give to new documents by default, such as `Untitled`. */
 const MADE_UP = /^(?:(?:power ?point[ -]|microsoft power ?point -).*|slide \d+|untitled|document\d*|presentation\d*)$/i;

@@ -1,6 +1,6 @@
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 
-/** The data that is used of one annotation or form field, in the form of pdf.js. */
+/** One annotation or form field as pdf.js returns it, with the properties that are used here. */
 export interface PdfAnnotation {
   readonly id: string;
   /** Index of the page, from 0. */
@@ -24,18 +24,21 @@ export interface PdfAnnotation {
 
 /** The annotations and form fields of one page. */
 export interface PageAnnotations {
-  /** Texts of the annotations, none of them empty: the name and value of a field that is filled in, or a note. */
+  /** Texts of the annotations, none of them empty: the name and value of a form field that is filled in, or a note. */
   readonly texts: string[];
-  /** Ids of visible push buttons. Their captions are only in the operators that draw them. */
+  /** Ids of visible push buttons. Their captions must be read from the drawing operators (`readCaptions`). */
   readonly buttons: ReadonlySet<string>;
   /** Whether a file is attached to the page, even by a hidden annotation. */
   readonly hasAttachments: boolean;
 }
 
-/** Mask of the flags of annotations that are never visible on a screen: bits 2 and 6, counted from 1. */
+/** Bit mask of `annotationFlags` for annotations that are never visible on a screen: bits 2 and 6, counted from 1. */
 const NEVER_SEEN = 0b100010;
 
-/** Reads the annotations of one page. Hidden ones give no texts and no buttons, and password fields give no text. */
+/**
+ * Reads the annotations of one page. From hidden ones no texts and no buttons are returned, and from password fields no
+ * text.
+ */
 export function readAnnotations(annotations: readonly PdfAnnotation[]): PageAnnotations {
   const shown = annotations.filter((annotation) => ((annotation.annotationFlags ?? 0) & NEVER_SEEN) === 0);
   return {
@@ -68,8 +71,8 @@ function isChosen(value: unknown, own: unknown): boolean {
 }
 
 /**
- * Returns a field's description, else the last part of its name, on one line; '' for none. The description is written
- * for people, the name for programs.
+ * Returns the label of a form field on one line: its description, which is written for people, else the last part of
+ * its name, which is written for programs; '' for none.
  */
 function labelOf(field: PdfAnnotation): string {
   const name = field.fieldName

@@ -2,7 +2,7 @@ import { joinsWithoutSpace, type Line } from './pdf-lines.ts';
 import { quantileOf } from './pdf-segments.ts';
 import { roundSize, type DocumentStyle } from './pdf-style.ts';
 
-/** A block of a page: lines that belong together. */
+/** A block of a PDF page: consecutive lines that belong together, such as a paragraph. */
 export interface Block {
   /**
    * Kind of the block: `text` is a paragraph or a heading; `item` is one list item or numbered heading; `rows` are
@@ -11,11 +11,11 @@ export interface Block {
   readonly kind: 'text' | 'item' | 'rows' | 'code';
   /** Lines of the block in order; at least one. */
   readonly lines: Line[];
-  /** Whether the block runs in another direction than the first line of its page, such as a note along the margin. */
+  /** Whether the block's text is turned relative to the first line of its page, such as a note along the margin. */
   readonly isAside: boolean;
 }
 
-/** Joins the lines of each page into blocks, in order. The result has one list for each page. */
+/** Groups the lines of each page into blocks, in order. The result has one list of blocks for each page. */
 export function blocksOfPages(pages: readonly (readonly Line[])[], style: DocumentStyle): Block[][] {
   const leadingOf = leadings(pages);
   return pages.map((lines) => blocksOf(lines, style, leadingOf));
@@ -34,9 +34,9 @@ function blocksOf(lines: readonly Line[], style: DocumentStyle, leadingOf: (line
 }
 
 /**
- * Returns a function that gives the usual distance between the baselines of two lines of a paragraph, in points, by the
- * font size of a line. It is a low quantile of the measured distances, since those around paragraphs and headings are
- * wider; 1.25 font sizes where fewer than three were measured.
+ * Returns a function that gives the leading: the usual distance between the baselines of two lines of a paragraph, in
+ * points, by the font size of a line. It is a low quantile of the measured distances, since those around paragraphs and
+ * headings are wider; it is 1.25 font sizes if fewer than three were measured.
  */
 function leadings(pages: readonly (readonly Line[])[]): (line: Line) => number {
   const steps = Map.groupBy(stepsBetweenLines(pages), ({ size }) => size);
@@ -55,8 +55,8 @@ function leadings(pages: readonly (readonly Line[])[]): (line: Line) => number {
 }
 
 /**
- * Yields the distance between the baselines of each line and the line above it in its region, in points, with their
- * font size. Lines of different sizes, and lines less than 0.8 or more than 3 sizes apart, are skipped.
+ * Yields for each line the distance between its baseline and that of the line above in its region (column), in points,
+ * with the font size. Lines of different sizes, and lines less than 0.8 or more than 3 sizes apart, are skipped.
  */
 function* stepsBetweenLines(pages: readonly (readonly Line[])[]): Generator<{ size: number; step: number }> {
   for (const lines of pages) {
@@ -77,7 +77,8 @@ const NUMBER = /^(?:\d{1,3}[.)]|\(?\p{Ll}\)|\([ivx]+\)|\[\d{1,3}\])(?=\s)/u;
 /** Matches leader dots before a page's number, as in a table of contents. */
 export const LEADER = /\s*(?:[.·…]\s?){4,200}\s*(?=\w{1,6}$)/;
 /**
- * Matches a first cell that is the bullet or number of the text after it on the line, as before a heading or in a list.
+ * Matches a first cell that is only the bullet or number of the text after it on the line, as before a heading or in a
+ * list.
  */
 const LABEL = /^(?:[•◦▪‣●○■□▸►∙·*–—-]|\(?(?:\d{1,3}(?:\.\d{1,3})*|\p{L}|[ivxIVX]+)[.):]?|\[\w{1,6}\])$/u;
 
@@ -89,7 +90,7 @@ function kindOf(line: Line, style: DocumentStyle): Block['kind'] {
   return BULLET.test(line.text) || NUMBER.test(line.text) ? 'item' : 'text';
 }
 
-/** Tells whether a line continues a cell of the row above it: a wrapped cell continues below its beginning. */
+/** Tells whether a line continues a table cell of the row above it: a wrapped cell continues below its beginning. */
 function continuesCell(block: Block, line: Line, kind: Block['kind'], leading: number): boolean {
   const previous = block.lines.at(-1)!;
   const step = previous.baseline - line.baseline;
@@ -98,14 +99,14 @@ function continuesCell(block: Block, line: Line, kind: Block['kind'], leading: n
 }
 
 /**
- * Greatest length of a cell that is continued, in characters. A longer text is not a cell, and would be copied for each
- * of its lines.
+ * Greatest length of a table cell that may continue on the next line, in characters. A longer text is no cell, and
+ * appending each of its lines would copy it again.
  */
 const CELL_CHARACTERS = 2000;
 
 /**
- * Returns the index of the cell in a row below whose left end a line begins; -1 if there is none. The first cell never
- * counts: a line below it is as likely to be the text after the table.
+ * Returns the index of the cell in the row above under whose left end a line begins; -1 if there is none. The first
+ * cell never counts, since a line below it may as well be the text after the table.
  */
 function cellAbove(row: Line, line: Line): number {
   return row.cells.findIndex(
@@ -147,15 +148,16 @@ function continuesBlock(block: Block, line: Line, kind: Block['kind'], leading: 
 const ENDS_SENTENCE = /[.!?:;。！？：；][\p{Pe}\p{Pf}"']*$/u;
 
 /**
- * Tells whether a sentence continues in the next column: `previous` does not end one, and `line` begins in lower case.
+ * Tells whether a sentence continues across two columns: `previous`, the last line of a column, does not end a
+ * sentence, and `line` begins in lower case.
  */
 function isCutOff(previous: Line, line: Line): boolean {
   return !ENDS_SENTENCE.test(previous.text) && /^\p{Ll}/u.test(line.text);
 }
 
 /**
- * Tells whether a line that looks like a list item continues the sentence of the line before: it only happens to begin
- * with a dash, or with a number and a full stop.
+ * Tells whether a line that looks like a list item continues the sentence of the line before: it begins with a dash, or
+ * with a number and a full stop, only by accident.
  */
 function isDashInText(block: Block, previous: Line, line: Line): boolean {
   if (block.kind === 'item' || isShort(previous, line) || ENDS_SENTENCE.test(previous.text)) return false;
@@ -185,7 +187,8 @@ function continuesParagraph(block: Block, previous: Line, line: Line): boolean {
 }
 
 /**
- * Tells whether the break after `previous` was intended: the first word of the next line would have fitted at its end.
+ * Tells whether the line break after `previous` was intended: the first word of the next line would have fitted at its
+ * end.
  */
 export function isShort(previous: Line, next: Line): boolean {
   const room = previous.isRtl ? previous.left - previous.region.left : previous.region.right - previous.right;
@@ -195,8 +198,8 @@ export function isShort(previous: Line, next: Line): boolean {
 }
 
 /**
- * Returns the position at which a line begins, in points that grow in its reading direction: a greater value means
- * further indented.
+ * Returns the position at which a line begins, in points along its reading direction: a greater value means a deeper
+ * indentation.
  */
 function startOf(line: Line): number {
   return line.isRtl ? -line.right : line.left;

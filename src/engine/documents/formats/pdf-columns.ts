@@ -1,18 +1,22 @@
-/** Finds the columns of a page, and the bands across them, by the white space between segments. */
+/**
+ * Finds the columns of a PDF page, and the bands of text across columns, by the white space between segments (pieces of
+ * lines).
+ */
 
 import { byBaseline, medianOf, type Segment } from './pdf-segments.ts';
 
-/** Greatest number of times that a region is split into columns and bands. */
+/** Greatest depth to which a region of a page is split into columns and bands. */
 const MAX_DEPTH = 6;
-/** Least number of segments in a column. */
+/** Least number of segments (pieces of lines) in a column. */
 const MIN_COLUMN_LINES = 3;
-/** Least width of a segment that counts in the search for gutters, in font sizes. */
+/** Least width, in font sizes, of a segment that counts in the search for gutters (white space between columns). */
 const MIN_LINE_WIDTH = 4;
-/** Greatest number of gutters that are tried for a region, the best ones first. */
+/** Greatest number of gutters (white space between columns) that are tried for a region, the best ones first. */
 const TRIED_GUTTERS = 4;
 
 /**
- * Splits segments of one direction into regions in reading order: columns, bands across columns, and tables as a whole.
+ * Splits segments (pieces of lines) of one direction into regions in reading order. A region is a column, a band across
+ * columns, or a whole table.
  * @param depth number of splits that led to these segments; 0 for those of a whole page
  */
 export function splitRegions(segments: readonly Segment[], depth: number): (readonly Segment[])[] {
@@ -34,15 +38,15 @@ interface Gutter {
   readonly from: number;
   readonly to: number;
   /**
-   * Number of segments on the side that has fewer, minus those that cross the gutter; the gutter with the highest score
-   * is the best.
+   * Number of segments on the side that has fewer, minus the number of segments that cross the gutter; the gutter with
+   * the highest score is the best.
    */
   readonly score: number;
 }
 
 /**
- * Finds the white space from top to bottom that separates the greatest number of lines and is crossed by the fewest,
- * and that has columns of text at its sides. Returns undefined if there is none.
+ * Finds the gutter of a region: the vertical white space that separates the greatest number of lines, is crossed by the
+ * fewest, and has columns of text on both sides. Returns undefined if there is none.
  */
 function findGutter(segments: readonly Segment[]): Gutter | undefined {
   // A page number may stand in the middle of the white, so short segments do not count.
@@ -84,8 +88,8 @@ function sidesOf(segments: readonly Segment[], gutter: Gutter): [Segment[], Segm
 }
 
 /**
- * Tells whether segments (at least one) are lines of a column of prose, which nearly fill it. Cells of a table differ
- * in width and are short.
+ * Tells whether segments (at least one) are lines of running text in a column, most of which nearly fill the column's
+ * width. Cells of a table differ in width and are short.
  */
 function isProse(segments: readonly Segment[]): boolean {
   const widths = segments.map((segment) => segment.right - segment.left).sort((a, b) => a - b);
@@ -101,8 +105,8 @@ function isTable(left: readonly Segment[], right: readonly Segment[]): boolean {
 }
 
 /**
- * Returns the share of the segments, on the side that has fewer, that have a segment of the other side on the same
- * line: 1 in a table; 0 if a side is empty.
+ * Takes the side of a gutter that has fewer segments, and returns the share of its segments that have a segment of the
+ * other side on the same line: 1 in a table; 0 if a side is empty.
  */
 function alignedShare(left: readonly Segment[], right: readonly Segment[]): number {
   const [fewer, more] = left.length <= right.length ? [left, right] : [right, left];
@@ -122,15 +126,15 @@ function alignedShare(left: readonly Segment[], right: readonly Segment[]): numb
   return fewer.length === 0 ? 0 : aligned.count / fewer.length;
 }
 
-/** Segments that follow each other from top to bottom. `isAcross` tells whether they cross the gutter. */
+/** Consecutive segments from top to bottom that all cross the gutter (`isAcross`), or none of which does. */
 interface Band {
   readonly isAcross: boolean;
   readonly segments: Segment[];
 }
 
 /**
- * Splits segments into bands from top to bottom: those that cross the gutter, such as a title, and those beside the
- * gutter.
+ * Splits segments into bands from top to bottom: bands that cross the gutter, such as a title, and bands with text on
+ * both sides of it.
  */
 function splitBands(segments: readonly Segment[], gutter: Gutter): Band[] {
   const bands: Band[] = [];

@@ -1,27 +1,31 @@
 /**
- * Reads the visible text of a page from its drawing operators, which also set the text rendering mode (see
- * pdf-hidden-text.ts). PDF 1.7 (ISO 32000-1), sections 8 and 9, defines the operators and their state.
+ * Reads the visible text of a PDF page from its drawing operators. Unlike the text that pdf.js extracts, these tell
+ * which text is drawn invisibly (see pdf-hidden-text.ts). PDF 1.7 (ISO 32000-1), sections 8 and 9, defines the
+ * operators and their state.
  */
 
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 import { piecesOfGlyphs, type GlyphPiece } from './pdf-glyphs.ts';
 import { MIN_READABLE_SIZE, placeRun, type PageRuns, type Run } from './pdf-runs.ts';
 
-/** The visible text of a page, as its drawing operators draw it. */
+/** The visible text of a PDF page, read from its drawing operators. */
 export interface DrawnPage extends PageRuns {
   /**
-   * Whether hidden text is the result of text recognition, so that it counts as the page's text: there is hidden text,
+   * Whether hidden text counts as the page's text because it comes from text recognition (OCR): there is hidden text,
    * and either no text on the page is visible, or an image covers at least half of the page.
    */
   readonly isRecognised: boolean;
 }
 
-/** Numbers of the operators that are interpreted, in the lists of pdf.js, by the operators' names (`OPS` of pdf.js). */
+/**
+ * Numeric codes, in the lists of pdf.js, of the drawing operators that are interpreted, by the operators' names (`OPS`
+ * of pdf.js).
+ */
 export type OperatorCodes = Readonly<Record<keyof typeof OPERATORS, number>>;
 
 /**
  * Reads the visible text of a page from its drawing operators. Text that is drawn invisibly, smaller than 1 point or
- * beside the page is hidden.
+ * outside of the page counts as hidden.
  * @param list operators that draw the page without its annotations
  * @param codes numbers of the operators in `list`
  * @param view the page's box in points: left, bottom, right, top
@@ -60,9 +64,14 @@ type Matrix = readonly [number, number, number, number, number, number];
 
 const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
 
-/** The state that `save` stores and `restore` brings back. Lengths are in text space. */
+/**
+ * The graphics and text state that the operator `save` stores and `restore` brings back. Lengths are in PDF's text
+ * space.
+ */
 interface TextState {
-  /** Current transformation matrix: from the coordinates of drawing to those of the page. */
+  /**
+   * Current transformation matrix (CTM): from the coordinates of the drawing operators to the coordinates of the page.
+   */
   readonly ctm: Matrix;
   readonly font: string;
   readonly size: number;
@@ -88,7 +97,7 @@ const INITIAL_STATE: TextState = {
   rise: 0,
 };
 
-/** A page while its operators are being carried out. */
+/** The state of a page while its drawing operators are interpreted. */
 interface Drawing {
   /** The page's box in points: left, bottom, right, top. */
   readonly view: readonly number[];
@@ -97,7 +106,7 @@ interface Drawing {
   state: TextState;
   textMatrix: Matrix;
   lineMatrix: Matrix;
-  /** Number of pieces of text that nobody can see. */
+  /** Number of pieces of text that are not visible. */
   hidden: number;
   /** Whether white space was drawn since the last visible piece of text. */
   afterSpace: boolean;
@@ -107,7 +116,10 @@ interface Drawing {
   isOnImage: boolean;
 }
 
-/** The effect of each operator on a drawing. The names of the operators are those of pdf.js. */
+/**
+ * A function for each operator that changes the state of a drawing as the operator does. The names of the operators are
+ * those of pdf.js.
+ */
 const OPERATORS = {
   save(drawing) {
     drawing.stack.push(drawing.state);
@@ -193,8 +205,8 @@ function runOfPiece(piece: GlyphPiece, state: TextState, textMatrix: Matrix, aft
 }
 
 /**
- * Tells whether a run touches the page. Turned text always counts as touching it; coordinates that are not finite never
- * do.
+ * Tells whether any part of a run is on the page. The answer is always true for turned text, and always false for
+ * coordinates that are not finite.
  */
 function isOnPage(run: Run, view: readonly number[]): boolean {
   if (!Number.isFinite(run.left + run.right + run.baseline + run.size)) return false;

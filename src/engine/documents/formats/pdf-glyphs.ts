@@ -1,11 +1,11 @@
-/** Turns strings of glyphs, as pdf.js draws them, into text. */
+/** Converts strings of glyphs, as pdf.js draws them, to text. */
 
-/** A part of a drawn string, without gaps wider than its font's size. */
+/** A part of a drawn string, without gaps wider than the font size. */
 export interface GlyphPiece {
   /** Text in reading order, never blank. */
   readonly text: string;
   readonly isRtl: boolean;
-  /** Offset from the start of the string at which the piece begins, in text space. */
+  /** Distance from the start of the string to the start of this piece, in PDF's text space. */
   readonly start: number;
   readonly end: number;
 }
@@ -29,16 +29,16 @@ interface GlyphSetting {
 
 interface ShownGlyphs {
   readonly pieces: readonly GlyphPiece[];
-  /** Distance from the start of the string to the position of the next one, in text space. */
+  /** Distance from the start of this string to the start of the next one, in PDF's text space. */
   readonly advance: number;
   /** Whether white space follows the last visible glyph. */
   readonly endsInSpace: boolean;
 }
 
 /**
- * Splits a drawn string at its wide gaps, since a string may hold a whole row of a table. Narrow gaps become blanks.
+ * Splits a drawn string at its wide gaps, since a string may contain a whole row of a table. Narrow gaps become blanks.
  * @param shown glyphs in the form of pdf.js, and numbers that move the next glyph back by thousandths of the font's
- *    size
+ *   size
  */
 export function piecesOfGlyphs(shown: readonly unknown[], setting: GlyphSetting): ShownGlyphs {
   const { size, charSpacing, wordSpacing, hScale } = setting;
@@ -76,8 +76,9 @@ const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Sc
 const LEFT_TO_RIGHT = /[\p{L}\p{N}]/u;
 
 /**
- * Returns the text of glyphs in reading order. Right-to-left text is drawn from left to right, so its glyphs are
- * reversed (not their letters, as one glyph may stand for two). Numbers and foreign words in it keep their order.
+ * Returns the text of glyphs in reading order. The glyphs of right-to-left text come from left to right, so they are
+ * reversed (but not the letters of a glyph, which may stand for two). Numbers and foreign words in the text keep their
+ * order.
  * @param letters text of each glyph, blanks included, from left to right
  */
 function logicalText(letters: readonly string[]): { text: string; isRtl: boolean } {

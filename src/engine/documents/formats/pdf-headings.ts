@@ -1,7 +1,7 @@
 import { BULLET, type Block } from './pdf-blocks.ts';
 import type { DocumentStyle } from './pdf-style.ts';
 
-/** Deepest level of a heading; smaller headings get this level, too. */
+/** Deepest level of a heading; headings in smaller fonts get this level, too. */
 const HEADING_LEVELS = 3;
 /** Greatest length of a heading in large type, in characters. */
 const HEADING_CHARACTERS = 200;
@@ -9,7 +9,8 @@ const HEADING_CHARACTERS = 200;
 const BOLD_HEADING_CHARACTERS = 120;
 
 /**
- * Finds the levels of a file's headings: by size, the largest first, and below them bold text of the body's size.
+ * Finds the levels of a PDF file's headings by font size, the largest first; bold text of the body's size has the
+ * lowest level.
  * @param blocks all blocks of the file
  * @returns a function that gives the level of one of the blocks, 1..3; 0 if it is not a heading
  */

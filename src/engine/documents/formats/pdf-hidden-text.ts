@@ -1,23 +1,26 @@
 /**
- * Text that is drawn in PDF's text rendering modes 3 and 7 is invisible. Below the image of a scanned page it is the
- * result of text recognition, so it is the page's text. Beside visible text it is there for machines only, and is left
- * out.
+ * Invisible text in PDF files. Text that is drawn in PDF's text rendering modes 3 and 7 is invisible. Below the image
+ * of a scanned page it comes from text recognition (OCR), so it is the page's text. On a page with visible text it is
+ * there for machines only, and is left out.
  *
- * pdf.js gives a page's text without these modes. Its list of drawing operators has them, but takes as long again. So
- * this module first determines whether a file can have such text at all.
+ * The text that pdf.js extracts from a page does not tell these modes. Its list of drawing operators does, but takes
+ * twice the time. So this module first determines whether a file can have such text at all.
  */
 
 import { constants, inflateSync } from 'node:zlib';
 
-/** Greatest number of inflated bytes of a file that are searched. A file with more is assumed to have hidden text. */
+/**
+ * Greatest number of inflated bytes of a file that are searched for invisible text. A file with more is assumed to have
+ * some.
+ */
 const SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Number of bytes before a stream in which its dictionary is searched for. */
 const DICTIONARY_BYTES = 1024;
 
 /**
- * Tells whether a content stream of a PDF file may switch to an invisible mode; false only if none does. Images are
- * skipped. It is true if the file is encrypted, or if a stream is compressed in another way than Flate or does not
- * inflate.
+ * Tells whether a content stream of a PDF file may switch to an invisible text mode; false only if it is certain that
+ * none does. Images are skipped. It is true if the file is encrypted, or if a stream is compressed by another method
+ * than Flate or cannot be inflated.
  */
 export function mayHideText(file: Uint8Array): boolean {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -65,7 +68,10 @@ function contentOf(dictionary: string, data: Buffer, budget: number): Buffer | '
 
 const BLANKS = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]);
 
-/** Tells whether `3 Tr` or `7 Tr` occurs, even in a name or string; a false alarm only costs time. */
+/**
+ * Tells whether the operators `3 Tr` or `7 Tr` (invisible text) occur, even inside a name or string, where they do
+ * nothing; a false positive only costs time.
+ */
 function hasInvisibleMode(content: Buffer): boolean {
   for (let at = content.indexOf('Tr'); at !== -1; at = content.indexOf('Tr', at + 2)) {
     let before = at - 1;

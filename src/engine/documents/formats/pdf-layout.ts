@@ -4,9 +4,10 @@ import type { Run } from './pdf-runs.ts';
 import { joinSegments } from './pdf-segments.ts';
 
 /**
- * Returns a page's lines in reading order. The lines of the direction with the longest text come first. Runs that are
- * drawn one after another on a line are joined into segments, columns are found by the white space between segments and
- * read one by one, and the segments on one line of a column become a line. It takes n log n time in the number of runs.
+ * Returns a PDF page's lines in reading order. Runs (pieces of text in one font) that are drawn one after another on a
+ * line are joined into segments, columns are found by the white space between segments and read one by one, and the
+ * segments on one line of a column become a line. Lines in the main direction (of the longest text) come first. It
+ * takes n log n time in the number of runs.
  */
 export function orderLines(runs: readonly Run[]): Line[] {
   return groupByDirection(runs).flatMap((group) => {
@@ -15,7 +16,10 @@ export function orderLines(runs: readonly Run[]): Line[] {
   });
 }
 
-/** Groups runs by direction. The group with the longest text comes first, so a note along the margin is read last. */
+/**
+ * Groups runs by the direction of their text. The group with the longest text comes first, so a turned note at the
+ * margin is read last.
+ */
 function groupByDirection(runs: readonly Run[]): Run[][] {
   const groups = new Map<number, { runs: Run[]; characters: number }>();
   for (const run of runs) {

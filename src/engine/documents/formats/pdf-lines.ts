@@ -2,28 +2,28 @@ import type { Run } from './pdf-runs.ts';
 import { byBaseline, quantileOf, type Segment } from './pdf-segments.ts';
 
 /**
- * A line of a page. Lengths are in points. Coordinates are in a frame that is turned so that lines run from left to
+ * A line of a PDF page. Lengths are in points. Coordinates are in a frame that is turned so that lines run from left to
  * right and follow each other downwards (`Run`); `baseline` grows upwards.
  */
 export interface Line {
   /** Text of the cells in reading order, with two blanks between cells. */
   readonly text: string;
-  /** Parts of the line with wide gaps between them, as in a row of a table; a single one for running text. */
+  /** Parts of the line that wide gaps separate, as in a row of a table; a single part for running text. */
   readonly cells: readonly Cell[];
   readonly left: number;
   readonly right: number;
   readonly baseline: number;
-  /** Font size of the greatest part of the line, in points. */
+  /** Font size that most of the line's text has, in points. */
   readonly size: number;
-  /** Font of the greatest part of the line, by pdf.js's id. */
+  /** Font that most of the line's text has, as pdf.js's id. */
   readonly font: string;
-  /** Whether at least nine tenths of the line are in `font`. */
+  /** Whether at least nine tenths of the line's text are in `font`. */
   readonly isUniform: boolean;
   /** Direction of the text in whole degrees, 0..359, counterclockwise. */
   readonly direction: number;
   /** Whether the line reads from right to left. */
   readonly isRtl: boolean;
-  /** Column or band that contains the line; lines of one region share the object. */
+  /** Column or band that contains the line; lines of one region refer to one object. */
   readonly region: Region;
 }
 
@@ -36,9 +36,9 @@ export interface Cell {
 
 /** The left and right end, in points, of a column or of a band across columns. */
 interface Region {
-  /** Position at or after which nine tenths of the lines begin. */
+  /** Position, in points, at or after which nine tenths of the lines begin. */
   readonly left: number;
-  /** Position that 85 % of the lines do not exceed, so that a single line that is too long does not count. */
+  /** Position, in points, that 85 % of the lines do not exceed, so that single lines that are too long do not count. */
   readonly right: number;
 }
 
@@ -99,8 +99,8 @@ function lineOfRow(row: Segment, region: Region): Line {
 }
 
 /**
- * Removes runs that repeat the run before: text that is drawn twice, slightly shifted, to look bold is a single text.
- * The runs must be sorted from left to right.
+ * Removes runs that repeat the run before: a text that is drawn twice, slightly shifted, to look bold is kept once. The
+ * runs must be sorted from left to right.
  */
 function withoutRepeats(runs: readonly Run[]): Run[] {
   return runs.filter((run, index) => {
@@ -125,8 +125,8 @@ function readsFromRight(runs: readonly Run[]): boolean {
 }
 
 /**
- * Returns the runs of a right-to-left line, given from left to right, in reading order. Numbers and words of another
- * script keep their own order within the line.
+ * Returns the runs of a right-to-left line in reading order; they are given from left to right. Numbers and words of
+ * another script keep their own order within the line.
  */
 function fromRightToLeft(runs: readonly Run[]): Run[] {
   const ordered: Run[] = [];
@@ -197,24 +197,27 @@ function glueBetween(previous: Run, run: Run, row: Segment): string {
   return isExponent(previous, run, row) ? '^' : '';
 }
 
-/** Matches an accent or vowel sign at the start of a text: drawn by itself, it belongs to the letter before it. */
+/**
+ * Matches an accent or vowel sign at the start of a text. If it is drawn separately, it belongs to the letter before
+ * it.
+ */
 const STARTS_WITH_MARK = /^\p{M}/u;
-/** Matches a text that consists of accents or vowel signs only, which are drawn before their letter. */
+/** Matches a text that consists of accents or vowel signs only, which were drawn before the letter they belong to. */
 const ENDS_IN_LONE_MARK = /^\p{M}+$/u;
 
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
 /**
- * Tells whether two runs differ in direction and so are two words. pdf.js counts a blank at the end of right-to-left
- * text as part of its width, so the next word seems to touch it.
+ * Tells whether two runs differ in writing direction and so are two words. Their distance does not tell it: pdf.js
+ * counts a blank at the end of right-to-left text as part of its width, so the next word seems to touch it.
  */
 function changesScript(previous: Run, run: Run): boolean {
   return run.isRtl !== previous.isRtl && LETTER_OR_DIGIT.test(run.text) && LETTER_OR_DIGIT.test(previous.text);
 }
 
 /**
- * Tells whether a run is a raised number after a word or number, as in 10^3 or a footnote's mark. A `^` separates such
- * a number from the word.
+ * Tells whether a run is a superscript number after a word or number, as in 10^3 or a footnote's mark. In the text, a
+ * `^` separates such a number from the word.
  */
 function isExponent(previous: Run, run: Run, row: Segment): boolean {
   return (
@@ -232,8 +235,8 @@ const STARTS_IDEOGRAPHIC = new RegExp(`^[${IDEOGRAPHIC}]`, 'u');
 const SPACE_BETWEEN_IDEOGRAPHS = new RegExp(`(?<=[${IDEOGRAPHIC}]) (?=[${IDEOGRAPHIC}])`, 'gu');
 
 /**
- * Makes text well-formed, on one line with single blanks, without control characters; bullets of symbol fonts become
- * bullet characters.
+ * Converts a text to well-formed Unicode on one line with single blanks, without control characters; bullets of symbol
+ * fonts become bullet characters.
  */
 function cleanText(text: string): string {
   return text
@@ -244,7 +247,7 @@ function cleanText(text: string): string {
     .trim();
 }
 
-/** Tells whether two texts are joined without a blank: the first ends, and the second begins, with an ideograph. */
+/** Tells whether two texts must be joined without a blank: the first ends, and the second begins, with an ideograph. */
 export function joinsWithoutSpace(before: string, after: string): boolean {
   return ENDS_IDEOGRAPHIC.test(before) && STARTS_IDEOGRAPHIC.test(after);
 }

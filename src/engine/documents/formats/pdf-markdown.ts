@@ -6,8 +6,9 @@ import { withoutRunningHeads } from './pdf-running-heads.ts';
 import type { DocumentStyle, PdfPage } from './pdf-style.ts';
 
 /**
- * Renders each page as Markdown: paragraphs, headings, lists, code and tables, made of the page's lines, then its
- * appendix. Running heads and feet are kept only where they first occur; page numbers are left out.
+ * Renders each PDF page as Markdown: paragraphs, headings, lists, code and tables from the page's lines, then its
+ * appendix (notes and form fields). Running headers and footers are kept only on the first page that has them; page
+ * numbers are left out.
  * @returns one text for each page, '' for an empty one, and what was left out
  */
 export function renderPages(
@@ -24,7 +25,10 @@ export function renderPages(
   return { texts, omissions: runningHeads(pages, bodies) };
 }
 
-/** Counts the lines of the pages that are not in their bodies, as an omission; none if there are no such lines. */
+/**
+ * Counts the lines of the pages that are not in their bodies (running headers and footers), as an omission; an empty
+ * list if there are none.
+ */
 function runningHeads(pages: readonly PdfPage[], bodies: readonly (readonly Line[])[]): Omission[] {
   const kept = new Set(bodies.flat());
   const left = pages.flatMap(({ lines }) => lines.filter((line) => !kept.has(line)));
@@ -72,7 +76,7 @@ function joinLines(lines: readonly Line[], words: ReadonlySet<string>, isHeading
   return parts.join('');
 }
 
-/** Adds a backslash before a text, a single line, that would begin a heading (`# `) or a code fence. */
+/** Adds a backslash before a one-line text that Markdown would take for a heading (`# `) or a code fence. */
 function escapeMarkup(text: string): string {
   return text.replace(/^(?=#{1,6}\s|`{3}|~{3})/, '\\');
 }
@@ -85,7 +89,7 @@ function isHyphenated(text: string, next: string): boolean {
 
 /**
  * Removes the hyphen at the end of the last of `parts`, unless it belongs to the word: it has only one letter before
- * it, or elsewhere the file writes the word with it and never without. A soft hyphen is always removed.
+ * it, or other places in the file always write the word with the hyphen. A soft hyphen is always removed.
  * @param parts texts that are joined; the last one may change
  * @param words words of the file, from `wordsOfHyphenatedTexts`
  * @returns `after`, the text to append to `parts`
@@ -107,7 +111,7 @@ function lastWordOf(text: string): [string] {
 }
 
 /**
- * Returns all words of the file in lower case, hyphens inside words included, if one of its lines ends with a hyphen;
+ * Returns all words of the file in lower case, including hyphens inside words, if one of its lines ends with a hyphen;
  * otherwise an empty set, since no word will be looked up.
  */
 function wordsOfHyphenatedTexts(pages: readonly (readonly Line[])[]): Set<string> {
@@ -139,8 +143,8 @@ const MIN_TABLE_ROWS = 3;
 const MAX_TABLE_COLUMNS = 16;
 
 /**
- * Renders lines as a table whose first row is the header. Returns undefined if they are not a table: fewer than 3 rows,
- * not 2 to 16 columns, a row without a cell in each column, or a cell that reaches into the next column.
+ * Renders lines as a Markdown table whose first row is the header. Returns undefined if the lines are no table: fewer
+ * than 3 rows, not 2 to 16 columns, a row without a cell in each column, or a cell that reaches into the next column.
  */
 function renderTable(lines: readonly Line[]): string | undefined {
   const columns = lines[0]!.cells.length;

@@ -6,8 +6,9 @@ const MAX_AUTHORS = 50;
 const MAX_AUTHOR_CHARACTERS = 200;
 
 /**
- * Reads a PDF's own metadata from its information dictionary, and from its XMP packet where the dictionary lacks a
- * value or the packet names several authors. The date of creation counts as the date of publication.
+ * Reads a PDF's own metadata from its information dictionary. A value is read from its XMP packet instead if the
+ * dictionary does not have it, or if the packet names several authors. The date of creation counts as the date of
+ * publication.
  * @param info the dictionary as pdf.js reads it, with the catalog's language as `Language`
  * @param xmp returns a property of the packet by its name in lower case; undefined or null if it is missing
  * @param parseDate parses a date in PDF's own form; null if the text is not a date
@@ -26,7 +27,7 @@ export function readMetadata(
   };
 }
 
-/** Returns a text, or the first of a list, well-formed and on one line; '' for any other value. */
+/** Returns a text, or the first text of a list, well-formed and on one line; '' for any other value. */
 function textOf(value: unknown): string {
   const text: unknown = Array.isArray(value) ? value[0] : value;
   return typeof text === 'string' ? cleanText(text) : '';
@@ -47,8 +48,8 @@ const PLACEHOLDER =
   /^(?:untitled|no ?title|title|document|presentation|slide|book|mappe|dokument|powerpoint presentation|microsoft word document|\(anonymous\)|\(unspecified\)|unknown|null|none|about:blank|print|pdf)?[\s_-]*\d*$/i;
 
 /**
- * Cleans a title: the name of a file loses its extension and the name of a program before it. A title that a program
- * made up, such as "Untitled", becomes ''.
+ * Cleans a title: from a file name, the extension and the name of a program before it are removed. A default title of a
+ * program, such as "Untitled", becomes ''.
  */
 function cleanTitle(text: string): string {
   const title = text.replace(PRINTED_FROM, '').replace(FILE_EXTENSION, '').trim();

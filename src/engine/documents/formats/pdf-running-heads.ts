@@ -1,20 +1,20 @@
 import type { Line } from './pdf-lines.ts';
 import type { PdfPage } from './pdf-style.ts';
 
-/**
- * Least number of pages for which repeated lines are searched for: of all pages, of the left ones or of the right ones.
- */
+/** Least number of pages (all pages, left pages or right pages) among which repeated lines are searched for. */
 const MIN_PAGES = 4;
-/** Number of lines at the top, and at the bottom, of a page that may be running heads or feet. */
+/** Number of lines at the top of a page that may be running headers; the same number at the bottom may be footers. */
 const OUTERMOST_LINES = 3;
-/** Greatest distance of a running head from the median of its heights on all pages, in points. */
+/**
+ * Greatest distance of a running header's vertical position from the median of its positions on all pages, in points.
+ */
 const SAME_HEIGHT = 3;
 
 /**
- * Returns the lines of each page, in order, without running heads, running feet and page numbers. These are among the
- * three first or last lines, at one height, on more than half of all pages, of the left pages or of the right pages,
- * and their words stay equal or their number counts with the pages. A running head with words is kept where it first
- * occurs, since its words may be nowhere else. No page is left empty.
+ * Returns the lines of each page, in order, without running headers, running footers and page numbers. Such lines are
+ * among the three first or last lines, at one height, on more than half of all pages, of the left pages or of the right
+ * pages, and their text is equal on all pages except for a page number. A running header with words is kept on the
+ * first page that has it, since its words may be nowhere else. No page is left empty.
  */
 export function withoutRunningHeads(pages: readonly PdfPage[]): (readonly Line[])[] {
   const repeated = new Set<Line>();
@@ -27,7 +27,7 @@ export function withoutRunningHeads(pages: readonly PdfPage[]): (readonly Line[]
   });
 }
 
-/** One of a page's outermost lines, with a key that a line of another page may share. */
+/** One of a page's first or last lines, with a key that is equal for similar lines of other pages. */
 interface Sighting {
   readonly key: string;
   /** Index of the page, from 0. */
@@ -48,9 +48,10 @@ function outermostLines(lines: readonly Line[]): Line[] {
 }
 
 /**
- * Returns keys of a line such that all lines of one running head share at least one of them: the line's text; the text
- * in which the first or last number is replaced by its distance from the page's number; and that distance alone if the
- * number is at an end of the line, as after the title of a chapter. A line of more than 200 characters has none.
+ * Returns keys of a line, such that all lines of one running header have at least one key in common: the line's text;
+ * the text in which the first or last number is replaced by its distance from the page's number; and that distance
+ * alone if the number is at an end of the line, as after the title of a chapter. A line of more than 200 characters has
+ * no key.
  */
 function repeatKeys(line: Line, page: number): string[] {
   if (line.text.length > 200) return [];
@@ -68,8 +69,8 @@ function repeatKeys(line: Line, page: number): string[] {
 }
 
 /**
- * Returns the lines to remove among lines that share a key: none if they are on too few pages at one height; else all
- * at that height but, for each wording with letters, the first.
+ * Returns the lines to remove among lines that have a key in common. It returns none if they are on too few pages at
+ * one height; else all lines at that height, except the first line of each wording that has letters.
  */
 function repeatedLines(sightings: readonly Sighting[], pages: number): Line[] {
   const heights = sightings.map(({ line }) => line.baseline).sort((a, b) => a - b);
@@ -85,7 +86,9 @@ function repeatedLines(sightings: readonly Sighting[], pages: number): Line[] {
   });
 }
 
-/** Tells whether page indexes (from 0) are more than half of all indexes, of the even ones or of the odd ones. */
+/**
+ * Tells whether a set of page indexes (from 0) has more than half of all indexes, of the even ones or of the odd ones.
+ */
 function standsOnMost(indexes: ReadonlySet<number>, pages: number): boolean {
   const odd = [...indexes].filter((page) => page % 2 === 1).length;
   return (

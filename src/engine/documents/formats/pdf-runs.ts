@@ -1,12 +1,15 @@
 import type { TextContent, TextItem } from 'pdfjs-dist/types/src/display/api.js';
 
 /**
- * A piece of a page's text in one font. Its coordinates are in a frame that is turned so that the text runs from left
- * to right and lines follow each other downwards. Lengths are in points; `baseline` grows upwards, as in PDF.
+ * A piece of a PDF page's text in one font. Its coordinates are in a frame that is turned so that the text runs from
+ * left to right and lines follow each other downwards. Lengths are in points; `baseline` grows upwards, as in PDF.
  */
 export interface Run {
   readonly text: string;
-  /** Direction of the text in whole degrees, 0..359, counterclockwise. Runs of different directions share no frame. */
+  /**
+   * Direction of the text in whole degrees, 0..359, counterclockwise. Coordinates of runs with different directions
+   * cannot be compared.
+   */
   readonly direction: number;
   readonly left: number;
   readonly right: number;
@@ -16,18 +19,18 @@ export interface Run {
   /** Font by pdf.js's id, which is not its name. */
   readonly font: string;
   readonly isRtl: boolean;
-  /** Whether white space was drawn between this run and the one drawn before it. */
+  /** Whether white space was drawn between this run and the previously drawn one. */
   readonly afterSpace: boolean;
 }
 
-/** Least font size that is read, in points. Smaller text is there for machines, not for people. */
+/** Least font size of text that is read, in points. Smaller text is there for machines, not for people. */
 export const MIN_READABLE_SIZE = 1;
 
 /** The visible text of a page. */
 export interface PageRuns {
   /** Runs in drawing order. */
   readonly runs: Run[];
-  /** Whether text was left out because nobody can see it. */
+  /** Whether text was left out because people cannot see it. */
   readonly isTextHidden: boolean;
 }
 
@@ -79,7 +82,7 @@ export interface DrawnText {
   readonly y: number;
   /** Direction in which the text advances, in degrees counterclockwise; any number. */
   readonly angle: number;
-  /** Length of the text along that direction, in points. */
+  /** Length of the text along its direction, in points. */
   readonly length: number;
   readonly size: number;
   readonly font: string;
@@ -88,8 +91,8 @@ export interface DrawnText {
 }
 
 /**
- * Turns a drawn text into a run in the frame of its direction. The direction is rounded to whole degrees, and to a
- * multiple of 90 within 3 degrees of it.
+ * Converts a drawn text to a run, with coordinates in the frame of its direction. The direction is rounded to whole
+ * degrees, and to a multiple of 90 if it is within 3 degrees of it.
  */
 export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
   const direction = snapDirection(angle);
@@ -109,8 +112,8 @@ export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
 }
 
 /**
- * Greatest difference to a multiple of 90 degrees at which a direction is rounded to it, so that a page that was
- * scanned slightly askew still has one direction.
+ * Greatest difference between a direction and a multiple of 90 degrees at which the direction is rounded to that
+ * multiple, so that the lines of a page that was scanned slightly askew still have one direction.
  */
 const SNAPPED_DEGREES = 3;
 

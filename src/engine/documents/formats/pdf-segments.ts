@@ -1,24 +1,24 @@
 import type { Run } from './pdf-runs.ts';
 
 /**
- * Runs that were drawn one after another on one line. Coordinates are in points, in the frame of their direction
- * (`Run`).
+ * Runs (pieces of text in one font) that were drawn one after another on one line, without wide gaps. Coordinates are
+ * in points, in the frame of their direction (`Run`).
  */
 export interface Segment {
   readonly runs: Run[];
   left: number;
   right: number;
-  /** Baseline of the largest run, since smaller ones such as exponents are off the line. */
+  /** Baseline of the run with the largest font, since smaller runs such as exponents are above or below the line. */
   baseline: number;
-  /** Font size of the largest run, in points. */
+  /** Font size of the run with the largest font, in points. */
   size: number;
 }
 
 /** Greatest gap between two runs of a segment, in font sizes. A wider gap may separate two columns or two cells. */
 const SEGMENT_GAP = 1;
 /**
- * Greatest distance of a run from its segment's baseline, in font sizes; that of exponents and indices is smaller. Two
- * runs may overlap by this distance, too.
+ * Greatest distance of a run from its segment's baseline, in font sizes; exponents and indices have a smaller one. Two
+ * consecutive runs may also overlap by this amount.
  */
 const LINE_SHIFT = 0.5;
 
@@ -55,7 +55,7 @@ function isNext(gap: number, size: number): boolean {
   return gap <= SEGMENT_GAP * size && gap >= -LINE_SHIFT * size;
 }
 
-/** Sorts segments from top to bottom. Segments at equal heights stay in drawing order. */
+/** Sorts segments (pieces of lines) from top to bottom. Segments at equal heights stay in drawing order. */
 export function byBaseline(segments: readonly Segment[]): Segment[] {
   return [...segments].sort((a, b) => b.baseline - a.baseline);
 }
@@ -65,7 +65,7 @@ export function medianOf(values: readonly number[]): number {
   return quantileOf(values, 0.5);
 }
 
-/** Returns the quantile of the values at a share, from 0 to less than 1; 0 for an empty list. */
+/** Returns the quantile of the values at a share (0 to less than 1); 0 for an empty list. */
 export function quantileOf(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(share * values.length)] ?? 0;
 }

@@ -1,12 +1,10 @@
 import type { Line } from './pdf-lines.ts';
 
-/** The text that was read of a page. */
+/** The text that was read from a PDF page. */
 export interface PdfPage {
   /** Lines of the page in reading order. */
   readonly lines: readonly Line[];
-  /**
-   * Texts that are not on the page itself, such as notes and the values of its form. They are appended to the lines.
-   */
+  /** Texts that are appended after the page's lines, such as notes and the values of form fields. */
   readonly appendix: readonly string[];
 }
 
@@ -16,19 +14,19 @@ export interface FontStyle {
   readonly isMonospaced: boolean;
 }
 
-/** Style of the whole file, with which each line is compared. */
+/** The usual style of a whole file, with which each line is compared. */
 export interface DocumentStyle {
-  /** Font size of the greatest part of the text, in points rounded to halves; 0 for a file without text. */
+  /** Font size that most of the file's text has, in points rounded to halves; 0 for a file without text. */
   readonly bodySize: number;
-  /** Font of the greatest part of the text, by pdf.js's id; '' for a file without text. */
+  /** Font that most of the file's text has, as pdf.js's id; '' for a file without text. */
   readonly bodyFont: string;
   /** Styles of fonts by pdf.js's id. A font without an entry counts as neither bold nor monospaced. */
   readonly fonts: ReadonlyMap<string, FontStyle>;
 }
 
 /**
- * Returns the size (in points rounded to halves) and the font of the greatest part of a file's text; 0 and '' for a
- * file without text.
+ * Returns the size (in points rounded to halves) and the font that most of a file's text has; 0 and '' for a file
+ * without text.
  */
 export function bodyStyleOf(pages: readonly PdfPage[]): { bodySize: number; bodyFont: string } {
   const sizes = new Map<number, number>();
@@ -41,8 +39,8 @@ export function bodyStyleOf(pages: readonly PdfPage[]): { bodySize: number; body
 }
 
 /**
- * Returns the fonts whose weight or pitch matters, by pdf.js's ids: those of whole lines, except the body's font. Fonts
- * of more lines come first.
+ * Returns the fonts, as pdf.js's ids, for which it matters whether they are bold or monospaced: fonts of whole lines,
+ * except the body's font. Fonts of more lines come first.
  */
 export function tellingFonts(pages: readonly PdfPage[], bodyFont: string): string[] {
   const lines = new Map<string, number>();

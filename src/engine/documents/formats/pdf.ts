@@ -54,16 +54,16 @@ export const readPdf: FormatParser = async (bytes, { onPage }) => {
 };
 
 /**
- * Ignores a rejection. When pdf.js opens a file whose pages point to nothing, it drops promises that are rejected
- * later, which would end the process. Failures that matter are rejected again where they are awaited.
+ * Does nothing: used to ignore a rejection. When pdf.js opens a file whose pages point to nothing, it drops promises
+ * that are rejected later, which would end the process. Failures that matter are rejected again at their `await`.
  */
 function forgetRejection(): void {}
 
 let loading: Promise<PdfJs> | undefined;
 
 /**
- * Names of classes, missing in this process, that pdf.js looks for when it is loaded, and whose absence it would report
- * on the console. Only drawing needs them.
+ * Names of classes that pdf.js looks for when it is loaded and that this process does not have. pdf.js would report
+ * their absence on the console, but needs them only for drawing.
  */
 const DRAWING_CLASSES = ['DOMMatrix', 'Path2D'].filter((name) => !(name in globalThis));
 
@@ -155,14 +155,14 @@ async function optional<Value>(part: Promise<Value>): Promise<Value | undefined>
 interface Reading {
   readonly pdfjs: PdfJs;
   readonly pdf: PDFDocumentProxy;
-  /** Whether the file may have invisible text. */
+  /** Whether the file may have invisible text, so that drawing operators must be read. */
   readonly isHiding: boolean;
   readonly warnings: DocumentWarning[];
   readonly onPage: ((done: number, pages: number) => void) | undefined;
 }
 
 interface ReadPage extends PdfPage {
-  /** Whether the page could be read; a damaged one has no lines. */
+  /** Whether the page could be read; a damaged page has no lines. */
   readonly isReadable: boolean;
   readonly appendix: string[];
 }
@@ -220,8 +220,9 @@ async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promi
 }
 
 /**
- * Reads the text of a page as `getTextContent` of pdf.js does, but gives up if the page has more than 50,000 text items
- * (`PARSE_LIMITS.pieces`): forms that draw forms many times make a page of billions of items from a file of 2 kB.
+ * Reads the text of a page like `getTextContent` of pdf.js, but gives up if the page has more than 50,000 text items
+ * (`PARSE_LIMITS.pieces`): a file of 2 kB can have a page of billions of items, by form objects that draw form objects
+ * many times.
  * @throws DocumentError `document_too_complex`
  */
 async function readTextContent(page: PDFPageProxy): Promise<TextContent> {
@@ -245,7 +246,7 @@ const ARABIC = /\p{Script=Arabic}/u;
 
 /**
  * Adds the texts of notes and form fields to the appendices of their pages. Links are skipped, since a file may have
- * thousands. If they are damaged, they are left out with a warning.
+ * thousands. Damaged notes and fields are left out with a warning.
  */
 async function readAnnotationsOfPages({ pdfjs, pdf, warnings }: Reading, pages: readonly ReadPage[]): Promise<void> {
   const { LINK, POPUP } = pdfjs.AnnotationType;
@@ -285,16 +286,16 @@ async function readButtons(
 // ── Fonts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Greatest number of pages whose drawing operators are read for the names of fonts, which takes as long as reading the
- * page's text.
+ * Greatest number of pages whose drawing operators are read to learn the names of fonts. Reading them takes as long as
+ * reading the page's text.
  */
 const ASKED_PAGES = 6;
-/** Greatest share of a file's pages whose drawing operators are read for the names of fonts. */
+/** Greatest share of a file's pages whose drawing operators are read to learn the names of fonts. */
 const ASKED_SHARE = 1 / 16;
 
 /**
- * Returns the fonts whose names matter, by pdf.js's ids: those of more lines first, the body's last. The body's font
- * matters only if another one differs from it; without such a font the list is empty.
+ * Returns the fonts whose names must be read to learn their style, as pdf.js's ids: fonts of more lines first, the
+ * body's font last. The body's font is in the list only if there is another font; otherwise the list is empty.
  */
 function fontsToAsk(pages: readonly PdfPage[], bodyFont: string): string[] {
   const telling = tellingFonts(pages, bodyFont);

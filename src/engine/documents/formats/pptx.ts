@@ -65,8 +65,9 @@ async function listSlides(zip: ZipArchive): Promise<string[]> {
 }
 
 /**
- * Reads the slide with the number `page` at the path `part`. Its text ends with a blank line, unless it is empty. For a
- * hidden or damaged slide, a warning is returned instead.
+ * Reads the slide in the part of the archive at the path `part`. Its text ends with a blank line, unless it is empty.
+ * For a hidden or damaged slide, a warning is returned instead.
+ * @param page number of the slide, from 1
  */
 async function readSlide(
   zip: ZipArchive,

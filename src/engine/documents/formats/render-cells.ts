@@ -11,18 +11,18 @@ export interface TextCell {
 }
 
 /**
- * Least share of filled cells in a large table. An emptier one would consist mainly of bars, and could be thousands of
- * times as long as its content.
+ * Least share of filled cells in a large table that is rendered as a table. An emptier one would consist mainly of `|`,
+ * and could be thousands of times as long as its content.
  */
 const MIN_FILLED = 0.2;
 /** Greatest number of cells, empty ones included, of a table to which `MIN_FILLED` does not apply. */
 const SMALL_AREA = 1_000;
 
 /**
- * Renders the cells of a sheet as Markdown: each run of rows without an empty row between them becomes a table. A run
- * whose rows have one cell each becomes lines of text, and a large table with few filled cells becomes lines such as
- * `AB12: text`.
- * @param cells cells with content in the order of rows, and of columns within a row; '' is returned for none
+ * Renders the cells of a sheet as Markdown: consecutive rows become a table; an empty row separates two tables.
+ * Consecutive rows with one cell each become lines of text instead, and a large table with few filled cells becomes
+ * lines such as `AB12: text`.
+ * @param cells cells with content in the order of rows, and of columns within a row; '' is returned if there are none
  */
 export function renderCells(cells: readonly TextCell[]): string {
   return regionsOf(cells).map(renderRegion).join('\n\n');
@@ -47,8 +47,8 @@ function regionsOf(cells: readonly TextCell[]): Row[][] {
 }
 
 /**
- * Renders a run of rows. Rows of a single cell before the first row of several become lines of text, such as the title
- * and notes of the table that follows.
+ * Renders consecutive rows. Rows of a single cell before the first row of several cells become lines of text, such as
+ * the title and notes of the table that follows.
  */
 function renderRegion(region: readonly Row[]): string {
   const head = region.findIndex((row) => row.length > 1);

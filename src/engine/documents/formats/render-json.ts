@@ -2,17 +2,18 @@ import { PARSE_LIMITS } from '../parsed-document.ts';
 import { tooMuchText } from './bare-document.ts';
 
 /**
- * Greatest length of the path before a value, in UTF-16 code units. Of a longer path the end is kept, since it says
- * most. Without a bound, a long key would be repeated on every line below it.
+ * Greatest length of the path before a value, in UTF-16 code units. Of a longer path only the end is kept, since it
+ * says most. Without this limit, a long key would be repeated on every line below it.
  */
 const MAX_PATH = 200;
-/** Number of characters of a list's plain values after which the next line begins. */
+/** Number of characters of a list's plain values on one line, after which a new line begins. */
 const MAX_LINE = 200;
 
 /**
  * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value at the top has no path. Plain values of a list
- * share lines; objects and lists in an outermost list become blocks with a blank line between them. null, empty texts,
- * lists and objects are left out; '' is returned if nothing is left. There is no recursion.
+ * are put on one line; objects and lists in an outermost list become blocks with a blank line between them. null, empty
+ * texts, lists and objects are left out; '' is returned if nothing is left. The function is not recursive, so deep
+ * nesting is no problem.
  * @throws DocumentError `document_too_large` beyond 20,000,000 characters (`PARSE_LIMITS.textCharacters`)
  */
 export function renderJson(root: unknown): string {
@@ -42,7 +43,7 @@ interface Node {
   readonly startsBlock?: boolean;
 }
 
-/** Pushes the children of a value in reverse, so that they are popped in order. */
+/** Pushes the children of a value onto the stack `pending`, in reverse, so that they are popped in order. */
 function pushChildren(pending: Node[], path: string, value: JsonList | JsonObject, inList: boolean): void {
   if (Array.isArray(value)) {
     const list = value as JsonList;
@@ -101,7 +102,10 @@ function renderPlain(path: string, values: readonly Plain[]): string[] {
   return line.length === 0 ? lines : [...lines, renderLine(path, line.join(', '))];
 }
 
-/** Renders a value after its path, or alone if the path is ''. A text of several lines begins on a line of its own. */
+/**
+ * Renders a value after its path, or alone if the path is ''. A text of several lines begins on a new line after the
+ * path.
+ */
 function renderLine(path: string, value: string): string {
   if (path === '') return value;
   return value.includes('\n') ? `${path}:\n${value}` : `${path}: ${value}`;

@@ -2,8 +2,8 @@ import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } 
 import { renderTable } from './markdown-table.ts';
 
 /**
- * Renders a slide, given by the root element of its part, as Markdown: its title as a heading of level 1, then its
- * shapes in their order. Footers, dates and slide numbers are left out. Returns '' for a slide without text.
+ * Renders a slide, given by its root XML element, as Markdown: its title as a heading of level 1, then its shapes in
+ * their order. Footers, dates and slide numbers are left out. Returns '' for a slide without text.
  */
 export function renderSlide(slide: XmlElement): string {
   const title = titleOfSlide(slide);
@@ -17,10 +17,7 @@ export function titleOfSlide(slide: XmlElement): string {
   return title === undefined ? '' : textsOf(title).join(' ').replace(/\s+/g, ' ').trim();
 }
 
-/**
- * Renders the speaker's notes of a slide, given by the root element of their part, after `Notes: `; '' if there are
- * none.
- */
+/** Renders the speaker's notes of a slide, given by their root XML element, after `Notes: `; '' if there are none. */
 export function renderNotes(notes: XmlElement): string {
   const texts = shapesOf(notes)
     .filter((shape) => roleOf(shape) === 'body')
@@ -31,8 +28,8 @@ export function renderNotes(notes: XmlElement): string {
 
 const TITLES: ReadonlySet<string> = new Set(['title', 'ctrTitle']);
 /**
- * Roles of placeholders that are repeated on every slide or that show the slide itself: numbers, footers, dates,
- * headers, images of slides.
+ * Roles of placeholders that are not rendered, since they are the same on every slide or show the slide itself:
+ * numbers, footers, dates, headers, images of slides.
  */
 const FURNITURE: ReadonlySet<string> = new Set(['sldNum', 'ftr', 'dt', 'hdr', 'sldImg']);
 
@@ -82,7 +79,7 @@ function renderShape(shape: XmlElement): string {
 
 /** Roles of placeholders whose paragraphs have bullets by default. */
 const LISTS: ReadonlySet<string> = new Set(['body', 'obj']);
-/** Deepest level of a list in PowerPoint, from 0; a deeper one is treated as this one. */
+/** Deepest level of a list in PowerPoint, counted from 0; deeper items are treated as if they had this level. */
 const MAX_LEVEL = 8;
 
 function renderParagraph(paragraph: XmlElement, isList: boolean): string {

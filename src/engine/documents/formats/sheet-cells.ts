@@ -18,18 +18,18 @@ export interface Cell {
 }
 
 /**
- * Number of characters of rows that are parsed at a time: the tree of a whole sheet takes thirty times as much memory
- * as its text.
+ * Number of characters of rows that are parsed at a time, since the tree of a whole sheet takes thirty times as much
+ * memory as its text.
  */
 const PIECE_CHARACTERS = 500_000;
 /** Greatest column number that Excel allows. */
 const MAX_COLUMNS = 16_384;
 
 /**
- * Reads the cells of a sheet's part in the order of the file. Cells without content, which a coloured sheet has by the
- * million, are skipped before anything is parsed.
+ * Reads the cells of a sheet's XML part in the order of the file. Cells without content, of which a coloured sheet may
+ * have millions, are skipped before anything is parsed.
  * @throws DocumentError `corrupt_document` if the XML is not well-formed, `document_too_complex` beyond the limits, or
- *    `unsupported_encoding`
+ *   `unsupported_encoding`
  */
 export function* readCells(bytes: Uint8Array): Generator<Cell> {
   const xml = decodeXml(bytes).replace(BLANK_CELL, '');
@@ -47,8 +47,8 @@ const ROW_START = /<(?:\w{1,20}:)?row[\s>/]/g;
 const ROW_END = /<\/(?:\w{1,20}:)?row\s*>|<(?:\w{1,20}:)?row(?:\s[^<>]*)?\/>/g;
 
 /**
- * Cuts a sheet's XML into pieces of whole rows of about 500,000 characters. What comes before the first row and after
- * the last is dropped.
+ * Cuts a sheet's XML into parts of whole rows with about 500,000 characters each. What precedes the first row and
+ * follows the last is dropped.
  */
 function* piecesOf(xml: string): Generator<string> {
   ROW_START.lastIndex = 0;

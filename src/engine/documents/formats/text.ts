@@ -44,8 +44,8 @@ const MIN_BASE64 = 64;
 const BASE64_JUDGED = 4_096;
 
 /**
- * Warns of a base64 text that decodes to text: its letters are stored if a caller does not declare it as base64.
- * Returns one warning `base64_text`, or none.
+ * Warns of a text that is probably base64 of another text: it would be stored in base64 unless the caller declares it.
+ * Returns one warning `base64_text`, or an empty list.
  */
 function warnOfBase64(text: string): DocumentWarning[] {
   const start = text.slice(0, BASE64_JUDGED).trim();
@@ -73,8 +73,8 @@ const MAX_TITLE = 120;
 const SEARCHED_CHARACTERS = 100_000;
 
 /**
- * Returns the first line that is not blank as a title, if it has at most 120 characters, a word, a blank or ruled line
- * below it, and does not end as a sentence does; else ''.
+ * Returns the first line that is not blank as a title, if it has at most 120 characters, has a word, is followed by a
+ * blank line or an underline, and does not end like a sentence; else ''.
  */
 function titleOfText(text: string): string {
   const [line = '', next = ''] = text.slice(0, SEARCHED_CHARACTERS).trimStart().split('\n', 2);

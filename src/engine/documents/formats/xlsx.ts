@@ -25,11 +25,11 @@ import { type Cell, readCells } from './sheet-cells.ts';
 const MAX_CELLS = 200_000;
 
 /**
- * Reads a workbook: each sheet is a page below its name, with its cells as Markdown tables. Values are displayed as far
- * as that is cheap to determine: dates in ISO form, percentages, results of formulas as last computed. Hidden sheets,
- * and sheets that cannot be read, are left out with a warning.
+ * Reads a workbook: each sheet is a page below its name, with its cells as Markdown tables. Values are formatted as
+ * Excel displays them, if that is cheap to determine: dates in ISO form, percentages, results of formulas as last
+ * computed. Hidden sheets, and sheets that cannot be read, are left out with a warning.
  * @throws DocumentError `corrupt_document` if no sheet can be read, `document_too_large` for too many sheets, cells or
- *    characters; other errors of `openOfficeArchive`
+ *   characters; other errors of `openOfficeArchive`
  */
 export const readXlsx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
@@ -67,7 +67,7 @@ const HIDDEN: DocumentWarning = { code: 'hidden_text_dropped', message: 'A hidde
 
 interface Workbook {
   readonly sheets: readonly { readonly name: string; readonly part: string; readonly isHidden: boolean }[];
-  /** Shared strings; cells refer to them by index. */
+  /** The workbook's table of strings; cells refer to them by index. */
   readonly strings: readonly string[];
   /** Formats of cell styles; cells refer to them by index. */
   readonly formats: readonly CellFormat[];
@@ -102,7 +102,7 @@ function readStrings(root: XmlElement | undefined): string[] {
   return root === undefined ? [] : childrenNamed(root, 'si').map(richText);
 }
 
-/** Joins the runs of a cell's rich text, without the phonetic readings that Japanese has above its characters. */
+/** Joins the runs of a cell's rich text, without the phonetic readings (furigana) that Japanese text may have. */
 function richText(item: XmlElement): string {
   return [item, ...childrenNamed(item, 'r')]
     .flatMap((run) => childrenNamed(run, 't'))

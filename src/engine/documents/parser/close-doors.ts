@@ -4,15 +4,15 @@ import { createRequire, registerHooks, syncBuiltinESMExports } from 'node:module
 const require = createRequire(import.meta.url);
 
 /**
- * Takes from this process whatever reaches beyond it: network, name resolution, child processes, threads, other
- * processes. Every call of these fails from then on, in whatever way a library obtains them. Node's permission model
- * already refuses files, children and addons if the process is started with it, but knows neither the network nor
- * SQLite. From then on code can load only the built-in modules in `OPEN_MODULES` and files of code. `Object.prototype`
- * can no longer be extended either. This cannot be undone, so it must be called before a file is read, and after
- * everything that needs those parts has started.
+ * Sandboxes this process: removes everything by which code could reach outside of it, namely network, name resolution,
+ * child processes, threads and other processes. Every later call of these fails, in whatever way a library obtains
+ * them. Node's permission model already refuses files, children and addons if the process is started with it, but
+ * covers neither the network nor SQLite. Afterwards code can load only the built-in modules in `OPEN_MODULES` and files
+ * of code, and `Object.prototype` cannot be extended. This cannot be undone. It must be called before a file is read,
+ * and after everything that needs those functions has started.
  *
  * Two things are replaced in the modules that Node or a library may have loaded before: their exports, for calls of
- * libraries, and the methods that all connections go through, for Node's own parts that captured the exports earlier.
+ * libraries, and the methods through which all connections go, for Node's own code that obtained the exports earlier.
  */
 export function closeDoors(): void {
   const openModules = new Map(OPEN_MODULES.map((name) => [name, builtIn(name)]));
@@ -67,8 +67,8 @@ export const OPEN_MODULES = [
 ] as const;
 
 /**
- * Lets code load only open modules and files of JavaScript, TypeScript and JSON, whether by `import`, `require` or
- * `process.getBuiltinModule`. A `data:` URL would be code from a string.
+ * Restricts what code can load to the open modules and files of JavaScript, TypeScript and JSON, whether by `import`,
+ * `require` or `process.getBuiltinModule`. A `data:` URL is refused, since it is code from a string.
  */
 function admitModules(openModules: ReadonlyMap<string, unknown>): void {
   registerHooks({
@@ -91,8 +91,8 @@ function admitModules(openModules: ReadonlyMap<string, unknown>): void {
 const CODE_FILE = /^file:.*\.(?:[cm]?[jt]s|json)$/;
 
 /**
- * Makes `fs.realpathSync` answer for readable paths only. Node's permission model does not check it, so that it would
- * tell which files exist. The other forms of `realpath` are closed.
+ * Makes `fs.realpathSync` work for readable paths only. Node's permission model does not check this function, so that
+ * it would tell which files exist. The other forms of `realpath` are disabled.
  */
 function guardRealPaths(): void {
   const { realpathSync } = fs;
@@ -105,7 +105,10 @@ function guardRealPaths(): void {
   for (const holder of [fs, fs.promises]) close(holder, 'realpath');
 }
 
-/** Modules whose functions and classes are closed, as Node itself or a library may already hold them. */
+/**
+ * Modules whose functions and classes are disabled in place, since Node itself or a library may already have references
+ * to them.
+ */
 const CLOSED_MODULES = [
   'net',
   'tls',
@@ -124,7 +127,9 @@ const CLOSED_MODULES = [
   'wasi',
 ] as const;
 
-/** Pairs of a module and an export that is closed; the module's other exports are harmless and in use. */
+/**
+ * Single exports that are disabled, as pairs of module and export; the module's other exports are harmless and in use.
+ */
 const CLOSED_EXPORTS: readonly (readonly [string, string])[] = [
   ['worker_threads', 'Worker'],
   ['worker_threads', 'BroadcastChannel'],
@@ -167,7 +172,7 @@ function builtIn(name: string): Record<string, unknown> {
   return require(name) as Record<string, unknown>;
 }
 
-/** Closes all functions of a module or object, and those methods of its classes that open a connection. */
+/** Disables all functions of a module or object, and the methods of its classes that open a connection. */
 function closeFunctions(holder: Record<string, unknown>): void {
   for (const name of Object.getOwnPropertyNames(holder)) {
     const door = Object.getOwnPropertyDescriptor(holder, name)?.value as unknown;
@@ -178,8 +183,8 @@ function closeFunctions(holder: Record<string, unknown>): void {
 }
 
 /**
- * Matches names of methods that open a connection. Node's own streams need a socket's other methods while the process
- * has pipes.
+ * Matches names of methods that open a connection and are disabled. A socket's other methods are not, since Node's own
+ * streams need them as long as the process has pipes.
  */
 const DOOR_METHODS =
   /^(_?connect|listen|bind|send|sendto|add(SourceSpecific)?Membership|resolve|reverse|lookup|request|spawn)/;
@@ -191,7 +196,7 @@ function closeMethods(prototype: Record<string, unknown>): void {
   }
 }
 
-/** Functions that replace closed ones, so that a class that two modules export is closed once. */
+/** Functions that have replaced disabled ones, so that a class that two modules export is replaced only once. */
 const refusals = new WeakSet<object>();
 
 function close(holder: object, name: string): void {

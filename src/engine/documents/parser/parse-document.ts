@@ -10,7 +10,7 @@ import { sniffFormat, sniffZip, SNIFFED_BYTES } from '../sniff.ts';
 import { openZip } from '../zip.ts';
 import type { ReadDocument } from './parser-frames.ts';
 
-/** Functions that load the parser of each format, with that format's library only. */
+/** For each format, a function that loads its parser, with the library of that format only. */
 const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
   pdf: async () => (await import('../formats/pdf.ts')).readPdf,
   docx: async () => (await import('../formats/docx.ts')).readDocx,
@@ -33,8 +33,8 @@ const MAX_AUTHORS = 100;
 const MAX_WARNINGS = 100;
 
 /**
- * Loads what documents of nearly all formats need, for a process that is not being waited for. The library of a format
- * is loaded for the first document of that format.
+ * Loads the code that documents of nearly all formats need, in advance, while no document waits. The library of a
+ * format is loaded for the first document of that format.
  */
 export async function loadCommonParts(): Promise<void> {
   await Promise.all([loadTokenCounter(), loadLanguages()]);
@@ -91,7 +91,7 @@ async function loadParser(format: DocumentFormat): Promise<FormatParser> {
 }
 
 /**
- * Replaces each control character except tab and line feed with a blank or a line feed, and makes the text well-formed.
+ * Replaces each control character except tab and line feed with a blank or a line feed, and lone surrogates by U+FFFD.
  * The length of the text does not change, so every offset stays valid.
  */
 function cleanText(text: string): string {
@@ -101,13 +101,13 @@ function cleanText(text: string): string {
     .replace(/[\0-\x08\x0e-\x1f\x7f]/g, ' ');
 }
 
-/** Counts the control characters that `cleanText` turns into blanks, as an omission; none if there are none. */
+/** Counts the control characters that `cleanText` replaces, as an omission; an empty list if there are none. */
 function controlsIn(text: string): Omission[] {
   const { length } = text.match(/[\0-\x08\x0e-\x1f\x7f]/g) ?? [];
   return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
 }
 
-/** Returns an omission for a text without words, of which no chunk is made; none for an empty text. */
+/** Returns an omission for a text without words, of which no chunk is made; an empty list for an empty text. */
 function unreadIn(text: string): Omission[] {
   return text === '' || hasText(text) ? [] : [{ reason: 'no_text', count: 1, characters: text.length }];
 }
@@ -154,7 +154,7 @@ async function cut(
   return { tokens: tokensOf(chunks), outline: outlineOf(text, kind), chunks };
 }
 
-/** Tells whether a text has anything visible: a letter, digit, punctuation mark or symbol. */
+/** Tells whether a text has any visible character: a letter, digit, punctuation mark or symbol. */
 function hasText(text: string): boolean {
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(text);
 }
@@ -174,7 +174,7 @@ function tokensOf(chunks: readonly Chunk[]): number {
   return Math.round(tokens);
 }
 
-/** Makes a text one trimmed line, cut to 1,024 UTF-16 code units. */
+/** Converts a text to one trimmed line, cut to 1,024 UTF-16 code units. */
 function line(text: string): string {
   // This is more than enough before blanks are folded. A cut within a character leaves U+FFFD, which is removed.
   const folded = cleanText(text.slice(0, 8 * PARSE_LIMITS.titleCharacters))

@@ -1,14 +1,17 @@
 /**
- * The protocol between a process that reads documents and its parent: frames of a head (JSON) and a body (bytes),
- * preceded by the lengths of both as 32-bit little-endian numbers. The body of a request is the file; that of a reply
- * is the text as UTF-8.
+ * The protocol between a process that reads documents and its parent process. A message is a frame: the lengths of head
+ * and body as 32-bit little-endian numbers, a head (JSON) and a body (bytes). The body of a request is the file; that
+ * of a reply is the text as UTF-8.
  */
 
 import fs from 'node:fs';
 import type { ParseRequest, ParseResult, Chunk } from '../../ports.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 
-/** File descriptor of the replies. It is not a standard one, since what libraries print to those is dropped. */
+/**
+ * File descriptor for replies. It is not standard output or standard error, since what libraries print to those is
+ * dropped.
+ */
 export const REPLY_FD = 3;
 
 /** Number of bytes in a MB, as used here: 1024 · 1024. */
@@ -21,7 +24,7 @@ const LENGTHS_BYTES = 8;
  */
 export const MAX_REPLY_BYTES = 3 * PARSE_LIMITS.textCharacters + 20 * MB;
 
-/** A document as the child sends it: its text once, and its chunks as offsets in the text. */
+/** A document as the child process sends it: its text once, and its chunks as offsets in the text. */
 export interface ReadDocument extends Omit<ParseResult, 'chunks'> {
   readonly text: string;
   readonly chunks: readonly Chunk[];
@@ -76,9 +79,9 @@ function readExactly(fd: number, bytes: number): Buffer | undefined {
 }
 
 /**
- * Creates a function that assembles frames from the pieces in which a pipe delivers them. It must be called with each
- * piece in order, and returns the frames that the piece completes, often none. It throws a RangeError for a frame that
- * is too large, once its lengths are known, and a SyntaxError for a head that is not JSON.
+ * Creates a function that assembles frames from the parts in which a pipe delivers them. It must be called with each
+ * part in order, and returns the frames that the part completes, often none. It throws a RangeError for a frame that is
+ * too large, as soon as its lengths are known, and a SyntaxError for a head that is not JSON.
  * @param bytesMost greatest size of a frame, lengths included (bytes)
  */
 export function createFrameDecoder(bytesMost: number): (piece: Buffer) => Frame[] {

@@ -9,7 +9,10 @@ const page = z.int().positive().nullable();
 const time = z.int().nullable();
 const shortText = z.string().max(PARSE_LIMITS.titleCharacters);
 
-/** Schema of a document that was read. The parent trusts its child no more than the file that the child has read. */
+/**
+ * Schema of a document that a child process has read. The parent checks it, since a malicious file may control the
+ * child.
+ */
 const readDocumentSchema = z.object({
   format: z.enum(DOCUMENT_FORMATS),
   title: shortText,

@@ -19,12 +19,12 @@ export type DocumentReader = (
 ) => Promise<ReadDocument>;
 
 /**
- * Runs a process that reads documents: closes its doors (`closeDoors`), then reads one document after the other from
- * standard input until that ends, and ends the process. Replies go to file descriptor 3 (`REPLY_FD`).
+ * Runs a process that reads documents: sandboxes the process (`closeDoors`), then reads one document after the other
+ * from standard input until its end, and ends the process. Replies go to file descriptor 3 (`REPLY_FD`).
  * `adapters/parser-process.ts` starts the process; the last argument of its command line is the memory that it may use,
  * in MB.
  * @param prepare loads what most documents need, before the process reports that it is ready. If it fails, the process
- *    goes on, and a document that needs the missing part fails later
+ *   continues, and a document that needs the missing part fails later
  */
 export async function serveParser(read: DocumentReader, prepare?: () => Promise<unknown>): Promise<never> {
   // A signal to the whole group, from a terminal or a service manager, must not end what the parent still waits for.
@@ -54,16 +54,16 @@ export async function serveParser(read: DocumentReader, prepare?: () => Promise<
 }
 
 /**
- * V8 flag that lets the heap grow to two and a half times its size after the last collection before the next one.
- * Nearly all of a page's text is kept until the last page is read, and with the low heap limit V8 otherwise collects so
- * often that it takes an eighth of the time of a PDF. The flag is not on the command line, where a V8 that no longer
+ * V8 flag that lets the heap grow to two and a half times its size after a garbage collection before the next one.
+ * Nearly all text of a document is kept until the last page is read, and with the low heap limit V8 otherwise collects
+ * so often that it takes an eighth of the time of a PDF. The flag is not on the command line, where a V8 that no longer
  * knows it would not start.
  */
 const HEAP_GROWTH = '--heap-growing-percent=150';
 
 /**
- * Node's permission model, which from Node 24 on can drop permissions that were granted at the start; undefined without
- * the flag `--permission`.
+ * Node's object for permissions, which from Node 24 on can drop permissions that were granted at the start; undefined
+ * if Node runs without the flag `--permission`.
  */
 const permission = (process as { readonly permission?: { readonly drop?: (scope: string) => void } }).permission;
 
@@ -87,7 +87,10 @@ function createProgress(): (done: number, pages: number) => void {
   };
 }
 
-/** Returns the reply for an error. Messages of libraries may hold content, so only this project's own are passed on. */
+/**
+ * Returns the reply for an error. Messages of libraries may contain content of the document, so only messages of this
+ * project's own errors are passed on.
+ */
 function failure(error: unknown): Extract<Reply, { kind: 'failed' }> {
   const common = { kind: 'failed', rssMb: rssMb(), isLast: false } as const;
   if (error instanceof DocumentError) return { ...common, code: error.code, message: error.message };
@@ -103,8 +106,8 @@ function foreignFailure(error: unknown): [DocumentErrorCode, string] {
 }
 
 /**
- * The reply to a document that was read, as the child creates it: the head of a frame whose body is the text. Other
- * replies are created as `Reply`, the form in which the parent reads all of them.
+ * The reply for a document that was read, as the child creates it: the head of a frame whose body is the text. The type
+ * `Reply` is the form in which the parent parses all replies.
  */
 interface ReadReply {
   readonly kind: 'read';

@@ -1,28 +1,28 @@
 import { Worker } from 'node:worker_threads';
 import { MB } from './parser-frames.ts';
 
-/** File descriptor that ends when the parent process is gone. */
+/** File descriptor of a pipe that closes when the parent process has ended. */
 const LIFELINE_FD = 4;
 
 /** Time between two checks of the process's memory (ms). */
 const POLL_MS = 50;
 
-/** Controls the thread that ends this process if its memory exceeds a bound or its parent is gone. */
+/** Controls the thread that ends this process if its memory exceeds a limit or its parent has ended. */
 export interface Watchdog {
   /**
-   * Announces that a file of `bytes` bytes is about to be read. Until the next call the memory may exceed the bound by
+   * Announces that a file of `bytes` bytes will be read next. Until the next call the memory may exceed the limit by
    * twice that size.
    */
   admit(bytes: number): void;
 }
 
 /**
- * Starts a thread that ends this process when its memory exceeds a bound (SIGABRT, as V8 does when the heap is full),
- * or when its parent is gone (SIGKILL). The bound includes buffers, which no heap limit counts. The watchdog has a
- * thread of its own, since a parser may not return to the event loop, and runs within the process, since the parent's
+ * Starts a thread that ends this process when its memory exceeds a limit (SIGABRT, as V8 does when the heap is full),
+ * or when its parent has ended (SIGKILL). The limit includes buffers, which no heap limit covers. The watchdog has a
+ * thread of its own, since a parser may not return to the event loop, and runs within this process, since the parent's
  * event loop may be busy with a transaction.
  * @param memoryMb greatest memory of the process, in MB, in addition to twice the size of the file being read
- * @returns once the thread watches
+ * @returns when the thread has started to watch
  */
 export async function startWatchdog({ memoryMb }: { readonly memoryMb: number }): Promise<Watchdog> {
   const fileMb = new Int32Array(new SharedArrayBuffer(4));
@@ -55,7 +55,8 @@ interface WatchdogSettings {
 }
 
 /**
- * Watches the process, in a thread of its own. It runs from its source text, so it cannot use anything of this module.
+ * Watches the process, in a thread of its own. The function runs from its source text in the thread, so it cannot use
+ * anything of this module.
  */
 function watch(): void {
   const { workerData, parentPort } = process.getBuiltinModule('node:worker_threads');

@@ -1,7 +1,7 @@
 /**
- * Blocks of the word index: rows that have a term, in FTS5's encoding, so that the same code decodes both
- * (`word-index/doclists.ts`). A block holds the rows among 256 (`BLOCK_ROWS`) consecutive memory numbers, and the
- * number of its first row is stored in full.
+ * Encodes and decodes the blocks of the word index in PostgreSQL. A block holds the postings (rows with positions) of
+ * one term among 256 consecutive memory numbers (`BLOCK_ROWS`). The encoding is that of FTS5, so that the same code
+ * decodes both (`word-index/doclists.ts`), and the number of a block's first row is stored in full.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,13 +14,15 @@ import { eachRow } from '../word-index/doclists.ts';
  */
 export const BLOCK_ROWS = 256;
 
-/** Number that is added to positions, which are stored as differences, so that none equals `COLUMN`. */
+/**
+ * Number that is added to each stored position difference, so that no encoded position equals the marker byte `COLUMN`.
+ */
 const POSITION_OFFSET = 2;
 
 /** Encoded positions of a term in each row that has it, by memory number. */
 export type BlockRows = Map<number, Uint8Array>;
 
-/** A row of the index, encoded. */
+/** A row of the word index (one memory) in encoded form. */
 export interface EncodedRow {
   /** Encoded positions of each of its terms, by the term's key (`keyOfTerm`). */
   readonly terms: ReadonlyMap<string, Uint8Array>;
@@ -30,7 +32,10 @@ export interface EncodedRow {
   readonly length: number;
 }
 
-/** Encodes a row. @param columns terms of each column, in the order of the columns */
+/**
+ * Encodes a row.
+ * @param columns the terms of each column in the order of the text
+ */
 export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
   const positions = new Map<string, { readonly bytes: number[]; column: number; last: number }>();
   for (const [column, terms] of columns.entries()) {
@@ -56,8 +61,8 @@ export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
 }
 
 /**
- * Greatest length of a term that is its own key, in UTF-16 code units. An index of PostgreSQL refuses keys above some
- * 2,700 bytes.
+ * Longest term that is stored under itself as its key, in UTF-16 code units. An index of PostgreSQL refuses keys above
+ * some 2,700 bytes.
  */
 const MAX_TERM = 256;
 

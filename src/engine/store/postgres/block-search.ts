@@ -1,6 +1,6 @@
 /**
- * Reads the word index of a tenant in PostgreSQL. One statement reads the blocks of all words of a query, and the code
- * that ranks the rows of FTS5 ranks theirs.
+ * Reads the word index of a tenant in PostgreSQL. One statement reads the blocks of all words of a query. The ranking
+ * code is the same as for FTS5.
  */
 
 import type { Store } from '../open-store.ts';
@@ -42,11 +42,14 @@ const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
  * rarest words, if they have it.
  */
 const READ_AT_ONCE_BYTES = 150_000;
-/** Size of a term's blocks up to which all of them are read when a few rows are asked about, in bytes. */
+/**
+ * Size of a term's blocks, in bytes, up to which a lookup for a few rows reads all of them, so that later lookups can
+ * reuse them.
+ */
 const READ_WHOLE_BYTES = 65_536;
 /**
- * Number of terms whose lookups a snapshot keeps. With more of them it is opened anew without lookups, which matters if
- * nothing is committed for a long time.
+ * Number of terms whose lookups are cached for a snapshot. Beyond it the cache starts empty again, which matters only
+ * if nothing is committed for a long time.
  */
 const TERMS_KEPT = 2_000;
 
@@ -60,7 +63,7 @@ const NOWHERE: Facts = { rows: 0, bytes: 0 };
 export interface BlockReaderOptions {
   readonly store: Store;
   readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
-  /** Lengths of rows that threads share; undefined if the reader has its own. */
+  /** Table of row lengths in memory that several threads share; undefined if the reader keeps its own. */
   readonly lengths: SharedLengthsOptions | undefined;
 }
 
@@ -70,7 +73,7 @@ interface Asked {
   readonly takeIn: () => void;
 }
 
-/** The lookups that were made in the index at one snapshot. */
+/** Cache of the lookups that were made in the word index at one snapshot. */
 interface Snapshot {
   readonly store: Store;
   readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
@@ -84,7 +87,7 @@ interface Snapshot {
   readonly lengths: RowLengths;
 }
 
-/** Makes a reader of the word index. Call on a snapshot. */
+/** Makes a reader of the word index. Call its methods on a snapshot. */
 export function createBlockReader({ store, query, lengths: shared }: BlockReaderOptions): TableReader {
   const lengths = openRowLengths(store, shared);
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: TableSearch } | undefined;
@@ -210,7 +213,7 @@ function frequencyOf(snapshot: Snapshot, text: string): number {
   return keys.length === 1 ? facts[0]!.rows : phraseOf(snapshot, text, keys).count;
 }
 
-/** Returns the rows of a phrase. Each of its terms must have rows. */
+/** Returns the rows that contain a phrase. Call it only if each of its terms occurs in some row. */
 function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): PhraseRows {
   let phrase = snapshot.phrases.get(text);
   if (phrase === undefined) {
@@ -220,7 +223,7 @@ function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): Ph
   return phrase;
 }
 
-/** Reads the blocks of the terms that were not read yet, in one statement. */
+/** Reads the blocks of those terms whose blocks are not cached yet, in one statement. */
 function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
   const unknown = [...new Set(keys)].filter((key) => !lists.has(key));
   if (unknown.length === 0) return;
@@ -233,7 +236,10 @@ function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
 
 type BlockRow = readonly [term: string, block: number, data: Uint8Array];
 
-/** Joins the blocks of each term to one doclist for each partition. The doclists of a term are in one buffer. */
+/**
+ * Concatenates the blocks of each term into one doclist for each partition. All doclists of a term are slices of one
+ * buffer.
+ */
 function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   const lists = new Map<string, Doclist[]>();
   for (const [term, blocks] of Map.groupBy(rows, ([name]) => name)) {
@@ -252,7 +258,7 @@ function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   return lists;
 }
 
-/** The words, column weights and rows of one search. */
+/** The parameters of one search: words, column weights, limit and candidate rows. */
 interface SearchedFor {
   readonly texts: readonly string[];
   readonly weights: readonly number[];
@@ -310,7 +316,10 @@ function matching(
   return found;
 }
 
-/** Returns doclists of a word or phrase that have at least its rows in the blocks of these memories. */
+/**
+ * Returns doclists of a word or phrase. They contain at least its rows in the blocks of these memories, and may contain
+ * further rows.
+ */
 function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: readonly number[]): readonly Doclist[] {
   const bytes = factsOf(snapshot, keys).reduce((sum, facts) => sum + facts.bytes, 0);
   if (bytes <= READ_WHOLE_BYTES) readLists(snapshot, keys);

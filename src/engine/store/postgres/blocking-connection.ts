@@ -1,7 +1,8 @@
 /**
- * A connection to PostgreSQL on which a thread blocks until the reply comes, as it does on a SQLite file. A further
- * thread holds the socket; a round trip takes some 30 µs more than an asynchronous one. Only threads that may block use
- * it: reader threads, the writer thread and workers, never a thread that serves requests.
+ * A connection to PostgreSQL on which the calling thread blocks until the reply arrives, as it does on a SQLite file. A
+ * second thread holds the socket. A round trip takes some 30 µs more than an asynchronous one. Only threads that may
+ * block use it: reader threads, the writer thread and workers. A thread that serves requests uses it with short
+ * timeouts only.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -15,53 +16,65 @@ export { postgresError } from './postgres-error.ts';
 
 export interface BlockingConnection {
   /**
-   * Runs one statement with its `values`, prepared under `name` if that is given; without `values`, a text of several
-   * statements. Statements that wait are sent in front of it, in the same round trip. Connects if there is no session.
-   * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`; LateError for one that waited
+   * Runs a statement and blocks until its result arrives. With `values` it is one statement, prepared under `name` if
+   * that is given; without `values`, `text` may contain several statements. Queued statements are sent before it, in
+   * the same round trip. It connects if there is no session.
+   * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`; LateError if a queued statement failed
    */
   query(text: string, values?: readonly Parameter[], name?: string): QueryResult;
   /**
-   * Lets a statement wait for the next one that is asked for its result, or for `flush`. Call it where a transaction is
-   * open, or is begun by what waits. Those of one text may be sent as one statement: see `merge-statements.ts`.
+   * Queues a statement, so that it shares a round trip. It is sent before the next `query`, by `flush`, or when the
+   * result of a queued statement is read. Queue only inside a transaction, or after a queued BEGIN. Queued statements
+   * with equal text may be merged into one: see `merge-statements.ts`.
    */
   queue(statement: WaitingStatement): Queued;
-  /** Sends what waits. Throws as `query`. */
+  /** Sends the queued statements. Throws as `query`. */
   flush(): void;
-  /** Drops what waits, before a rollback. */
+  /** Drops the queued statements without sending them, before a rollback. */
   forget(): void;
-  /** Sends a text of statements, and waits for no answer. If it fails, the session is lost. Drops what waits. */
+  /**
+   * Sends a text of statements without waiting for a reply; an error in it ends the session. Drops the queued
+   * statements.
+   */
   post(text: string): void;
   /**
-   * Number of the session; null if there is none, or if it is known to be lost. The settings of a new session must be
-   * made again.
+   * Number of the present session; null if there is none or it is known to be lost. After a change of this number,
+   * session settings must be made again.
    */
   readonly session: number | null;
-  /** Whether it was closed, or given up after a statement that took too long. It never answers again. */
+  /**
+   * Whether the connection was closed, or given up because a statement took too long. One that was given up connects
+   * again with the next statement, unless it has a watched number.
+   */
   readonly isClosed: boolean;
   /** Number of round trips so far. */
   readonly roundTrips: number;
   /**
-   * Has the connection's thread read a number again and again, on a further connection, so that this thread sees it
-   * without a round trip. It begins with a blocking read.
-   * @param text a statement that returns one integer, with the schema in its names
+   * Starts to poll a number in the background, on a second connection, so that this thread can read the latest value
+   * without a round trip. The first read blocks.
+   * @param text a statement that returns one integer; its tables must be named with their schema
    * @throws as `query`, for the first read
    */
   watch(text: string): WatchedNumber;
-  /** Changes how long the connection waits from now on; at first 5 s to connect, and a minute for a statement. */
+  /** Sets the timeouts of later calls; at first they are 5 s to connect and 60 s for a statement. */
   waitFor(patience: Patience): void;
   close(): void;
 }
 
-/** A statement that may wait. */
+/** A statement that may be queued. */
 interface WaitingStatement extends SentStatement {
-  /** How it becomes one statement with others of its text; null or left out for one that is sent alone. */
+  /**
+   * How the statement is merged with other queued statements of equal text; null or left out for one that is sent by
+   * itself.
+   */
   readonly merge?: MergeForm | null;
 }
 
-/** A number in the database that a thread reads again and again. */
+/** A number in the database that a background thread polls. */
 export interface WatchedNumber {
   /**
-   * Returns the number that was read last, and the time at which that read began (ns, `process.hrtime.bigint`).
+   * Returns the latest polled value, and the time at which its read began (ns, on the clock of
+   * `process.hrtime.bigint`).
    * @throws EngineError `unavailable` if no read has succeeded for `SILENT_MS`
    */
   latest(): { readonly number: number; readonly readAt: bigint };
@@ -69,37 +82,56 @@ export interface WatchedNumber {
 
 /** Pause between two reads of a watched number, ms. */
 const WATCH_MS = 250;
-/** Time without a successful read after which a watched number is no longer believed, ms. */
+/** Time without a successful read after which the last value of a watched number counts as outdated (ms). */
 const SILENT_MS = 5_000;
 
-/** A statement that waits, or was sent. */
+/** Handle of a queued statement. */
 export interface Queued {
   /**
-   * Returns the result; a statement that still waits is sent. Throws as `query`, also for one that was dropped, and
-   * EngineError `internal` for one of several that were sent as one, if what it did by itself cannot be told.
+   * Returns the result, and first sends the statement if it is still queued. Throws as `query`; EngineError `internal`
+   * if the statement was dropped or failed, or if it was merged with others so that its own result is unknown.
    */
   result(): QueryResult;
-  /** Whether the statement was neither sent nor dropped. */
+  /** Whether the statement is still queued: neither sent nor dropped. */
   readonly isWaiting: boolean;
 }
 
-/** Most statements that wait; the next one sends them. It bounds the memory of a long write. */
+/** Greatest number of queued statements; a further one first sends them. It limits the memory of a long write. */
 const MAX_QUEUED = 2_048;
-/** Most characters and bytes of values that wait. */
+/** Greatest total size of the values of queued statements, in UTF-16 code units and bytes. */
 const MAX_QUEUED_SIZE = 1_000_000;
 
-/** Starts the thread of a connection, which connects at the first statement. */
+/**
+ * Starts the thread that holds the connection. It connects when the first statement is sent. After a statement that
+ * took too long, the thread is ended, and the next statement starts another one; but a connection with a watched number
+ * stays closed, since the watch has ended too: its owner has to open a new connection.
+ */
 export function openBlockingConnection(url: string): BlockingConnection {
-  const channel = openChannel(url);
-  const queue = createQueue(channel);
+  let channel = openChannel(url);
+  let patience: Patience | undefined;
+  let [isWatched, isClosed, roundTrips] = [false, false, 0];
+  const current = () => {
+    if (!channel.isClosed || isWatched || isClosed) return channel;
+    roundTrips += channel.roundTrips;
+    channel = openChannel(url, channel.sessions);
+    if (patience !== undefined) channel.waitFor(patience);
+    return channel;
+  };
+  const queue = createQueue(current);
   return {
     query(text, values, name) {
       if (values !== undefined) return queue.send({ text, values, name })!;
       queue.flush();
-      return told(() => channel.ask(text))[0]!;
+      return told(() => current().ask(text))[0]!;
     },
-    watch: (text) => told(() => watch(channel, text)),
-    waitFor: channel.waitFor,
+    watch(text) {
+      isWatched = true;
+      return told(() => watch(channel, text));
+    },
+    waitFor(longest) {
+      patience = longest;
+      channel.waitFor(longest);
+    },
     queue: queue.add,
     flush: queue.flush,
     forget: queue.forget,
@@ -114,9 +146,10 @@ export function openBlockingConnection(url: string): BlockingConnection {
       return channel.isClosed;
     },
     get roundTrips() {
-      return channel.roundTrips;
+      return roundTrips + channel.roundTrips;
     },
     close() {
+      isClosed = true;
       queue.forget();
       told(() => channel.close());
     },
@@ -142,7 +175,10 @@ function latestOf(seen: BigInt64Array): ReturnType<WatchedNumber['latest']> {
 
 const SILENT_NS = BigInt(SILENT_MS) * 1_000_000n;
 
-/** Runs `work`, and turns its errors of PostgreSQL into those that callers get. */
+/**
+ * Runs `work`, and rethrows its PostgresErrors as the EngineErrors that callers get.
+ * @param isLate tells whether an error belongs to a statement that was queued earlier, so that a LateError is thrown
+ */
 function told<T>(work: () => T, isLate: (error: PostgresError) => boolean = () => false): T {
   try {
     return work();
@@ -151,23 +187,26 @@ function told<T>(work: () => T, isLate: (error: PostgresError) => boolean = () =
   }
 }
 
-/** The statements that wait on a connection. */
+/** The queue of the statements of a connection. */
 interface StatementQueue {
   add(statement: WaitingStatement): Queued;
-  /** Sends what waits, and `last` behind it. @returns the result of `last` */
+  /** Sends the queued statements, and `last` after them, in one round trip. Returns the result of `last`. */
   send(last?: SentStatement): QueryResult | undefined;
   flush(): void;
   forget(): void;
 }
 
-/** A statement that waits, or was sent. `known` is null once it was sent and its own result cannot be told. */
+/**
+ * A statement that is queued, or was sent. `known` is its result: undefined until it is sent, null if it was merged
+ * with others so that its own result is unknown.
+ */
 interface Waiting {
   readonly statement: SentStatement;
   merge: MergeForm | null;
   known: QueryResult | null | undefined;
 }
 
-function createQueue(channel: ConnectionChannel): StatementQueue {
+function createQueue(channel: () => ConnectionChannel): StatementQueue {
   let waiting: Waiting[] = [];
   let size = 0;
   const forget = () => {
@@ -179,7 +218,7 @@ function createQueue(channel: ConnectionChannel): StatementQueue {
     forget();
     const statements = groups.map(({ statement }) => statement);
     const results = told(
-      () => channel.ask(last === undefined ? statements : [...statements, last]),
+      () => channel().ask(last === undefined ? statements : [...statements, last]),
       ({ place = groups.length }) => place < groups.length,
     );
     groups.forEach(({ members, resultsOf }, place) => {

@@ -6,9 +6,11 @@ export interface TableForm {
   readonly key: readonly string[];
   /** Name of the column that PostgreSQL numbers by itself; undefined if the table has none. */
   readonly numbered: string | undefined;
-  /** Whether the rows belong to tenants, whose number they have, or to counters (control/shared-counts.ts). */
+  /**
+   * Whether the table has a column with a tenant's number; false for the tables of counters (control/shared-counts.ts).
+   */
   readonly ofTenants: boolean;
-  /** Tables that its foreign keys name. */
+  /** Names of the tables that the table's foreign keys refer to. */
   readonly parents: readonly string[];
   /** Whether a trigger of the schema runs when a row is inserted. */
   readonly hasInsertTrigger: boolean;

@@ -1,6 +1,6 @@
 /**
- * The way to a thread that holds a connection to PostgreSQL: requests are posted, and replies are waited for with the
- * whole calling thread.
+ * The channel between a thread and the second thread that holds its connection to PostgreSQL. Requests are posted as
+ * messages, and the calling thread blocks until the reply arrives.
  */
 
 import assert from 'node:assert';
@@ -8,11 +8,11 @@ import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_thread
 import type { QueryResult, Reply, Request, ThreadData } from './connection-messages.ts';
 import { PostgresError } from './postgres-error.ts';
 
-/** How long a connection waits. */
+/** Timeouts of a connection. */
 export interface Patience {
   /** Longest time that connecting may take, ms. */
   readonly connectMs: number;
-  /** Longest time that the statements of a request may take, after which the session counts as lost (ms). */
+  /** Longest time that the statements of a request may take (ms). After it the connection is given up. */
   readonly statementMs: number;
 }
 
@@ -21,22 +21,24 @@ const PATIENCE: Patience = { connectMs: 5_000, statementMs: 60_000 };
 export interface ConnectionChannel {
   /** Sends statements and waits for their results. Connects if there is no session. @throws PostgresError */
   ask(statements: Request['statements']): readonly QueryResult[];
-  /** Sends statements and waits for nothing. If one fails, the session is lost. @throws PostgresError */
+  /** Sends statements without waiting for a reply; an error in one of them ends the session. @throws PostgresError */
   post(statements: Request['statements']): void;
-  /** Has the thread read a number again and again, as `Request.watch` says. @throws PostgresError */
+  /** Lets the other thread poll a number in the database, as `Request.watch` describes. @throws PostgresError */
   watch(text: string, watch: NonNullable<Request['watch']>): void;
-  /** Changes how long requests are waited for from now on. */
+  /** Sets the timeouts of later requests. */
   waitFor(patience: Patience): void;
-  /** Whether it was closed, or given up after a request that took too long. */
+  /** Whether the channel was closed, or given up because a request took too long. */
   readonly isClosed: boolean;
   /** Number of the session; null if there is none, or if it is known to be lost. */
   readonly session: number | null;
+  /** Greatest number of a session so far. */
+  readonly sessions: number;
   /** Number of round trips so far. */
   readonly roundTrips: number;
   close(): void;
 }
 
-/** What all connections of this thread did since it began. */
+/** Numbers of round trips and of statements of all connections of this thread since it began. */
 export interface TripTotals {
   readonly trips: number;
   readonly statements: number;
@@ -44,23 +46,29 @@ export interface TripTotals {
 
 const totals = { trips: 0, statements: 0 };
 
-/** Copies the totals of this thread. */
+/** Returns a copy of the totals of this thread. */
 export function tripTotals(): TripTotals {
   return { ...totals };
 }
 
-/** Starts the thread of a connection, which connects at the first request. */
-export function openChannel(url: string): ConnectionChannel {
+/** State of a channel that has had no request. */
+const FRESH = { requests: 0, roundTrips: 0, session: null as number | null, isClosed: false, patience: PATIENCE };
+
+/**
+ * Starts the thread that holds the connection. It connects at the first request.
+ * @param sessionsBefore greatest number of a session so far; those of this channel have greater ones
+ */
+export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel {
   const { port1: port, port2 } = new MessageChannel();
   const signal = new Int32Array(new SharedArrayBuffer(4));
   const thread = new Worker(new URL(`./connection-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
-    workerData: { port: port2, signal, url } satisfies ThreadData,
+    workerData: { port: port2, signal, url, sessionsBefore } satisfies ThreadData,
     transferList: [port2],
   });
   // A process ends with its main thread, however many connections are open.
   thread.unref();
   port.unref();
-  const state = { requests: 0, roundTrips: 0, session: null as number | null, isClosed: false, patience: PATIENCE };
+  const state = { ...FRESH, sessions: sessionsBefore };
 
   const giveUp = () => {
     Object.assign(state, { isClosed: true, session: null });
@@ -90,6 +98,7 @@ export function openChannel(url: string): ConnectionChannel {
       throw new PostgresError(message.error);
     }
     state.session = message.session;
+    state.sessions = Math.max(state.sessions, message.session);
     return message.results;
   };
   return {
@@ -103,6 +112,9 @@ export function openChannel(url: string): ConnectionChannel {
     get session() {
       return state.session;
     },
+    get sessions() {
+      return state.sessions;
+    },
     get roundTrips() {
       return state.roundTrips;
     },
@@ -115,12 +127,12 @@ export function openChannel(url: string): ConnectionChannel {
 }
 
 /**
- * Blocks this thread until another thread has changed the number.
+ * Blocks this thread until another thread has changed the number in `signal`.
  *
- * A change and its `Atomics.notify` are two steps. A notification that comes late, after this thread has seen the
- * change and waits for the next one, wakes it with nothing to be seen, so it goes on waiting.
- * @param before the number as it was before the change
- * @param timeoutMs how long to wait, in milliseconds
+ * The other thread changes the number and then calls `Atomics.notify`. The notification may arrive late, when this
+ * thread already waits for the next change. It then wakes up without a change, and goes on waiting.
+ * @param before value of the number before the change
+ * @param timeoutMs longest time to wait, in milliseconds
  * @returns whether the number changed in that time
  */
 export function waitForChange(signal: Int32Array<SharedArrayBuffer>, before: number, timeoutMs: number): boolean {

@@ -1,19 +1,26 @@
-/** The messages between a thread that blocks on a connection and the thread that holds the connection's socket. */
+/**
+ * The messages between a thread that blocks on a connection and the second thread that holds the connection's socket.
+ */
 
 import type { MessagePort } from 'node:worker_threads';
 
 /** The data with which the thread of a connection is started. */
 export interface ThreadData {
   readonly port: MessagePort;
-  /** A single number: that of the last request that was answered; a reply to `end` carries 0. */
+  /**
+   * Shared memory with a single number: the number of the last request that was answered; after a request with `end`,
+   * 0.
+   */
   readonly signal: Int32Array;
   readonly url: string;
+  /** Greatest number of a session that an earlier thread of the same connection had; 0 if there was none. */
+  readonly sessionsBefore: number;
 }
 
 /** A value of a parameter or of a column, as SQLite has them. */
 export type SqlValue = null | number | string | Uint8Array;
 
-/** A parameter: a value, or an array of PostgreSQL. */
+/** A parameter of a statement: a single value, or a list that becomes an array of PostgreSQL. */
 export type Parameter = SqlValue | readonly SqlValue[];
 
 export interface SentStatement {
@@ -25,23 +32,24 @@ export interface SentStatement {
 
 export interface Request {
   readonly no: number;
-  /** Ends the connection and its thread. */
+  /** Set in a request that ends the connection and its thread. */
   readonly end?: true;
-  /** Whether nobody waits for a reply; an error ends the session then. */
+  /** Set if nobody waits for a reply; an error then ends the session. */
   readonly isPosted?: true;
   /**
-   * Starts to read the number that the only statement, a text, returns every `everyMs` (ms), on a further connection,
-   * whose reads may take `timeoutMs` (ms). Where the number and the time of its read are noted is as `noteSeen` says.
+   * Set in a request that starts to poll a number. The request's only statement, a text, returns that number. It is
+   * read every `everyMs` (ms) on a second connection, whose reads may take `timeoutMs` (ms). `seen` gets the number and
+   * the time of its read, as `noteSeen` writes them.
    */
   readonly watch?: { readonly everyMs: number; readonly timeoutMs: number; readonly seen: BigInt64Array };
   /**
-   * Statements that run one after the other and are sent in one go, none behind one that fails; or a text of several
-   * statements without parameters, which has one result, that of its last statement.
+   * Statements that are sent together and run one after the other until one fails, or a text of several statements
+   * without parameters, whose only result is that of its last statement.
    */
   readonly statements: readonly SentStatement[] | string;
   /**
-   * The session that the statements belong to; null to make a new one if there is none. A statement whose session is
-   * gone is refused: what was set in it, and its transaction, are gone with it.
+   * Session in which the statements must run; null to make a new session if there is none. If this session is gone, the
+   * request is refused, since its settings and its transaction are lost.
    */
   readonly session: number | null;
   /** Longest time that connecting may take, ms. */
@@ -55,18 +63,21 @@ export interface RequestError {
   readonly constraint: string | null;
   /** Whether the session is gone. */
   readonly isLost: boolean;
-  /** Message about an error in the statement itself; left out where it could quote a value. */
+  /**
+   * Message about an error in the statement's own text; left out for other errors, whose message could quote stored
+   * values.
+   */
   readonly detail?: string;
-  /** Place of the statement that failed among those of the request; left out for a session that is gone. */
+  /** Index of the failed statement in the request; left out if the session is gone. */
   readonly place?: number;
 }
 
 export interface QueryResult {
   readonly columns: readonly string[];
   readonly rows: readonly unknown[][];
-  /** Number of rows that were changed. */
+  /** Number of rows that the statement changed. */
   readonly changes: number;
-  /** What the server says that the statement did, such as COMMIT. */
+  /** First word of PostgreSQL's command tag, such as COMMIT or UPDATE. */
   readonly command: string;
 }
 
@@ -74,17 +85,17 @@ export type Reply = {
   readonly no: number;
 } & (
   | {
-      /** Number of the session that answered, from 1, never given twice by one thread. */
+      /** Number of the session that answered, from 1; a thread never reuses a number. */
       readonly session: number;
-      /** A result for each statement. */
+      /** One result for each statement. */
       readonly results: readonly QueryResult[];
     }
   | { readonly error: RequestError }
 );
 
 /**
- * Notes a number and the time at which its read began (ns, `process.hrtime.bigint`). The time comes last, so that the
- * number is never older than its time.
+ * Writes a polled number and the time at which its read began (ns, `process.hrtime.bigint`) into shared memory. The
+ * time is written last, so that a reader who reads the time first never gets a number that is older than the time.
  */
 export function noteSeen(seen: BigInt64Array, number: number, readAt: bigint): void {
   Atomics.store(seen, 0, BigInt(number));

@@ -1,5 +1,5 @@
 /**
- * The thread that talks to PostgreSQL for a thread that blocks (`blocking-connection.ts`). It answers one request at a
+ * The thread that talks to PostgreSQL for a thread that blocks (`blocking-connection.ts`). It handles one request at a
  * time, and wakes the blocked thread with the results.
  */
 
@@ -15,11 +15,13 @@ interface Session {
   readonly prepared: PreparedStatements;
 }
 
-const { port, signal, url } = workerData as ThreadData;
+const { port, signal, url, sessionsBefore } = workerData as ThreadData;
 let session: Session | undefined;
-let sessions = 0;
+let sessions = sessionsBefore;
 const watching = new AbortController();
-/** The last request, which the next one waits for. */
+/**
+ * Completion of the latest request. The next request waits for it, so that requests are handled one after the other.
+ */
 let lastRequest: Promise<void> = Promise.resolve();
 
 port.on('message', (request: Request) => {
@@ -81,8 +83,8 @@ async function runText(client: pg.Client, text: string): Promise<QueryResult> {
 }
 
 /**
- * Turns an error into data, and drops the session if it is lost. A message may quote values, which are content, so it
- * leaves this thread only with an error in the statement's own text (SQLSTATE 42…).
+ * Converts an error to plain data, and drops the session if it is lost. An error message may quote stored values, so it
+ * is passed on only for errors in the statement's own text (SQLSTATE 42…).
  */
 function describe({ code, constraint, message }: pg.DatabaseError): RequestError {
   const isAnswer = session !== undefined && /^[0-9A-Z]{5}$/.test(code ?? '');

@@ -15,11 +15,11 @@ export interface ParameterPlaces {
    * from '0'.
    */
   readonly names: readonly string[];
-  /** Names of the parameters that `json_each` opens as lists. */
+  /** Names of the parameters that hold a JSON list, which the statement opens with `json_each`. */
   readonly lists: ReadonlySet<string>;
   /**
-   * Form of the values of a list parameter, for the case that the list is empty and does not show it; integers if it is
-   * not named here.
+   * Type of the values of a list parameter, by the parameter's name. It is needed for an empty list, which does not
+   * show its type. A name that is not here stands for integers.
    */
   readonly emptyForms: ReadonlyMap<string, 'texts' | 'values'>;
 }
@@ -38,7 +38,10 @@ const CASTS: Readonly<Record<Exclude<ParameterForm, 'null' | `list of ${ListForm
   bytes: 'bytea',
 };
 
-/** Functions of the schema that open a list of each form. Each returns rows of `key`, from 0, and `value`. */
+/**
+ * Names of PostgreSQL functions that expand a JSON list, by the type of its values. Each returns rows of `key`, from 0,
+ * and `value`.
+ */
 const LIST_FUNCTIONS: Readonly<Record<ListForm, string>> = {
   integers: 'json_integers',
   fractions: 'json_fractions',
@@ -70,7 +73,10 @@ function isListArgument(tokens: readonly Token[], place: number): boolean {
   return opening?.text === '(' && tokens[place - 2]?.text === 'json_each';
 }
 
-/** Tells whether a list is compared with a text column, as in `column IN (SELECT value FROM json_each(?))`. */
+/**
+ * Tells whether the list parameter at the token index `place` is compared with a text column, as in `column IN (SELECT
+ * value FROM json_each(?))`.
+ */
 function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
   const before = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
   const words = before.slice(-8).map(({ text }) => text);
@@ -80,7 +86,7 @@ function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): b
   return types.includes('text');
 }
 
-/** Translates a statement into a text for PostgreSQL. */
+/** Translates a statement from SQLite's dialect to PostgreSQL's. */
 export function translate(
   sql: string,
   {
@@ -126,8 +132,8 @@ export function translate(
 }
 
 /**
- * Makes a function that returns the number of a parameter. A parameter whose value is null gets none, as null is
- * written into the text.
+ * Makes a function that returns the number of a parameter by its name. Numbers are given in the order of first use. A
+ * parameter whose value is null gets no number, since NULL is written into the text.
  */
 function numbering(
   names: readonly string[],
@@ -138,7 +144,7 @@ function numbering(
   return (name) => first + bound.indexOf(name);
 }
 
-/** Functions that have another name in PostgreSQL. */
+/** PostgreSQL's names of functions that SQLite names differently, by SQLite's name. */
 const RENAMED: Readonly<Record<string, string>> = {
   char: 'chr',
   group_concat: 'string_agg',
@@ -146,9 +152,9 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 /** PostgreSQL's names for the types of a cast. */
 const CAST_TYPES: Readonly<Record<string, string>> = { BLOB: 'bytea', REAL: 'float8', TEXT: 'text' };
-/** Keywords after which a number stands for true or false. */
+/** Keywords after which SQLite accepts a number as a condition, which PostgreSQL needs as true or false. */
 const BEFORE_CONDITION: ReadonlySet<string> = new Set(['WHERE', 'AND', 'OR', 'NOT', 'ON']);
-/** Keywords at which the search for the ON of a join ends. */
+/** Keywords that end a join, at which the search for its ON stops. */
 const ENDS_JOIN: ReadonlySet<string> = new Set([
   'JOIN',
   'WHERE',

@@ -1,12 +1,12 @@
 /**
- * Several statements that are sent to PostgreSQL in one go and answered in one go, as the extended protocol allows: all
- * of them, and one Sync behind the last. After an error the server passes over the rest.
+ * Sends several statements to PostgreSQL in one batch and reads all results, by the extended query protocol with a
+ * single Sync message after the last statement. After an error the server skips the statements that follow it.
  */
 
 import type pg from 'pg';
 import type { Parameter, QueryResult, SentStatement, SqlValue } from './connection-messages.ts';
 
-/** Reads a value from the text that PostgreSQL writes for it. */
+/** Converts the text form of a value, as PostgreSQL sends it, to the value. */
 type Parser = (text: string) => unknown;
 
 interface Field {
@@ -14,10 +14,13 @@ interface Field {
   readonly parse: Parser;
 }
 
-/** The prepared statements of a session: the columns of each, empty for one that returns no rows. */
+/**
+ * The prepared statements of a session by name, each with the columns of its result; the list is empty for a statement
+ * that returns no rows.
+ */
 export type PreparedStatements = Map<string, readonly Field[]>;
 
-/** The part of a connection of `pg` by which messages are sent. */
+/** The methods of the connection object of the package `pg` that send protocol messages. */
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
   parse(statement: { readonly name: string; readonly text: string }): void;
@@ -28,14 +31,15 @@ interface Wire {
   sync(): void;
 }
 
-/** Object identifiers of PostgreSQL's types. */
+/** Object identifier (OID) of a PostgreSQL type. */
 const BOOL = 16;
 const BYTEA = 17;
 const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 26, 700, 701, 1700]);
 
 /**
- * Returns the parser that gives values of a type the form that SQLite gives them: integers and fractions are numbers,
- * true is 1, bytes are bytes, everything else is text.
+ * Returns the parser for values of a PostgreSQL type, which gives them the form that SQLite gives them: integers and
+ * fractions become numbers, true becomes 1, bytea becomes bytes, everything else stays text.
+ * @param oid object identifier of the type
  */
 export function parserOf(oid: number): Parser {
   if (NUMBERS.has(oid)) return toNumber;
@@ -50,7 +54,7 @@ function toNumber(text: string): number {
   return number;
 }
 
-/** An error of one of the statements, which tells its place. */
+/** Error of one statement of a batch; `place` is the statement's index. */
 export class ExchangeError extends Error {
   readonly place: number;
 
@@ -61,10 +65,10 @@ export class ExchangeError extends Error {
 }
 
 /**
- * Runs statements on a client that does nothing else meanwhile.
- * @param prepared statements that the session knows by name; new ones are added
- * @returns a result for each statement
- * @throws  ExchangeError for the statement that failed; the client's error if the session is lost
+ * Sends statements in one batch and resolves with their results. The client must not run other statements meanwhile.
+ * @param prepared prepared statements of the session by name; statements that are prepared now are added
+ * @returns one result for each statement
+ * @throws ExchangeError for the statement that failed; the client's error if the session is lost
  */
 export function exchange(
   client: pg.Client,
@@ -81,7 +85,7 @@ interface Settled {
   readonly reject: (error: unknown) => void;
 }
 
-/** A query as the client of `pg` drives it. */
+/** A batch of statements, in the form of a query object that the client of `pg` runs (`Submittable`). */
 class Exchange {
   readonly #statements: readonly SentStatement[];
   readonly #prepared: PreparedStatements;
@@ -118,7 +122,7 @@ class Exchange {
     this.#begin();
   }
 
-  /** Takes up the columns of the statement that is answered next. */
+  /** Prepares for the results of the next statement: sets its columns and clears the rows. */
   #begin(): void {
     this.#fields = this.#prepared.get(this.#statements[this.#results.length]?.name ?? '') ?? [];
     this.#rows = [];
@@ -161,7 +165,7 @@ class Exchange {
   }
 }
 
-/** Writes a parameter as `pg` sends it: bytes as they are, everything else as text. */
+/** Converts a parameter to the form in which `pg` sends it: bytes as they are, everything else as text. */
 function toWire(value: Parameter): string | Buffer | null {
   if (value === null || typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);

@@ -1,18 +1,19 @@
 /**
- * Foretells the questions of a transaction: those that the last two transactions with the same first question asked
- * with the same values, such as the models of the tenant and its newest vector. They are asked in the round trip of the
- * first question. Each answer is of the present transaction; a wrong guess costs the server one question.
+ * Predicts which queries a transaction will make, to save round trips. Transactions are grouped by their first query. A
+ * query is predicted if the last two transactions of the group made it with the same values, such as the query for the
+ * tenant's models. The predicted queries are sent in the round trip of the first query. Their answers are always
+ * current, since they are read in the present transaction; a wrong prediction only costs one unnecessary query.
  */
 
 import { LRUCache } from 'lru-cache';
 import type { SqlValue } from './connection-messages.ts';
 
-/** Most kinds of transactions that are remembered, by their first question. */
+/** Greatest number of groups of transactions that are remembered; a group is named by its first query. */
 const MAX_KINDS = 64;
-/** Most questions of a transaction that are remembered. */
+/** Greatest number of queries of one transaction that are remembered. */
 const MAX_QUESTIONS = 64;
 
-/** A question with its values, as it is sent. */
+/** A query with the values of its parameters. */
 export interface SentQuestion {
   readonly text: string;
   readonly values: readonly SqlValue[];
@@ -20,17 +21,20 @@ export interface SentQuestion {
 
 export interface Foreteller<Question extends SentQuestion> {
   begin(): void;
-  /** Returns, for the first question of a transaction, those that will follow; nothing for a later one. */
+  /** Returns the predicted queries if `question` is the first query of a transaction; an empty list for a later one. */
   follow(question: SentQuestion): readonly Question[];
-  /** Notes a question that was asked. Leave out one with a long answer, which a wrong guess would read in vain. */
+  /**
+   * Records a query that the transaction made. Do not record queries with long answers, since a wrong prediction would
+   * read them needlessly.
+   */
   note(question: Question): void;
   end(): void;
 }
 
 interface Kind<Question> {
-  /** Questions of the last transaction of this kind, by their text and values. */
+  /** Queries of the last transaction of this group, by text and values. */
   last: ReadonlyMap<string, Question>;
-  /** Those of them that the transaction before it had asked, too. */
+  /** The queries in `last` that the transaction before it had made, too: the predicted ones. */
   repeated: readonly Question[];
 }
 

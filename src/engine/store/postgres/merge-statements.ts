@@ -1,57 +1,60 @@
 /**
- * Makes one statement of many that differ only in their values, so that the server binds and runs one. Each value
- * becomes an array, and the rows of `unnest` stand in for the values:
+ * Merges statements that differ only in their values into one, so that the server binds and runs only one statement.
+ * Each value becomes an array, and the rows of `unnest` take the place of the values:
  *
  *   SELECT … WHERE seq = $2     SELECT place, answer.* FROM unnest($2) …
  *                               CROSS JOIN LATERAL (SELECT … seq = value OFFSET 0)
  *   INSERT … VALUES ($1, $2)    INSERT … SELECT $1, value FROM unnest($2)
  *   SET n = n + 1 WHERE no = $2 SET n = n + times FROM (the number of times of each value) WHERE no = value
  *
- * OFFSET 0 keeps PostgreSQL from joining the questions in a way of its own: each is answered by the plan that it has
- * alone, and its rows come in its own order.
+ * OFFSET 0 keeps PostgreSQL from planning the queries as one join: each is answered by the plan that it has alone, and
+ * its rows keep their order.
  */
 
 import type { Catalog } from './catalog.ts';
 import type { Parameter, QueryResult, SentStatement, SqlValue } from './connection-messages.ts';
 import { closingPlace, nextPlace, nextText, tokensOf, type Token } from './tokens.ts';
 
-/** How statements of one text become one statement. */
+/** How statements with one text are merged into one statement. */
 export interface MergeForm {
   /**
-   * What the statements are: questions; inserts of one row each; inserts of a row unless it is there; or additions of 1
-   * to a column.
+   * Kind of the statements: `question`, a SELECT; `insert`, an INSERT of one row; `insert unless there`, an INSERT that
+   * does nothing if the row exists; `count`, an UPDATE that adds 1 to a column.
    */
   readonly kind: 'question' | 'insert' | 'insert unless there' | 'count';
-  /** Name and text of the statement for many. Its values are the tenant, if any, and an array for each value. */
+  /**
+   * Name and text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each
+   * value of the single statements.
+   */
   readonly name: string;
   readonly text: string;
-  /** Number of values that all statements share: 1 with a tenant, else 0. */
+  /** Number of values that are the same in all statements: 1 if the first is the tenant's number, else 0. */
   readonly shared: 0 | 1;
-  /** Table that is written; '' for a question. */
+  /** Table that the statements write to; '' for a SELECT. */
   readonly table: string;
-  /** Tables whose rows must be there before a row of `table`. */
+  /** Tables that the foreign keys of `table` refer to. Their rows must be inserted first. */
   readonly parents: readonly string[];
-  /** Whether the database numbers the rows of an insert, so that they must keep their order. */
+  /** Whether the database gives the inserted rows their numbers, so that the order of the inserts must be kept. */
   readonly isNumbered: boolean;
 }
 
 export interface MergeOptions {
   /** The statement in SQLite's dialect. */
   readonly sql: string;
-  /** Its translation, in which each value is `$number::type`. */
+  /** The statement's translation for PostgreSQL, in which each value is written as `$number::type`. */
   readonly text: string;
   readonly shared: 0 | 1;
   readonly catalog: Catalog;
-  /** Gives a text its name as a prepared statement. */
+  /** Returns the name under which a statement text is prepared. */
   readonly nameOf: (text: string) => string;
 }
 
 const COUNTS = /^UPDATE (\w+) SET (\w+) = \2 \+ 1 WHERE \w+ = \?$/;
 const INSERTS = /^INSERT (OR IGNORE )?INTO (\w+) \(/;
-/** Words of an insert that says more than the values of a row. */
+/** Matches keywords of an INSERT that does more than store the values of rows; such a statement is not merged. */
 const SAYS_MORE = /\b(?:SELECT|CONFLICT|RETURNING)\b/;
 
-/** Reads how statements of a text become one; null for one that stays alone. */
+/** Returns how statements with this text are merged; null if they cannot be merged. */
 export function mergeForm(options: MergeOptions): MergeForm | null {
   const { sql, text, shared, catalog, nameOf } = options;
   const values = valuesOf(tokensOf(text), shared);
@@ -79,13 +82,15 @@ export function mergeForm(options: MergeOptions): MergeForm | null {
   };
 }
 
-/** A value of a statement: its number, and its type. */
+/** A parameter of a statement: its number, as in `$2`, and its PostgreSQL type. */
 interface Value {
   readonly number: number;
   readonly type: string;
 }
 
-/** Lists the values of a statement by their numbers, the shared one left out; undefined if one has no type. */
+/**
+ * Lists the parameters of a statement by number, without the first `shared` ones; undefined if one of them has no type.
+ */
 function valuesOf(tokens: readonly Token[], shared: number): Value[] | undefined {
   const types = new Map<number, string>();
   for (const [place, { kind, text }] of tokens.entries()) {
@@ -98,7 +103,10 @@ function valuesOf(tokens: readonly Token[], shared: number): Value[] | undefined
   return values.every(({ number }, place) => number === shared + 1 + place) ? values : undefined;
 }
 
-/** Puts the columns of the rows of values in place of the values; that of the tenant, `$1::int`, stays. */
+/**
+ * Replaces the parameters in a text by the columns of `asked_`, the table of value rows. The tenant's parameter,
+ * `$1::int`, stays.
+ */
 function byRow(text: string): string {
   return tokensOf(text)
     .map(({ kind, text: own }, place, tokens) =>
@@ -123,7 +131,7 @@ function countOf(value: Value, text: string): string {
   return text.replace(/ \+ 1 WHERE /, ` + asked_.times FROM (${counted}) AS asked_ WHERE `);
 }
 
-/** @returns undefined for an insert of several rows */
+/** Returns the merged text of an INSERT; undefined if the INSERT has several rows. */
 function insertOf(values: readonly Value[], text: string): string | undefined {
   const tokens = tokensOf(text);
   const texts = tokens.map((token) => token.text);
@@ -142,24 +150,27 @@ function namesColumn(sql: string, column: string): boolean {
   return columns.split(/\s*,\s*/).includes(column);
 }
 
-/** A statement that waits to be sent, with how it may be merged. */
+/** A queued statement, with the way in which it may be merged. */
 export interface Mergeable {
   readonly statement: SentStatement;
-  /** null for one that is sent alone. */
+  /** How the statement is merged; null for one that is sent by itself. */
   readonly merge: MergeForm | null;
 }
 
-/** Statements that are sent as one. */
+/** Statements that are sent as one merged statement. */
 export interface StatementGroup<One extends Mergeable> {
   readonly members: readonly One[];
   readonly statement: SentStatement;
-  /** Takes the results of the members out of that of the statement; null for one that cannot be told. */
+  /**
+   * Splits the result of the merged statement into one result for each member; null for a member whose own result
+   * cannot be determined.
+   */
   readonly resultsOf: (result: QueryResult) => readonly (QueryResult | null)[];
 }
 
 /**
- * Merges statements, in the order in which they are to run. One joins an earlier group of its text if it may run before
- * all groups that stand between.
+ * Groups queued statements, given in the order in which they are to run, into merged statements. A statement joins an
+ * earlier group with the same text if it may run before all groups in between.
  */
 export function mergeStatements<One extends Mergeable>(waiting: readonly One[]): StatementGroup<One>[] {
   const groups: One[][] = [];
@@ -182,7 +193,7 @@ function groupFor<One extends Mergeable>(one: One, groups: readonly One[][]): On
   return undefined;
 }
 
-/** Tells whether a statement may run before another one that was to run before it. */
+/** Tells whether a statement may run before `other`, which was queued earlier. */
 function mayPass(merge: MergeForm, other: MergeForm | null): boolean {
   if (other === null || (merge.kind === 'question') !== (other.kind === 'question')) return false;
   if (merge.kind === 'question') return true;

@@ -4,7 +4,9 @@ import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
-/** Key of the lock under which one process at a time changes the schema: "Carn" in ASCII, as in a tenant's file. */
+/**
+ * Number of the advisory lock that a process holds while it changes the schema: "Carn" in ASCII, as in a tenant's file.
+ */
 const SCHEMA_LOCK = 0x4361726e;
 /** Begins a transaction in which no other process changes a schema. */
 export const BEGIN_SCHEMA_CHANGE = `BEGIN; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
@@ -48,8 +50,8 @@ export function migrateSchema(connection: BlockingConnection, folder = TENANT_MI
 }
 
 /**
- * Finds the table of versions in the present schema. It asks the catalog itself: `to_regclass` may go on saying no in a
- * transaction that waited for another one which made the table.
+ * SQL that finds the table of versions in the present schema. It reads the catalog directly, since `to_regclass` may
+ * still report no table in a transaction that waited for another one that made the table.
  */
 const FIND_VERSIONS = `SELECT 1 FROM pg_class
   WHERE relname = 'schema_version' AND relnamespace = current_schema()::regnamespace`;

@@ -1,11 +1,11 @@
-/** Reads and writes the rows of a tenant's SQLite file, for a move. */
+/** Reads and writes the rows of a tenant's SQLite file for `cairn move`. */
 
 import { EngineError } from '../../errors.ts';
 import type { SqliteStore } from '../open-store.ts';
 import { inSets, type MovedRow, type RowReader, type RowWriter } from './moved-rows.ts';
 import { MOVED_TABLES, NUMBERS, type MovedColumn, type MovedColumns } from './moved-tables.ts';
 
-/** Pages of the log after which a file that is written anew is checkpointed: 16 MB. */
+/** Number of pages in the write-ahead log after which SQLite makes a checkpoint while a copy is written: 16 MB. */
 const CHECKPOINT_PAGES = 4_000;
 
 /** Makes the reader of a file's rows. */
@@ -27,7 +27,7 @@ function readFileRows({ db }: Pick<SqliteStore, 'db'>): RowReader {
   };
 }
 
-/** Makes the writer of a new file's rows. The file must hold nothing but what it is made with. */
+/** Makes the writer of a new file's rows. The file must not contain any data of a tenant yet. */
 export function writeFileRows({ db }: Pick<SqliteStore, 'db'>): RowWriter {
   let triggers: { readonly sql: string }[] = [];
   return {
@@ -69,15 +69,18 @@ export function writeFileRows({ db }: Pick<SqliteStore, 'db'>): RowWriter {
 const tableOf = (table: string) => (table === NUMBERS ? 'sqlite_sequence' : `"${table}"`);
 const nameIn = (table: string, column: string) => (table === NUMBERS && column === 'last' ? 'seq' : `"${column}"`);
 
-/** The table, with the condition that keeps tables which are not copied, such as the word index, out of the numbers. */
+/**
+ * Returns the table for the FROM of a statement. For the table of last numbers it adds a condition that leaves out
+ * tables which are not copied, such as those of the word index.
+ */
 function sourceOf(table: string): string {
   if (table !== NUMBERS) return `"${table}"`;
   return `sqlite_sequence WHERE name IN (${MOVED_TABLES.map((name) => `'${name}'`).join(', ')})`;
 }
 
 /**
- * Checks that a file's tables have the columns of PostgreSQL's.
- * @throws EngineError `unprocessable` for a table or column that only one side has, since it would be lost
+ * Checks that the copied tables have the same columns in this file and in PostgreSQL.
+ * @throws EngineError `unprocessable` for a column that exists on one side only, since its values would be lost
  */
 export function requireSameColumns({ db }: Pick<SqliteStore, 'db'>, columns: MovedColumns): void {
   for (const table of MOVED_TABLES) {
@@ -92,11 +95,11 @@ export function requireSameColumns({ db }: Pick<SqliteStore, 'db'>, columns: Mov
   }
 }
 
-/** Characters that say U+0000 in JSON, in front of which stands an even number of backslashes. */
+/** Matches an escaped U+0000 in JSON, whose backslash is not itself escaped. */
 const ZERO = /(?<!\\)(?:\\\\)*\\u0000/;
 
 /**
- * Counts the memories with U+0000 in their tags or files, which PostgreSQL cannot take apart.
+ * Counts the memories with the character U+0000 in their tags or files, which PostgreSQL's JSON functions cannot read.
  */
 export function countZeroLabels({ db }: Pick<SqliteStore, 'db'>): number {
   const rows = db

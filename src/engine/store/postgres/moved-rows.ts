@@ -1,4 +1,4 @@
-/** Rows of a tenant on their way between a file and PostgreSQL: what reads and writes them, and their hashes. */
+/** Types for copying the rows of a tenant between a file and PostgreSQL, and digests to compare the copies. */
 
 import { hash } from 'node:crypto';
 import type { MovedColumn } from './moved-tables.ts';
@@ -7,28 +7,34 @@ export type MovedValue = null | number | string | Uint8Array;
 /** The values of a row, in the order of the table's columns. */
 export type MovedRow = readonly MovedValue[];
 
-/** Reads the rows of one tenant, in sets of bounded size. */
+/** Reads the rows of one tenant in batches of bounded size. */
 export interface RowReader {
   count(table: string): number;
-  /** Reads all rows of a table, in no certain order. Read one table at a time, to its end. */
+  /** Yields all rows of a table in batches, in no certain order. Read one table completely before the next one. */
   read(table: string, columns: readonly MovedColumn[]): Iterable<readonly MovedRow[]>;
 }
 
 /** Writes the rows of one new tenant. */
 export interface RowWriter extends RowReader {
-  /** Makes the tables empty, and ready to be written. */
+  /**
+   * Empties the tables and prepares them for many inserts, in a file by dropping triggers and waiting less for the
+   * disk.
+   */
   begin(tables: readonly string[]): void;
   write(table: string, columns: readonly MovedColumn[], rows: readonly MovedRow[]): void;
-  /** Puts back what `begin` took away, and lets everything reach the disk. */
+  /**
+   * Completes the copy after the last row. In a file it restores the triggers, checks foreign keys and waits for the
+   * disk; in PostgreSQL it updates the planner's statistics.
+   */
   end(): void;
 }
 
-/** Greatest number of rows of a set. */
+/** Greatest number of rows in a batch. */
 const SET_ROWS = 500;
-/** Size of a set from which on it takes no further row, in characters and bytes. */
+/** Size of a batch at which it takes no further row, in UTF-16 code units and bytes. */
 const SET_SIZE = 1_000_000;
 
-/** Groups rows into sets. */
+/** Groups rows into batches of bounded size. */
 export function* inSets(rows: Iterable<MovedRow>): Generator<readonly MovedRow[]> {
   let set: MovedRow[] = [];
   let size = 0;
@@ -43,16 +49,19 @@ export function* inSets(rows: Iterable<MovedRow>): Generator<readonly MovedRow[]
   if (set.length > 0) yield set;
 }
 
-/** The number of rows of a table, and a hash of them that does not depend on their order. */
+/** Number of rows of a table, and a hash of the rows that does not depend on their order. */
 export interface TableDigest {
   readonly rows: number;
-  /** The hashes of all rows combined, hexadecimal. */
+  /** XOR of the SHA-256 hashes of all rows, in hexadecimal. */
   readonly hash: string;
 }
 
 const HASH_BYTES = 32;
 
-/** Creates a digest of the rows of a table with these columns, which must be unique. */
+/**
+ * Creates a digest, to which the rows of a table with these columns are added. No two rows may be equal, since the
+ * hashes of equal rows cancel out.
+ */
 export function createDigest(columns: readonly MovedColumn[]): {
   add(rows: Iterable<MovedRow>): void;
   result(): TableDigest;
@@ -78,7 +87,7 @@ export function digestOf(reader: RowReader, table: string, columns: readonly Mov
   return digest.result();
 }
 
-/** Encodes a row so that different rows have different bytes: for each value its kind, its length and its bytes. */
+/** Encodes a row so that different rows have different bytes: for each value its type, its length and its bytes. */
 function encodeRow(columns: readonly MovedColumn[], row: MovedRow): Buffer {
   const parts: Buffer[] = [];
   for (const [place, { type }] of columns.entries()) {

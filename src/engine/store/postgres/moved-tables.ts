@@ -4,9 +4,10 @@
  */
 
 /**
- * The tables in the order in which they are copied. A table that others refer to comes before them, and triggers on
- * inserts must find nothing to do: `edges` come before `standing_queries`, `recalls` before `recall_total`,
- * `standing_due` before `consolidations`, and the switch of the feed, `event_feed`, comes last.
+ * The tables in the order in which `cairn move` copies them. A table comes after the tables that its foreign keys refer
+ * to. The order also keeps triggers on inserts from changing anything: `edges` come before `standing_queries`,
+ * `recalls` before `recall_total`, `standing_due` before `consolidations`, and `event_feed`, which switches the change
+ * feed on, comes last.
  */
 export const MOVED_TABLES: readonly string[] = [
   'store_info',
@@ -69,10 +70,15 @@ export const MOVED_TABLES: readonly string[] = [
   'event_feed',
 ];
 
-/** The last numbers that tables have given: `numbers` in PostgreSQL, `sqlite_sequence` in a file. Copied last. */
+/**
+ * Name of the table with the last row number of each table: `numbers` in PostgreSQL, `sqlite_sequence` in a file. It is
+ * copied last.
+ */
 export const NUMBERS = 'numbers';
 
-/** Tables of a tenant in PostgreSQL that are not copied as rows, each with what makes them on the other side. */
+/**
+ * Tables of a tenant in PostgreSQL whose rows are not copied, each with what creates the rows at the target instead.
+ */
 export const NOT_COPIED: Readonly<Record<string, string>> = {
   word_blocks: 'the words of the texts are indexed anew',
   word_rows: 'the words of the texts are indexed anew',
@@ -81,7 +87,10 @@ export const NOT_COPIED: Readonly<Record<string, string>> = {
   upload_parts: 'files beside the tenant’s file',
 };
 
-/** The number of terms in each column of each row of the word index, which both engines keep in the same form. */
+/**
+ * Table with the number of terms in each column of each row of the word index; it has the same form in SQLite and
+ * PostgreSQL.
+ */
 export const WORD_SIZES = 'memory_text_docsize';
 
 /** A column of a table that a move copies, with its type in PostgreSQL. */
@@ -90,5 +99,5 @@ export interface MovedColumn {
   readonly type: string;
 }
 
-/** The columns of each table, without the tenant and without columns that the database computes. */
+/** Columns by table, without the tenant's number and without columns that the database computes. */
 export type MovedColumns = ReadonlyMap<string, readonly MovedColumn[]>;

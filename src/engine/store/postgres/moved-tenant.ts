@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of a tenant in PostgreSQL, for a move. A tenant that is being moved in has a name of its
- * own, which no tenant of the service can have, until the move is complete.
+ * Reads and writes the rows of a tenant in PostgreSQL for `cairn move`. Until the move is complete, the tenant has a
+ * temporary name that no tenant of the service can have.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -12,9 +12,11 @@ import type { MovedValue, RowReader, RowWriter } from './moved-rows.ts';
 import { MOVED_TABLES, NOT_COPIED, NUMBERS, type MovedColumn, type MovedColumns } from './moved-tables.ts';
 import { findTenant } from './open-postgres-store.ts';
 
-/** Rows that are fetched at a time. */
+/** Number of rows that one FETCH reads. */
 const FETCHED = 200;
-/** Longest time that a statement of a move may take, ms: one deletes all rows of a tenant. */
+/**
+ * Longest time that a statement of a move may take (ms). It is long, since one statement deletes all rows of a tenant.
+ */
 const STATEMENT_MS = 6 * 3_600_000;
 
 const READ_COLUMNS = `
@@ -24,18 +26,21 @@ const READ_COLUMNS = `
     AND a.attname <> 'tenant' AND a.attgenerated = ''
   ORDER BY c.relname, a.attnum`;
 
-/** The tenants of a database, as a move sees them. */
+/** The tenants of a database, for `cairn move`. */
 export interface MovedTenants {
   readonly columns: MovedColumns;
   /** Whether there is a tenant of this name. */
   has(name: string): boolean;
-  /** Lists the names of all tenants, those that are being moved in included. */
+  /** Lists the names of all tenants, including temporary names of unfinished moves. */
   names(): string[];
-  /** Makes a new tenant with the rows that every tenant begins with. */
+  /** Makes a new tenant, with the few rows that every new tenant has. */
   make(name: string): void;
-  /** Deletes a tenant with all its rows, if there is one of this name. */
+  /** Deletes the tenant of this name with all its rows; does nothing if there is none. */
   drop(name: string): void;
-  /** Returns the rows of a tenant of this name, to read and, if it is new, to write them. */
+  /**
+   * Returns access to the rows of a tenant, to read them, or for a new tenant to write them.
+   * @throws EngineError `not_found` if there is no tenant of this name
+   */
   rowsOf(name: string): RowWriter;
   close(): void;
 }
@@ -82,7 +87,7 @@ function dropTenant(connection: BlockingConnection, name: string): void {
 function tenantRows(connection: BlockingConnection, name: string): RowWriter {
   const no = findTenant(connection, name);
   if (no === undefined) throw new EngineError('not_found', 'no such tenant in the database');
-  /** Lets the session see the rows of this tenant, and commit without waiting for the disk. */
+  /** Sets the session to this tenant, and to commits that do not wait for the disk. */
   const enter = () =>
     connection.query(
       `SELECT set_config('cairn.tenant', '${no}', false), set_config('synchronous_commit', 'off', false)`,
@@ -145,13 +150,16 @@ function toSent({ type }: MovedColumn, value: MovedValue): SqlValue {
 
 const toRead = (value: unknown): MovedValue => unescaped(value as MovedValue);
 
-/** The name under which the rows of a tenant lie until their move is complete; no tenant of the service can have it. */
+/**
+ * Returns the temporary name of a tenant until its move is complete. No tenant of the service can have such a name.
+ * @param sourceKey hash of the source's name
+ */
 export function movingName(sourceKey: string, tenant: string): string {
   return `moving:${sourceKey}:${tenant}`;
 }
 
-/** Whether a tenant of this name is being moved in. */
+/** Whether a name is a temporary one, of a tenant whose move is not complete. */
 export const isMovingName = (name: string): boolean => name.startsWith('moving:');
 
-/** All tables that a move copies, in order. */
+/** All tables that a move copies, in the order of copying. */
 export const COPIED_TABLES: readonly string[] = [...MOVED_TABLES, NUMBERS];

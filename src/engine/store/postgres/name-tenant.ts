@@ -1,14 +1,14 @@
 /**
- * The one place that names the tenant in a statement of PostgreSQL. Statements are written as for a tenant's own file;
- * here every table that they read, change or insert into is narrowed to one tenant, which is parameter $1:
+ * Restricts SQL statements to one tenant; no other code does that. Statements are written as for a tenant's own file.
+ * This module restricts every table that they read, change or insert into to one tenant, which is parameter $1:
  *
  *   FROM memories m           FROM (SELECT * FROM memories WHERE tenant = $1::int) m
  *   UPDATE jobs SET … WHERE … UPDATE jobs SET … WHERE jobs.tenant = $1::int AND (…)
  *   INSERT INTO edges (src …) INSERT INTO edges (tenant, src …)
  *   ON CONFLICT (src …)       ON CONFLICT (tenant, src …)
  *
- * PostgreSQL flattens such a subquery, so its plan is that of a condition in WHERE. Row-level security is a second
- * wall: a table that this file missed shows no rows of another tenant.
+ * PostgreSQL flattens such a subquery, so its plan is that of a condition in WHERE. Row-level security protects a
+ * second time: a table that this module missed shows no rows of another tenant.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -21,17 +21,17 @@ const ENDS_TABLES: ReadonlySet<string> = new Set(
   'SELECT WHERE GROUP ORDER HAVING LIMIT UNION EXCEPT INTERSECT SET RETURNING VALUES WINDOW DO'.split(' '),
 );
 
-/** A statement that is narrowed to one tenant. */
+/** A statement that is restricted to one tenant. */
 export interface NamedStatement {
   readonly sql: string;
-  /** Number of places at which a table of tenants is named, each of which is narrowed. */
+  /** Number of references to tables with tenants' rows in the statement; each of them is restricted. */
   readonly tables: number;
 }
 
 /**
- * Narrows a statement to the tenant whose number is parameter $1. The statement's own parameters must begin with $2.
- * @throws EngineError `internal` for a statement that names a table of tenants at a place that this function does not
- *   recognise
+ * Restricts a statement to the tenant whose number is parameter $1. The statement's own parameters must begin with $2.
+ * @throws EngineError `internal` for a statement that refers to a table of tenants in a position that this function
+ *   does not recognise
  */
 export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
   const tokens = tokensOf(sql);
@@ -39,9 +39,9 @@ export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
   const isOwn = ownNames(tokens);
   const isTable = ({ kind, text }: Token) =>
     kind === 'word' && catalog.get(text)?.ofTenants === true && !isOwn.has(text);
-  /** Whether the statement selects all columns with `*`, among which the column of the tenant must not be. */
+  /** Whether the statement selects all columns with `*`. The column with the tenant's number must then be left out. */
   const takesAll = tokens.some(({ text }, place) => text === '*' && /^(?:SELECT|\.)$/.test(textBefore(tokens, place)));
-  /** Depths at which a list of tables is open. */
+  /** Parenthesis depths at which the tokens are inside a list of tables, such as that of FROM. */
   const open = new Set<number>();
   let tables = 0;
   tokens.forEach((token, place) => {
@@ -71,7 +71,9 @@ function ownColumns(columns: TableForm['columns']): string {
   return [...columns.keys()].filter((column) => column !== 'tenant').join(', ');
 }
 
-/** Returns the names that the statement itself gives to subqueries by WITH, which hide tables with the same name. */
+/**
+ * Returns the names that the statement gives to its own subqueries by WITH, since they hide tables of the same name.
+ */
 function ownNames(tokens: readonly Token[]): Set<string> {
   if (!tokens.some(({ text }) => text === 'WITH')) return new Set();
   const names = tokens.filter(({ kind }, place) => {
@@ -83,7 +85,7 @@ function ownNames(tokens: readonly Token[]): Set<string> {
   return new Set(names.map(({ text }) => text));
 }
 
-/** Tells whether the word before a name shows that it is a table: FROM, JOIN, INTO or UPDATE. */
+/** Tells whether the keyword before a name shows that the name is a table: FROM, JOIN, INTO or UPDATE. */
 function isNamed(tokens: readonly Token[], place: number): boolean {
   return ['FROM', 'JOIN', 'INTO', 'UPDATE'].includes(textBefore(tokens, place));
 }
@@ -98,7 +100,7 @@ function isDelete(tokens: readonly Token[], place: number): boolean {
   return words.at(-2)?.text === 'DELETE';
 }
 
-/** Adds the tenant to the columns and values of an INSERT, and to the columns of its ON CONFLICT. */
+/** Adds the tenant's number to the columns and values of an INSERT, and to the columns of its ON CONFLICT. */
 function nameInInsert(
   tokens: readonly Token[],
   texts: string[],
@@ -127,8 +129,8 @@ function nameInInsert(
 }
 
 /**
- * Adds the name of the table to columns that keep their value in DO UPDATE SET `a = coalesce(excluded.a, a)`, since
- * PostgreSQL does not guess which row is meant.
+ * Qualifies columns with their table's name in a DO UPDATE SET such as `a = coalesce(excluded.a, a)`, since PostgreSQL
+ * does not accept the ambiguous name.
  */
 function qualifyKept(tokens: readonly Token[], texts: string[], place: number, columns: TableForm['columns']): void {
   const { depth, text: table } = tokens[place]!;
@@ -148,7 +150,7 @@ function isSetTarget(tokens: readonly Token[], place: number): boolean {
   return ['SET', ','].includes(textBefore(tokens, place));
 }
 
-/** Adds the tenant to the condition of an UPDATE or a DELETE. */
+/** Adds a condition on the tenant's number to an UPDATE or a DELETE. */
 function nameInChange(tokens: readonly Token[], texts: string[], place: number): void {
   const { depth, text: table } = tokens[place]!;
   const alias =

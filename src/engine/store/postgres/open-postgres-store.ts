@@ -27,20 +27,22 @@ import { inSnapshot, inWrite, type BegunRead, type BegunWrite } from './unit-of-
 import { createWordTable, type OwnQuery } from './word-table.ts';
 import { watchChanges, type ChangeWatch } from './watch-changes.ts';
 
-/** Most statements that a store keeps prepared. */
+/** Greatest number of statements that a store keeps prepared. */
 const MAX_STATEMENTS = 500;
 
-/** Reads the properties of the schema that the translation of statements needs, once for all stores of a process. */
+/** Reads the properties of the schema's tables that the translation of statements needs. */
 export function readCatalog(connection: BlockingConnection): Catalog {
   return toCatalog(connection.query(READ_CATALOG, []).rows as unknown as CatalogRow[]);
 }
 
-/** Finds the number of a tenant, which each of its rows has; undefined if there is none. */
+/**
+ * Finds the number of a tenant by its id; undefined if there is no such tenant. Each row of the tenant has this number.
+ */
 export function findTenant(connection: BlockingConnection, id: string): number | undefined {
   return connection.query('SELECT tenant FROM tenants WHERE id = $1', [id]).rows[0]?.[0] as number | undefined;
 }
 
-/** Finds or makes the tenant of this name. @returns its number */
+/** Returns the number of the tenant with this id, and makes the tenant if it does not exist. */
 export function ensureTenant(connection: BlockingConnection, id: string): number {
   const found = findTenant(connection, id);
   if (found !== undefined) return found;
@@ -53,16 +55,19 @@ export interface PostgresStoreOptions {
   readonly catalog: Catalog;
   /** Number of the tenant, as `ensureTenant` returns it. */
   readonly tenant: number;
-  /** Path that a tenant's file would have, beside which its local files lie; by default there are none. */
+  /**
+   * Path that the tenant's SQLite file would have; files such as uploads lie beside it. The default is a path of no
+   * file.
+   */
   readonly path?: string;
   /**
-   * Role of the connection, as for a file: a `reader` refuses writes, and a `worker` does not wait for the disk;
-   * `acknowledger` by default.
+   * Use of the connection: a `reader` refuses writes, an `acknowledger`, the default, commits durably, and commits of a
+   * `worker` do not wait for the disk.
    */
   readonly role?: OpenStoreOptions['role'];
 }
 
-/** Settings of a session by the role of its store. */
+/** SQL of the session settings for each role of a store. */
 const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
   reader: `set_config('default_transaction_read_only', 'on', false)`,
   acknowledger: `set_config('synchronous_commit', 'on', false)`,
@@ -75,17 +80,19 @@ interface Session {
   readonly connection: BlockingConnection;
   readonly tenant: number;
   /**
-   * Makes sure that the session is set to this tenant. Call before a transaction, or before a statement outside of one.
+   * Sets the session to this tenant if it is not yet. Call it before a transaction, and before a statement outside of
+   * one.
    * @returns whether a transaction must set the tenant for itself, since the session is set to another one
+   * @throws EngineError `unavailable` if the store is closed
    */
   begin(what: 'transaction' | 'statement'): boolean;
   isOpen: boolean;
-  /** The transaction that is under way; undefined outside of one. */
+  /** Kind of the open transaction; undefined outside of a transaction. */
   doing: 'write' | 'read' | undefined;
-  /** Number of transactions so far, and of writes that were committed. */
+  /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
   transactions: number;
   ownWrites: number;
-  /** The number of the tenant's writes at the beginning of the present transaction. */
+  /** The tenant's counter of writes as it was before the present transaction. */
   writesAtBegin: BegunRead;
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
@@ -94,7 +101,7 @@ interface Session {
   readonly rehearsal: Rehearsal;
 }
 
-/** Opens a tenant's store on a connection, which several stores of one thread and one role may share. */
+/** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const { catalog, tenant, path = `postgres:${tenant}` } = options;
   const session = createSession(options);
@@ -166,7 +173,7 @@ function createSession(options: PostgresStoreOptions): Session {
   return session;
 }
 
-/** Makes what the statements of a store run on. */
+/** Makes the context in which the statements of a store run: connection, queue of statements and cache of answers. */
 function createContext(session: Session, catalog: Catalog): StatementContext {
   const { connection, tenant } = session;
   return {
@@ -280,7 +287,10 @@ function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: Begun
 
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 
-/** Returns the number of writes of the tenant that other stores made: all counted writes less those of this store. */
+/**
+ * Returns the number of writes of the tenant by other stores: the tenant's counter of writes less the writes of this
+ * store.
+ */
 function othersVersion(session: Session, context: StatementContext): number {
   const { connection, tenant, ownWrites, rehearsal, writesAtBegin } = session;
   if (session.doing !== undefined) {
@@ -292,12 +302,12 @@ function othersVersion(session: Session, context: StatementContext): number {
   return (connection.query(READ_WRITES, [tenant], 'writes').rows[0]![0] as number) - ownWrites;
 }
 
-/** The tenant that was set last on each connection, and the session in which it was set. */
+/** For each connection, the tenant to which its session was set last, and the number of that session. */
 const settings = new WeakMap<BlockingConnection, { readonly session: number | null; readonly tenant: number }>();
 
 /**
- * Sets the tenant of the session, for column defaults and row-level security. It takes one round trip if the session is
- * new, and before a statement outside of a transaction if another tenant was set.
+ * Sets the tenant of the session, on which column defaults and row-level security depend. It takes one round trip if
+ * the session is new, and before a statement outside of a transaction if another tenant was set.
  * @returns whether another tenant is set, as it may be before a transaction, which sets its own in its first round trip
  */
 function setTenant(

@@ -1,16 +1,16 @@
-/** Errors of PostgreSQL, and what a caller of the engine gets for them. */
+/** Errors of PostgreSQL, and their translation to errors that callers of the engine get. */
 
 import { EngineError } from '../../errors.ts';
 import { LateError } from '../late-error.ts';
 import type { RequestError } from './connection-messages.ts';
 
-/** An error of PostgreSQL, without the values that its message may quote. */
+/** An error of PostgreSQL, without its message where that could quote stored values. */
 export class PostgresError extends Error {
   override readonly name = 'PostgresError';
   readonly code: string;
   readonly constraint: string | null;
   readonly isLost: boolean;
-  /** Place of the statement among those that were sent together; undefined if the session is gone. */
+  /** Index of the failed statement among those that were sent together; undefined if the session is gone. */
   readonly place: number | undefined;
 
   constructor({ code, constraint, isLost, detail, place }: RequestError) {
@@ -22,15 +22,16 @@ export class PostgresError extends Error {
   }
 }
 
-/** Returns the error of PostgreSQL that caused an error; undefined if none did. */
+/** Returns the PostgresError that is the cause of an error; undefined if it has another cause. */
 export function postgresError(error: unknown): PostgresError | undefined {
   return error instanceof EngineError && error.cause instanceof PostgresError ? error.cause : undefined;
 }
 
 /**
- * Turns an error of PostgreSQL into the EngineError that a caller gets: `storage_full` for a full disk; `unavailable`
- * for a lost session, a server that starts, stops, only reads or has too many connections, and for a transaction that
- * lost against another; `internal` for all else. It is a LateError if `isLate`: the statement had waited.
+ * Translates an error of PostgreSQL to the EngineError that a caller gets. `storage_full`: the disk is full.
+ * `unavailable`: the session is lost; the server starts, stops, is read-only or has too many connections; or the
+ * transaction lost a conflict with another one. `internal`: everything else.
+ * @param isLate whether the failed statement had been queued; the result is then a LateError
  */
 export function databaseError(cause: PostgresError, isLate = false): EngineError {
   const { code } = cause;

@@ -1,4 +1,4 @@
-/** A statement in SQLite's dialect that runs on PostgreSQL. */
+/** Statements that are written in SQLite's dialect and run on PostgreSQL. */
 
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
@@ -16,40 +16,43 @@ import { createRehearsal, type Rehearsal } from './rehearsal.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
-  /** Number of the tenant that statements name; null for tables that belong to no tenant. */
+  /** Number of the tenant to whose rows statements are restricted; null for tables without tenants. */
   readonly tenant: number | null;
   query(text: string, values: readonly Parameter[] | undefined, name?: string): QueryResult;
   /**
-   * Lets a statement wait whose result nobody may ask for.
-   * @param changes whether it changes rows for certain
-   * @returns undefined where no statement may wait, outside of a write
+   * Queues a statement, so that it is sent together with a later one.
+   * @param changes whether the statement certainly changes rows
+   * @returns undefined outside of a write, where statements cannot be queued
    */
   queue(statement: Sent, changes: boolean): Queued | undefined;
   /**
-   * Takes the next number of a table for a row that is inserted now.
-   * @returns undefined where the database has to number the row
+   * Returns the next row number of a table, for a row that is about to be inserted.
+   * @returns undefined if the database has to give the row its number
    */
   takeNumber(table: string): number | undefined;
-  /** Asks a question whose answer is looked at later, if at all. Call inside a transaction. */
+  /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(question: Sent): Queued;
   readonly foreteller: Foreteller<Bound>;
   readonly rehearsal: Rehearsal;
-  /** The answers of the transaction that is under way; null outside of one. */
+  /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
-  /** Tells that a statement may give rows of a table numbers of the database, or that a savepoint begins or ends. */
+  /**
+   * Must be called before a statement that may let the database number rows, and before a savepoint begins or ends.
+   * @param what name of the table, or the keyword of the savepoint statement
+   */
   settleNumbers(what: string): void;
 }
 
-/** A statement as it is sent. */
+/** A translated statement with its values, ready to be sent. */
 interface Sent {
   readonly text: string;
   readonly values: readonly Parameter[];
   readonly name: string;
-  /** How it becomes one statement with others of its text; null or left out for one that stays alone. */
+  /** How the statement is merged with others of equal text; null or left out for one that is sent by itself. */
   readonly merge?: MergeForm | null;
 }
 
-/** Makes the context of statements of which none waits and none is asked before it is needed. */
+/** Makes a context in which each statement is sent at once: nothing is queued, prefetched or cached. */
 export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 'query'>): StatementContext {
   return {
     ...own,
@@ -65,18 +68,21 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
   };
 }
 
-/** A prepared translation of a statement. Parameters of other forms (such as null, or a list) need another one. */
+/**
+ * Translation of a statement for parameters of certain forms, such as a list or null. Other forms need another
+ * translation.
+ */
 interface Variant {
   readonly name: string;
   readonly text: string;
-  /** Adds the tenant in front of the values, if the statement names the tenant. */
+  /** Puts the tenant's number before the values, if the translated text has it as parameter $1. */
   readonly values: (bound: readonly SqlValue[]) => readonly SqlValue[];
   readonly merge: MergeForm | null;
 }
 
-/** Most texts whose names are known; a text that was dropped gets another name. */
+/** Greatest number of statement texts whose names are remembered. A text that was forgotten gets a new name. */
 const MAX_NAMES = 2_000;
-/** Names of prepared statements by their text, which the stores of one connection share. */
+/** Names of prepared statements by their text. All stores of a thread use the same names. */
 const names = new LRUCache<string, string>({ max: MAX_NAMES });
 /** Number of names that were given so far; none is given twice. */
 let named = 0;
@@ -87,10 +93,10 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Most rows of an answer that is read before it is asked for. */
+/** Greatest number of rows in the answer of a query that is recorded for prediction (`Foreteller`). */
 const FEW_ROWS = 64;
 
-/** What a row of a statement is. */
+/** Form of a returned row: an object by column, the value of the first column, or an array. */
 type Mode = 'rows' | 'values' | 'arrays';
 
 const ROWS_IN: Readonly<Record<Mode, (result: QueryResult) => unknown[]>> = {
@@ -100,15 +106,24 @@ const ROWS_IN: Readonly<Record<Mode, (result: QueryResult) => unknown[]>> = {
     rows.map((row) => Object.fromEntries(columns.map((column, place) => [column, row[place]]))),
 };
 
-/** A statement that can be asked before its answer is wanted. */
+/** A statement whose answer can be prefetched. */
 export interface PostgresStatement extends Statement {
-  /** Asks with these parameters in the next round trip, for when the same is asked again. It must be a question. */
+  /**
+   * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters gets this
+   * answer. Only for queries.
+   */
   askAhead(...given: unknown[]): void;
-  /** Keeps an answer that the caller knows, as rows by column. */
+  /**
+   * Stores an answer that the caller knows already in the cache, so that a later call with these parameters needs no
+   * round trip.
+   * @param rows rows as objects by column
+   */
   answerAhead(given: readonly unknown[], rows: readonly object[]): void;
 }
 
-/** Makes a statement, which is translated when it first runs with parameters of certain forms. */
+/**
+ * Makes a statement from SQL in SQLite's dialect. It is translated when it first runs with parameters of certain forms.
+ */
 export function createStatement(sql: string, context: StatementContext): PostgresStatement {
   const form = createForm(sql, context);
   const inserted = insertedTable(sql, context.catalog);
@@ -198,14 +213,14 @@ function askAhead(question: Bound, answers: Answers, context: Pick<StatementCont
   if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));
 }
 
-/** A text of a statement with the values that are bound. */
+/** A statement with the values that are bound to it. */
 export interface Bound extends Sent {
   readonly asked: Asked;
   readonly values: readonly SqlValue[];
 }
 type Form = (given: readonly unknown[]) => Bound;
 
-/** Makes the function that binds parameters to a statement, in the variant of their forms. */
+/** Makes a function that binds values to a statement and chooses the translation (`Variant`) for their forms. */
 function createForm(sql: string, context: StatementContext): Form {
   const places = findParameters(sql, context.catalog);
   const variants = new Map<string, Variant>();
@@ -226,7 +241,7 @@ function resultOf({ changes, rows }: QueryResult): RunResult {
   return { changes, lastInsertRowid: (rows.at(-1)?.[0] as number | undefined) ?? 0 };
 }
 
-/** A result that sends the statement once somebody reads it. */
+/** Returns the result of a queued statement. The statement is sent when a property of the result is read. */
 function lazyResult(queued: Queued): RunResult {
   return {
     get changes() {
@@ -238,11 +253,11 @@ function lazyResult(queued: Queued): RunResult {
   };
 }
 
-/** The table that numbers its rows by itself into which a statement inserts. */
+/** Table into which a statement inserts, if the database numbers the rows of this table. */
 interface InsertedTable {
   readonly table: string;
   readonly column: string;
-  /** Whether the statement inserts one row and leaves its number to the database. */
+  /** Whether the statement inserts exactly one row and does not give the row's number itself. */
   readonly isPlain: boolean;
 }
 
@@ -254,12 +269,15 @@ function insertedTable(sql: string, catalog: Catalog): InsertedTable | undefined
   return { table, column, isPlain: named !== undefined && !named.includes(column) && isPlainInsert(sql) };
 }
 
-/** Tells whether a statement inserts one row, or fails. */
+/**
+ * Tells whether a statement inserts exactly one row and has no clause for conflicts, so that it either changes one row
+ * or fails.
+ */
 function isPlainInsert(sql: string): boolean {
   return /^INSERT INTO \w+ \([^)]*\)\s+VALUES \(/.test(sql) && !/\b(?:CONFLICT|RETURNING|SELECT)\b/.test(sql);
 }
 
-/** Name of the parameter that is the number of the inserted row. */
+/** Name of the added parameter that holds the number of the inserted row. */
 const OWN_NUMBER = 'own_number';
 
 function withOwnNumber(sql: string, { column }: InsertedTable): string {
@@ -289,14 +307,16 @@ function prepareVariant(
   return variantOf(textFrom(1), 0, (bound) => bound);
 }
 
-/** Adds RETURNING to an insert into a table that numbers its rows, so that it returns the number. */
+/**
+ * Adds RETURNING to an INSERT into a table whose rows the database numbers, so that the statement returns the number.
+ */
 function withNumber(sql: string, catalog: Catalog): string {
   const table = /^INSERT (?:OR \w+ )?INTO (\w+)/.exec(sql)?.[1];
   const numbered = table === undefined ? undefined : catalog.get(table)?.numbered;
   return numbered === undefined || /\bRETURNING\b|^INSERT OR/.test(sql) ? sql : `${sql} RETURNING ${numbered}`;
 }
 
-/** Puts the values in the order of the parameters' names. */
+/** Lists the given values in the order of the parameters' names. Throws TypeError for a parameter without a value. */
 function bind({ names }: ParameterPlaces, given: readonly unknown[]): SqlValue[] {
   const values = byName(given);
   return names.map((name) => {
@@ -306,7 +326,7 @@ function bind({ names }: ParameterPlaces, given: readonly unknown[]): SqlValue[]
   });
 }
 
-/** Returns the values by the names of the parameters, which are their places for those without a name. */
+/** Returns the given values by the names of their parameters. A parameter `?` is named by its index. */
 function byName(given: readonly unknown[]): Readonly<Record<string, SqlValue | undefined>> {
   const [first] = given;
   const isNamed = given.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
@@ -320,7 +340,10 @@ function formOf(value: SqlValue, places: ParameterPlaces, name: string): Paramet
   return places.lists.has(name) ? `list of ${listForm(value) ?? places.emptyForms.get(name) ?? 'integers'}` : 'text';
 }
 
-/** Tells the form of a list by its first value: a list holds values of one type. Undefined for an empty one. */
+/**
+ * Determines the type of the values of a JSON list from its text, mostly from the first value, since a list holds
+ * values of one type; undefined for an empty list.
+ */
 function listForm(json: string): ListForm | undefined {
   const first = json[1];
   if (first === ']') return undefined;
@@ -329,10 +352,13 @@ function listForm(json: string): ListForm | undefined {
   return /[.e]/.test(json) ? 'fractions' : 'integers';
 }
 
-/** Gives a value of a row the form in which PostgreSQL returns it. */
+/** Converts a value to the form in which PostgreSQL returns it. */
 const toSent = (value: unknown): unknown => escaped(value);
 
-/** Puts U+0000 back into a text, and gives bytes their class, which they lose on the way between threads. */
+/**
+ * Converts a received value: restores U+0000 in a text, and makes a Buffer of bytes, which lose their class when they
+ * pass between threads.
+ */
 function received(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return unescaped(value);

@@ -1,7 +1,7 @@
 /**
- * The answers that a transaction has, or has asked for. A question that was asked before is answered from here, and one
- * that is known to come can be asked ahead, so that many share a round trip. A statement that may change an answer
- * drops it: see `statement-effects.ts`.
+ * Cache of query answers within one transaction, to save round trips. A query that was made before is answered from
+ * here. A query that will certainly be made can be prefetched together with others. A statement that may change an
+ * answer removes it from the cache: see `statement-effects.ts`.
  */
 
 import type { Queued } from './blocking-connection.ts';
@@ -9,12 +9,14 @@ import type { Catalog } from './catalog.ts';
 import type { QueryResult, SqlValue } from './connection-messages.ts';
 import { questionForm, writeForm, type QuestionForm, type WriteForm } from './statement-effects.ts';
 
-/** Most answers that are kept; what is asked beyond them is not kept. */
+/** Greatest number of cached answers; further answers are not cached. */
 const MAX_ANSWERS = 4_096;
-/** Most rows of an answer that is kept unasked. */
+/**
+ * Greatest number of rows of an answer that is cached after its query; a prefetched answer is cached whatever its size.
+ */
 const MAX_ROWS = 64;
 
-/** A statement as it is asked or run, with the values of its parameters by name. */
+/** A statement with the values of its parameters and their names, in the same order. */
 export interface Asked {
   readonly sql: string;
   readonly names: readonly string[];
@@ -22,29 +24,41 @@ export interface Asked {
 }
 
 export interface Answers {
-  /** Takes up that a transaction begins, in which rows may be written or not; the answers of the last one are gone. */
+  /**
+   * Clears the cache for a new transaction.
+   * @param canWrite whether the transaction may change rows
+   */
   begin(canWrite: boolean): void;
-  /** Finds the answer to a question; undefined if it has to be asked. A question that waits is sent. */
+  /**
+   * Returns the cached answer of a query; undefined if the query must be sent to the server. A query that is queued is
+   * sent.
+   */
   find(asked: Asked): QueryResult | undefined;
-  /** Whether the answer to a question is there, so that finding it takes no round trip. */
+  /** Whether the answer of this query is here, so that `find` takes no round trip. */
   isThere(asked: Asked): boolean;
-  /** Whether an answer to this question could be kept and is not there. */
+  /** Whether the answer of this query is not cached yet and could be cached. */
   isWanted(asked: Asked): boolean;
   keep(asked: Asked, answer: QueryResult | Queued): void;
-  /** Drops the answers that a statement may change. Call before it runs, or waits. */
+  /** Removes the answers that a writing statement may change. Call it before the statement is sent or queued. */
   write(asked: Asked): void;
   clear(): void;
 }
 
-/** The answers to one question with different values. */
+/** The cached answers of one query text, for different values. */
 interface Family {
   readonly form: QuestionForm;
   readonly answers: Map<string, { readonly asked: Asked; readonly answer: QueryResult | Queued }>;
-  /** Keys of answers by the value of a parameter, for parameters by which answers were dropped. */
+  /**
+   * Index of the answers: for a parameter's name and value the keys of the answers. It holds only those parameters by
+   * which answers have been removed before.
+   */
   readonly byValue: Map<string, Map<string, string[]>>;
 }
 
-/** What a write does to the answers of a family: it drops all, or those whose parameters have the values of its own. */
+/**
+ * Which answers of a family a write removes: all, or those whose parameter `theirs` has the same value as the write's
+ * own parameter `own`, for each of these pairs.
+ */
 type Effect = 'all' | readonly { readonly own: string; readonly theirs: string }[];
 
 export function createAnswers(catalog: Catalog): Answers {
@@ -142,7 +156,10 @@ function effectsOf(write: WriteForm, { reads, words }: QuestionForm, catalog: Ca
   });
 }
 
-/** Lists the keys of the answers whose parameters have the values of the write in all columns that both compare. */
+/**
+ * Lists the keys of the answers that an effect removes: those whose parameters equal the parameters of the write in all
+ * pairs.
+ */
 function keysOf(family: Family, [first, ...more]: Exclude<Effect, 'all'>, asked: Asked): readonly string[] {
   return keysWith(family, first!.theirs, valueOf(asked, first!.own)).filter((key) => {
     const theirs = family.answers.get(key)?.asked;
@@ -150,7 +167,7 @@ function keysOf(family: Family, [first, ...more]: Exclude<Effect, 'all'>, asked:
   });
 }
 
-/** Lists the keys of the answers whose parameter `name` has a value. */
+/** Lists the keys of the answers whose parameter `name` has this value. */
 function keysWith(family: Family, name: string, value: string): readonly string[] {
   let keys = family.byValue.get(name);
   if (keys === undefined) {

@@ -1,12 +1,12 @@
 /**
- * Numbers of new rows that a write gives by itself, so that it need not ask for them. It reads the last number of each
- * table when it begins and stores the last one that it gave before it commits: nobody else gives numbers of the tenant
- * meanwhile, as the write holds the tenant's lock.
+ * Gives new rows their numbers within a write transaction, so that an insert need not wait for the database's answer.
+ * The last number of each table is read when the write begins and stored before it commits. Nobody else gives numbers
+ * for the tenant in between, since the write holds the tenant's lock.
  */
 
 import type { BlockingConnection } from './blocking-connection.ts';
 
-/** Tables whose rows are numbered here: those that many rows are added to, and into which no trigger inserts. */
+/** Tables whose row numbers are given here: tables that get many rows, and into which no trigger inserts. */
 const TABLES: readonly string[] = ['memories', 'jobs', 'vectors'];
 
 const STORE_NUMBERS = `INSERT INTO numbers (tenant, name, last)
@@ -15,17 +15,19 @@ const STORE_NUMBERS = `INSERT INTO numbers (tenant, name, last)
 
 export interface RowNumbers {
   readonly tables: readonly string[];
-  /** Takes up the last numbers of the tables; a table without one has given none. Call when a write begins. */
+  /** Starts a write with the last row number of each table; a table that is missing in `last` has had no rows. */
   begin(last: ReadonlyMap<string, number>): void;
-  /** Takes the next number of a table; undefined if the database numbers its rows in this write. */
+  /**
+   * Returns the next row number of a table; undefined if the database must number its rows for the rest of this write.
+   */
   take(table: string): number | undefined;
   /**
-   * Prepares for a statement that is run next.
-   * @param what the table whose rows the statement may number by the database's own means; `SAVEPOINT` or `ROLLBACK`,
-   *   after which numbers that were given are free again
+   * Call it before a statement that may let the database number rows, or that begins or undoes a savepoint.
+   * @param what name of the table into which the statement inserts; or `SAVEPOINT`, which stores the last numbers; or
+   *   `ROLLBACK`, after which the database gives all numbers, since numbers that were given here may be free again
    */
   settle(what: string): void;
-  /** Lets the last numbers be stored together with the statements that wait. */
+  /** Queues the statement that stores the last numbers. */
   store(): void;
 }
 

@@ -1,49 +1,54 @@
 /**
- * Tells which answers a write leaves as they are, from the texts of statements alone. It understands statements about
- * single rows, as the hot paths use them: a question whose WHERE compares columns with parameters, an INSERT of one row
- * and an UPDATE of rows that have given values. Whatever it does not understand changes every answer.
+ * Determines from the SQL text alone which cached query answers a write may change. It understands the simple
+ * statements of frequent code paths: a SELECT whose WHERE compares columns with parameters, an INSERT of one row, and
+ * an UPDATE of the rows with given values. A write that it does not understand counts as a change of every answer.
  */
 
 import type { Catalog } from './catalog.ts';
 import { closingPlace, nextPlace, nextText, textBefore, tokensOf, type Token } from './tokens.ts';
 
-/** Names of the parameters that columns are compared with, or get, by column. */
+/** Parameter names by column: the parameter that a column is compared with, or set to. */
 type ByColumn = ReadonlyMap<string, string>;
 
-/** A place where a question reads a table. */
+/** One reference to a table in a SELECT. */
 interface Read {
   readonly table: string;
-  /** Columns that equal a parameter in all rows that are read. */
+  /** Columns that have the value of a parameter in every row that is read from this table. */
   readonly equal: ByColumn;
 }
 
-/** What is known of a question. */
+/** What is known about a SELECT from its text. */
 export interface QuestionForm {
   readonly reads: readonly Read[];
-  /** Words of the question, its columns among them; null for one that reads all columns. */
+  /**
+   * All words in the SELECT, which include the names of the columns that it reads; null if it reads all columns (`*`).
+   */
   readonly words: ReadonlySet<string> | null;
 }
 
-/** What is known of a statement that writes: the rows that it changes. */
+/** What is known about a writing statement from its text. */
 export interface WriteForm {
   readonly table: string;
   readonly isInsert: boolean;
-  /** Columns that equal a parameter in all rows that are changed, before and after. */
+  /** Columns that have the value of a parameter in every changed row, both before and after the change. */
   readonly equal: ByColumn;
-  /** Columns that an UPDATE sets; empty for an INSERT. */
+  /** Columns that the statement sets: for a DELETE all columns, for an INSERT none. */
   readonly sets: ReadonlySet<string>;
 }
 
-/** Tables that triggers write into when others change. Answers about them are not kept. */
+/** Tables that triggers write to when other tables change. Answers of queries on them are not cached. */
 const OF_TRIGGERS: ReadonlySet<string> = new Set(['events', 'standing_due', 'recall_total', 'vector_parts']);
-/** Tables whose updates have triggers, which change other tables. */
+/** Tables on whose updates triggers change other tables. */
 const WITH_TRIGGERS: ReadonlySet<string> = new Set(['memories', 'documents', 'document_generations']);
-/** Tables whose rows nothing depends on, and whose deletes have no triggers. */
+/**
+ * Tables whose rows can be deleted without any effect on other tables: no foreign key refers to them, and no trigger
+ * runs.
+ */
 const LEAVES: ReadonlySet<string> = new Set(['edges']);
-/** Keywords that end a WHERE. */
+/** Keywords that end a WHERE clause. */
 const ENDS_WHERE: ReadonlySet<string> = new Set(['GROUP', 'ORDER', 'LIMIT', 'HAVING', 'RETURNING', 'UNION', 'WINDOW']);
 
-/** Reads the form of a question; undefined for a statement that is none, or that is not understood. */
+/** Analyses a SELECT; undefined for another statement, or one that is not understood. */
 export function questionForm(sql: string, catalog: Catalog): QuestionForm | undefined {
   if (!sql.startsWith('SELECT') || /\b(?:UNION|EXCEPT|INTERSECT|WITH)\b/.test(sql)) return undefined;
   const tokens = tokensOf(sql);
@@ -72,8 +77,8 @@ export function questionForm(sql: string, catalog: Catalog): QuestionForm | unde
 }
 
 /**
- * Reads the form of a statement that writes; undefined for one that is not understood, such as a DELETE, whose rows
- * take others with them.
+ * Analyses a writing statement; undefined for one that is not understood, such as a DELETE that may delete rows of
+ * other tables through foreign keys or triggers.
  */
 export function writeForm(sql: string, catalog: Catalog): WriteForm | undefined {
   const tokens = tokensOf(sql);
@@ -126,7 +131,11 @@ function insertForm(tokens: readonly Token[], parameters: ReadonlyMap<number, st
   return { ...form, equal };
 }
 
-/** Returns the places of the tokens of each part between the commas in parentheses, spaces left out. */
+/**
+ * Splits the contents of a pair of parentheses at its commas. Returns for each part the indexes of its tokens, without
+ * spaces.
+ * @param open index of the opening parenthesis
+ */
 function partsOf(tokens: readonly Token[], open: number): number[][] {
   const parts: number[][] = [[]];
   for (let at = open + 1; at < closingPlace(tokens, open); at += 1) {
@@ -137,7 +146,10 @@ function partsOf(tokens: readonly Token[], open: number): number[][] {
   return parts;
 }
 
-/** Names of the parameters by the place of their token; `?` are named by their place among them, from '0'. */
+/**
+ * Returns the names of the parameters by the index of their token. A `?` is named by its number among the `?`, from
+ * '0'.
+ */
 function parameterNames(tokens: readonly Token[]): Map<number, string> {
   const names = new Map<number, string>();
   let nameless = 0;
@@ -151,14 +163,19 @@ function wordsOf(tokens: readonly Token[]): Set<string> {
   return new Set(tokens.filter(({ kind }) => kind === 'word').map(({ text }) => text));
 }
 
-/** The name by which a statement calls the table at `place`. */
+/**
+ * Returns the alias of the table whose name is the token at the index `place`; the table's own name if it has no alias.
+ */
 function aliasOf(tokens: readonly Token[], place: number): string {
   const next = nextPlace(tokens, place);
   const alias = tokens[tokens[next]?.text === 'AS' ? nextPlace(tokens, next) : next];
   return alias?.kind === 'word' && /^[a-z]/.test(alias.text) ? alias.text : tokens[place]!.text;
 }
 
-/** Finds the columns that a WHERE compares with parameters in all rows: `column = ?` between its ANDs. */
+/**
+ * Finds the conditions `column = ?` that every selected row must meet: parts of a WHERE that are joined by AND. Returns
+ * the parameter names by column; empty if the WHERE has an OR.
+ */
 function equalities(
   tokens: readonly Token[],
   where: number,

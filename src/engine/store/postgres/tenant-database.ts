@@ -1,6 +1,6 @@
 /**
- * Opens tenants' stores in a database for one thread. Stores of one role share a connection, which is opened with the
- * first of them and closed with the last.
+ * Opens the stores of tenants in a PostgreSQL database, for one thread. Stores of one role share a connection, which is
+ * opened with the first store and closed with the last.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -10,17 +10,17 @@ import type { Catalog } from './catalog.ts';
 import { migrateSchema } from './migrate-schema.ts';
 import { ensureTenant, findTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
 
-/** A connection that stores of one role share. */
+/** A connection that the stores of one role share, with the number of its open stores. */
 interface Shared {
   readonly connection: BlockingConnection;
   readonly catalog: Catalog;
   stores: number;
 }
 
-/** The connections of this thread, by role and address. */
+/** The connections of this thread by role and database address. */
 const connections = new Map<string, Shared>();
 
-/** A tenant's place in a database of many tenants. */
+/** Where the data of a tenant is in PostgreSQL: the database and the tenant's id there. */
 export interface TenantPlace {
   /** Address of the database, `postgres://…`. */
   readonly database: string;
@@ -29,7 +29,7 @@ export interface TenantPlace {
 }
 
 export interface TenantStoreOptions extends TenantPlace {
-  /** Path that the tenant's file would have. */
+  /** Path that the tenant's SQLite file would have. */
   readonly path: string;
   readonly role: OpenStoreOptions['role'];
 }
@@ -43,19 +43,22 @@ export function openTenantStore(options: TenantStoreOptions): Store {
   return openOn(options, ensureTenant)!;
 }
 
-/** Opens the store of a tenant to read in it; undefined if the tenant was never used. Throws as `openTenantStore`. */
+/**
+ * Opens a tenant's store for reading; undefined if the tenant has no data, because it was never used. Throws as
+ * `openTenantStore`.
+ */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
   return openOn({ ...options, role: 'reader' }, findTenant);
 }
 
-/** Reads what tells a change of tenants, for all of them in one statement. */
+/** Reads version stamps of all tenants in one statement, by which a caller notices which tenants have changed. */
 export interface TenantStamps {
-  /** Returns a text for the id of each tenant: the tenant's number, a comma, and what changes with every write. */
+  /** Returns a stamp for each tenant id: the tenant's number, a comma, and a counter that rises with every write. */
   read(): ReadonlyMap<string, string>;
   close(): void;
 }
 
-/** Opens the stamps of all tenants of a database, on the connection of this thread's readers. */
+/** Makes a reader of version stamps for a database. It uses the connection of this thread's `reader` stores. */
 export function openTenantStamps(database: string): TenantStamps {
   let held: { readonly shared: Shared; readonly release: () => void } | undefined;
   return {
@@ -68,7 +71,7 @@ export function openTenantStamps(database: string): TenantStamps {
   };
 }
 
-/** Takes a shared connection, and makes it if there is none. The last user to release it closes it. */
+/** Returns the shared connection of a role, and opens it if needed. It is closed when its last user calls `release`. */
 function hold(role: OpenStoreOptions['role'], database: string): { shared: Shared; release: () => void } {
   const name = `${role} ${database}`;
   const shared = connections.get(name) ?? connect(database);
@@ -123,7 +126,7 @@ function connect(database: string): Shared {
   }
 }
 
-/** Runs `work` on a connection of its own. */
+/** Runs `work` on a new connection, which is closed afterwards. */
 function withConnection<T>(database: string, work: (connection: BlockingConnection) => T): T {
   const connection = openBlockingConnection(database);
   try {
@@ -134,7 +137,10 @@ function withConnection<T>(database: string, work: (connection: BlockingConnecti
   }
 }
 
-/** Throws EngineError `conflict` for a new tenant whose id an earlier tenant had, if rows of that one are left. */
+/**
+ * Throws EngineError `conflict` if the database still has rows of a deleted tenant with this id, so that no new tenant
+ * gets that data.
+ */
 export function refuseLeftTenant(database: string, tenant: string): void {
   const isThere = withConnection(database, (connection) => findTenant(connection, tenant) !== undefined);
   if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);

@@ -1,4 +1,4 @@
-/** The tokens of a statement: enough of SQL's grammar to change a statement without a complete parser. */
+/** Splits SQL statements into tokens: enough of SQL's grammar to change a statement without a complete parser. */
 
 /** Kind of a token. A `word` is a keyword or a name, and `space` includes comments. */
 type TokenKind = 'space' | 'word' | 'quoted' | 'text' | 'bytes' | 'number' | 'parameter' | 'sign';

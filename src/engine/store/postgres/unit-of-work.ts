@@ -1,8 +1,8 @@
 /**
  * Runs the transactions of one tenant. A write begins with an update of the tenant's row, which serves as the tenant's
- * write lock: a tenant has one writer at a time, as with SQLite's BEGIN IMMEDIATE, and numbers rise in the order of
- * commits. Since every write changes that row, also one that stores nothing else has a commit, which waits for the
- * standby. A read sees one snapshot.
+ * write lock: a tenant has one writer at a time, as with SQLite's BEGIN IMMEDIATE, and row numbers rise in the order of
+ * commits. Since every write changes that row, even a write without other changes has a commit that waits for a
+ * synchronous standby. A read sees one snapshot.
  */
 
 import { EngineError } from '../../errors.ts';
@@ -14,15 +14,24 @@ const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1 WHERE tenant = $1
 /** Sets the tenant for one transaction, for column defaults and row-level security. */
 const SET_TENANT = `SELECT set_config('cairn.tenant', $1, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
-/** A statement of its own: it sees what the last writer of the tenant committed while this one waited for the lock. */
+/**
+ * SQL that reads the last row numbers. It is a separate statement after the lock, so that it sees what the previous
+ * writer of the tenant committed while this one waited for the lock.
+ */
 const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])`;
 
-/** Most times that the state of a transaction is asked for which may still be running, 10 ms apart. */
+/**
+ * Commits a message to the log that nobody reads. Needs no table and no privilege, and any `wal_level`.
+ * @see https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-REPLICATION
+ */
+const COMMIT_NOTHING = `SELECT pg_logical_emit_message(true, 'cairn', '')`;
+
+/** Greatest number of checks, 10 ms apart, of whether a transaction that may still be running has committed. */
 const STATUS_LOOKS = 200;
 
 /**
- * SQLSTATE for a transaction whose number the server has not given: a crash took the transaction back before anything
- * of it was on the disk, its commit included.
+ * SQLSTATE that `pg_xact_status` reports for an unknown transaction number. After a crash of the server it means that
+ * nothing of the transaction, and so not its commit either, had reached the disk.
  */
 const UNKNOWN_TRANSACTION = '22023';
 
@@ -33,28 +42,28 @@ interface OfTenant {
   readonly setsTenant: boolean;
 }
 
-/** What a read knows when it begins: the number of writes that the tenant has had. */
+/** State of the tenant that is read at the beginning of a read: its counter of writes. */
 export interface BegunRead {
   /** Whether `number` takes no round trip. */
   isKnown(): boolean;
   number(): number;
 }
 
-/** What a write knows when it begins. */
+/** State of the tenant that is read at the beginning of a write. */
 export interface BegunWrite {
-  /** Number of writes that the tenant has had, this one included. */
+  /** The tenant's counter of writes, with this write counted. */
   readonly writes: number;
-  /** The last number that each of the given tables has given to a row; a table without one is left out. */
+  /** The last row number of each requested table; a table that has had no rows is left out. */
   readonly numbers: ReadonlyMap<string, number>;
 }
 
 /**
  * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. Statements
- * that wait when `work` returns are sent together with the commit.
- * @param numbered tables whose last numbers `work` gets
- * @throws EngineError `not_found` for a tenant that is gone; `unavailable` if the lock was not free for 5 s, the
- *   session was lost before the commit, or nobody can tell whether the transaction committed; `internal` if a statement
- *   had failed, though `work` went on; whatever `work` throws
+ * that are still queued when `work` returns are sent together with the commit.
+ * @param numbered tables whose last row numbers `work` gets
+ * @throws EngineError `not_found` if the tenant does not exist; `unavailable` if the lock was not free for 5 s, the
+ *   session was lost before the commit, or it cannot be found out whether the transaction committed; `internal` if
+ *   `work` returned although one of its statements had failed; whatever `work` throws
  */
 export function inWrite<T>(
   connection: BlockingConnection,
@@ -83,7 +92,7 @@ export function inWrite<T>(
 }
 
 /**
- * Runs `work` in the transaction that is open and commits; rolls back if `work` throws.
+ * Runs `work` in the transaction that is already open, and commits it; rolls it back if `work` throws.
  * @param transaction number of the transaction, as `pg_current_xact_id` returns it
  * @throws EngineError `unavailable` as `inWrite`; whatever `work` throws
  */
@@ -131,9 +140,9 @@ function rollback(connection: BlockingConnection): void {
 }
 
 /**
- * Commits a transaction. If the session is lost meanwhile, nobody knows whether it committed; then the server is asked
- * over a new session.
- * @throws the error of the commit or of a statement that waited, unless the server says that the transaction committed
+ * Commits a transaction. If the session is lost during the commit, it asks the server over a new session whether the
+ * transaction committed.
+ * @throws the error of the commit or of a queued statement, unless the server says that the transaction committed
  */
 function commit(connection: BlockingConnection, transaction: string): void {
   let did: string;
@@ -144,11 +153,22 @@ function commit(connection: BlockingConnection, transaction: string): void {
       rollback(connection);
       throw error;
     }
-    if (hasCommitted(connection, transaction)) return;
-    throw error;
+    if (!hasCommitted(connection, transaction)) throw error;
+    awaitStandby(connection);
+    return;
   }
   // A transaction in which a statement failed is rolled back by its commit, which says so and is no error.
   if (did !== 'COMMIT') throw new EngineError('internal', 'a write went on after one of its statements had failed');
+}
+
+/**
+ * Waits until the synchronous standby, if there is one, has every commit that was made so far. A commit whose wait for
+ * the standby was broken off, as when its server process ends, is visible although no standby has it. The log keeps the
+ * order of commits, so a commit that has waited proves that those before it are there too.
+ * @throws EngineError `unavailable` if the session is lost meanwhile, or if the standby does not answer in time
+ */
+function awaitStandby(connection: BlockingConnection): void {
+  connection.query(COMMIT_NOTHING);
 }
 
 function hasCommitted(connection: BlockingConnection, transaction: string): boolean {

@@ -1,30 +1,36 @@
-/** Watches whether statements change rows, also those whose result is not known yet. */
+/** Tracks whether statements have changed rows, including queued statements whose result is not known yet. */
 
 import type { BlockingConnection, Queued } from './blocking-connection.ts';
 import type { QueryResult } from './connection-messages.ts';
 
 export interface ChangeWatch {
-  /** Runs a statement, or lets it wait. One that fails counts as a change: the transaction has failed with it. */
+  /**
+   * Runs or queues a statement, and tracks its result. A statement that throws counts as a change, since its
+   * transaction has failed.
+   */
   note<T extends QueryResult | Queued>(statement: () => T): T;
-  /** Says that the last statement changes rows, though it still waits. */
+  /** Records that the last statement certainly changes rows, although it is still queued. */
   noteSure(): void;
   /**
-   * Returns a number that is another one than before if a statement changed rows since the last call. It sends what
-   * waits where only that can tell.
+   * Returns a counter. It differs from the last call's value if a statement changed rows in between. If only the
+   * results of queued statements can tell, it sends them.
    */
   read(): number;
-  /** Ends a transaction or a savepoint, with which statements that waited may have been dropped. */
+  /**
+   * Call it at the end of a transaction or savepoint, when queued statements may have been dropped. Statements of
+   * unknown result then count as changes.
+   */
   settle(): void;
 }
 
-/** Most statements that are kept until it is known whether they changed rows. */
+/** Greatest number of statements with an unknown result that are kept; a further one first sends them. */
 const MAX_UNKNOWN = 512;
 
 export function watchChanges(connection: BlockingConnection): ChangeWatch {
   let number = 0;
-  /** Whether rows were changed since the last `read`, as far as that is known. */
+  /** Whether rows are known to have changed since the last `read`. */
   let isChanged = false;
-  /** Statements since then that may have changed rows; none are kept once one is known to have. */
+  /** Queued statements since the last `read` that may have changed rows; empty once a change is known. */
   let unknown: Queued[] = [];
   const change = () => {
     isChanged = true;

@@ -1,4 +1,4 @@
-/** Reads a number of the database again and again, for a thread that may not wait for it. */
+/** Polls a number in the database in the background, for a thread that must not wait for the database. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -12,14 +12,14 @@ interface NumberWatch {
   readonly everyMs: number;
   /** Longest time that connecting or a read may take, ms. */
   readonly timeoutMs: number;
-  /** Shared memory for what was read last, as `noteSeen` writes it. */
+  /** Shared memory that gets the latest number and the time of its read, as `noteSeen` writes them. */
   readonly seen: BigInt64Array;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads the number until `signal` aborts, on a connection of its own. A read that fails leaves what was noted as it is,
- * and the next one connects again.
+ * Polls the number on a connection of its own until `signal` aborts. After a failed read the last noted value stays,
+ * and the next read connects again.
  */
 export async function watchNumber({ url, text, everyMs, timeoutMs, seen, signal }: NumberWatch): Promise<void> {
   let client: pg.Client | undefined;

@@ -1,7 +1,7 @@
 /**
- * Writes the word index of a tenant in PostgreSQL. The rows that a write puts and deletes are collected and stored at
- * its end by a few statements, however many there are: one reads the rows that are replaced, one reads the blocks that
- * change, and one writes each table.
+ * Writes the word index of a tenant in PostgreSQL. Changes of rows are collected in memory and stored shortly before
+ * the commit by a few statements, however many rows change: one reads the rows that are replaced, one reads the blocks
+ * that change, and one writes each table.
  */
 
 import type { Store } from '../open-store.ts';
@@ -10,7 +10,10 @@ import type { WordTable } from '../word-table.ts';
 import { BLOCK_ROWS, decodeBlock, encodeBlock, encodeRow, type BlockRows, type EncodedRow } from './block-codec.ts';
 import type { Parameter, QueryResult } from './connection-messages.ts';
 
-/** Runs statements of PostgreSQL's own dialect, whose `$1` is the tenant; the given values follow from `$2`. */
+/**
+ * Runs SQL that is written for PostgreSQL and not translated. `$1` is the tenant's number; the given values begin at
+ * `$2`.
+ */
 export interface OwnQuery {
   readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
   /**
@@ -22,15 +25,18 @@ export interface OwnQuery {
   readonly write: (name: string, text: string, values: readonly Parameter[]) => void;
 }
 
-/** The changes of one block of a term. */
+/** The changes in one block (256 memory numbers) of one term's postings. */
 interface BlockChange {
   readonly term: string;
   readonly block: number;
-  /** Encoded positions of the rows that change, by memory number; null for a row that is deleted. */
+  /** New encoded positions of the term in each changed row, by memory number; null for a row that loses the term. */
   readonly rows: Map<number, Uint8Array | null>;
 }
 
-/** A row that is replaced or deleted, as it is stored: its number, its terms joined by spaces, and their number. */
+/**
+ * A stored row that is replaced or deleted: its memory number, its distinct terms joined by spaces, and its number of
+ * terms.
+ */
 type StoredRow = readonly [id: number, terms: string, length: number];
 
 const READ_ROWS = `SELECT r.id, r.terms, d.sz FROM word_rows r
@@ -57,14 +63,14 @@ const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
   UPDATE word_totals SET rows = 0, terms = 0 WHERE tenant = $1`;
 
 export interface WordTableOptions {
-  /** Returns the store whose words these are. */
+  /** Returns the tenant's store. It is a function, since the store is created later. */
   readonly store: () => Store;
   readonly own: OwnQuery;
 }
 
-/** Makes the word index of the tenant that `own` names. */
+/** Makes the word index of a tenant; `own` runs statements for that tenant. */
 export function createWordTable({ store, own }: WordTableOptions): WordTable {
-  /** Rows that were put, and null for those that were deleted, since the last flush. */
+  /** Changes since the last flush, by memory number: the new row, or null for a deleted row. */
   const pending = new Map<number, EncodedRow | null>();
   const flush = () => {
     if (pending.size === 0) return;

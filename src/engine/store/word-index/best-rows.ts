@@ -1,14 +1,14 @@
 import type { TextRank } from './word-search.ts';
 
-/** The best of the rows that were put in, as a heap whose root is the worst of them. */
+/** The best rows (by BM25) of those that were added with `putRow`, as a heap whose root is the worst of them. */
 export interface BestRows {
-  /** Number of rows in the heap, which is the number of entries of the arrays that are valid. */
+  /** Number of rows in the heap. Only this many entries of the arrays are valid. */
   count: number;
   readonly memoryNos: Float64Array;
   readonly bm25: Float64Array;
   /**
-   * BM25 below which no further row is among the best; -1 until the heap is full. A row with exactly this BM25 is if
-   * its number is lower.
+   * BM25 that a further row needs to get into the heap; -1 until the heap is full. A row with exactly this BM25 gets in
+   * only if its number is lower than that of the worst row.
    */
   least: number;
 }
@@ -19,8 +19,8 @@ export function createBestRows(limit: number): BestRows {
 }
 
 /**
- * Puts in a row, each only once. Once the heap is full, a row that is worse than all in it is ignored, and a better one
- * replaces the worst.
+ * Adds a row to the heap; each row may be added only once. If the heap is full, the row replaces the worst row, or is
+ * ignored if it is worse than all rows in the heap.
  */
 export function putRow(best: BestRows, memoryNo: number, bm25: number): void {
   const limit = best.memoryNos.length;

@@ -1,20 +1,25 @@
-/** Reads doclists row by row: the rows of a term in ascending order, and the frequency of the term in each. */
+/**
+ * Reads doclists (the rows that have a term) row by row: the rows in ascending order, and the frequency of the term in
+ * each.
+ */
 
 import type { Doclist } from './doclists.ts';
 import { PARTITION_ROWS } from './terms.ts';
 
-/** Value of `Cursor.row` after the last row. It is greater than every row number within a partition. */
+/** Value of `Cursor.row` after the last row of the doclist. It is greater than every row number within a partition. */
 export const NO_ROW = 2 ** 29;
 
 /** Position of a reader in a doclist. */
 export interface Cursor extends Doclist {
-  /** Number of the first row of the partition. */
+  /** Number of the first row of the partition, a range of 131,072 row numbers. */
   readonly base: number;
-  /** Present row, as its number minus `base`, even if the row was deleted; NO_ROW after the last row. */
+  /** Current row, as its number minus `base`, even if the row was deleted; NO_ROW after the last row. */
   row: number;
-  /** Offset after the number of the present row, at which the size of its list of positions begins. */
+  /** Offset after the number of the current row; the size of the row's position list begins there. */
   at: number;
-  /** Index in `restarts` of the first restart after the present row. */
+  /**
+   * Index in `restarts` of the first restart after the current row. A restart is a row whose number is stored in full.
+   */
   restart: number;
 }
 
@@ -27,7 +32,10 @@ export function openCursor(list: Doclist): Cursor {
   return cursor;
 }
 
-/** Moves a cursor to a row whose number is stored in full. @param restart index of the row in `restarts` */
+/**
+ * Moves a cursor to a row whose number is stored in full.
+ * @param restart index of that row in `restarts`
+ */
 function restartAt(cursor: Cursor, restart: number): void {
   const { bytes, restarts } = cursor;
   let at = restarts[restart]!;
@@ -40,8 +48,9 @@ function restartAt(cursor: Cursor, restart: number): void {
 }
 
 /**
- * Moves a cursor forward to the first row that is not below `target`. Pages before that row are skipped by their first
- * rows, rows on its page by the sizes of their lists.
+ * Moves a cursor forward to the first row that is not below `target`. Whole pages are skipped by their first rows, and
+ * rows within a page by the sizes of their position lists.
+ * @param target row number minus `base`
  */
 export function skipTo(cursor: Cursor, target: number): void {
   if (cursor.row >= target) return;
@@ -83,42 +92,45 @@ function rowAt({ bytes, base }: Cursor, offset: number): number {
   return number * 128 + byte - base;
 }
 
-/** Byte in a list of positions after which the number of a column follows. */
+/** Marker byte in a position list: the next byte is the number of the column of the positions that follow. */
 export const COLUMN = 1;
 
-/** Number of rows in a block of a stretch, as the exponent of a power of two. */
+/**
+ * Binary logarithm of the number of rows in a block. Rows are scored in ranges, called stretches, which consist of
+ * blocks.
+ */
 export const BLOCK_BITS = 6;
 
 /**
- * BM25 of each row of a stretch, which is a range of consecutive rows of one partition, summed word by word. The entry
- * of a row is the row minus `start`; `isUsed` has one entry for each block of 64 rows.
+ * BM25 sums of the rows of a stretch, a range of consecutive rows of one partition. BM25 is added word by word. The
+ * index of a row in the arrays is the row minus `start`; `isUsed` has one entry for each block of 64 rows.
  */
 export interface Sums {
   /** First row of the stretch, as its number minus that of the partition's first row. */
   start: number;
-  /** Sum of each row; 0 for a row without a word. */
+  /** Sum of each row; 0 for a row without any of the words. */
   readonly bm25: Float64Array;
-  /** 1 for each row that has a word. */
+  /** 1 for each row that has at least one of the words, else 0. */
   readonly isKnown: Uint8Array;
-  /** 1 for each block in which a row may have a word. */
+  /** 1 for each block in which a row may have one of the words, else 0. */
   readonly isUsed: Uint8Array;
 }
 
-/** The values besides the occurrences of a word from which BM25 is computed. */
+/** Inputs of the BM25 formula that do not depend on the word. */
 export interface Weighing {
-  /** One weight for each of TEXT_COLUMNS. An occurrence counts as much as the weight of its column. */
+  /** One weight for each of TEXT_COLUMNS. It is what an occurrence in that column adds to the frequency of a word. */
   readonly weights: Float64Array;
-  /** Number of terms of each row, by row number. */
+  /** Number of terms (length) of each row, by row number. */
   readonly lengths: Uint32Array;
-  /** Summand of the denominator of BM25 that is the same for each row. */
+  /** Part of the denominator of BM25 that is the same for all rows. */
   readonly addend: number;
-  /** Summand of the denominator of BM25 for each term of a row. */
+  /** Part of the denominator of BM25 that is multiplied by the row's number of terms. */
   readonly addendByLength: number;
 }
 
 /**
- * Adds the BM25 of a word to the sums of the rows from the present one to before `stop`, and moves the cursor there.
- * Deleted rows are skipped. This is the inner loop of every search.
+ * Adds the BM25 of a word to the sums of the rows from the cursor's current one to before `stop`, and moves the cursor
+ * to `stop`. Deleted rows are skipped. This is the inner loop of every search.
  * @param most upper bound of what the word adds to a row (`mostAdded`)
  */
 export function addRows(cursor: Cursor, stop: number, most: number, weighing: Weighing, sums: Sums): void {
@@ -161,7 +173,9 @@ export function addRows(cursor: Cursor, stop: number, most: number, weighing: We
   cursor.restart = restart;
 }
 
-/** Returns what a word adds to the BM25 of the present row, as in `addRows`; undefined if the row was deleted. */
+/**
+ * Returns what a word adds to the BM25 of the cursor's current row, as in `addRows`; undefined if the row was deleted.
+ */
 export function addedHere(cursor: Cursor, most: number, weighing: Weighing): number | undefined {
   const memoryNo = cursor.base + cursor.row;
   if (cursor.isDeleted?.(memoryNo) === true) return undefined;
@@ -170,7 +184,7 @@ export function addedHere(cursor: Cursor, most: number, weighing: Weighing): num
 }
 
 /**
- * Returns the frequency of the term in the present row: the sum over its occurrences of the weights of their columns.
+ * Returns the frequency of the term in the cursor's current row: each occurrence counts as the weight of its column.
  */
 function frequencyHere({ bytes, at: sizeAt }: Cursor, weights: Float64Array): number {
   let at = sizeAt;
@@ -181,8 +195,11 @@ function frequencyHere({ bytes, at: sizeAt }: Cursor, weights: Float64Array): nu
 }
 
 /**
- * Sums the weights of the columns over a list of positions. A varint has bit 7 set in every byte but its last. Most
- * lists have one position, either in the first column or after the mark of another one, and need no loop.
+ * Returns the frequency of a term from its position list: each position counts as the weight of its column. A varint
+ * has bit 7 set in every byte but its last. Most lists have one position, either in the first column or after the
+ * marker of another column, and need no loop.
+ * @param from offset in `bytes` at which the list begins
+ * @param end offset at which the list ends
  */
 function frequencyIn(bytes: Uint8Array, from: number, end: number, weights: Float64Array): number {
   const size = end - from;

@@ -1,42 +1,44 @@
-/** Reads the lists of rows that the word index has for a term, and which of the rows were deleted since. */
+/** Reads doclists: the rows that the word index has for a term, and which of these rows were deleted since. */
 
 import type { Store } from '../open-store.ts';
 import { copyKept, isKept, isKeptLong, keepList } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, readBlock, type Segment } from './structure.ts';
 
 /**
- * Number that is added to a segment's number to get the number under which the segment's pages of tombstones are
- * stored.
+ * Offset between a segment's number and the number under which FTS5 stores the segment's tombstone pages (deleted
+ * rows).
  */
 const TOMBSTONES = 2 ** 16;
 
 /**
- * Location of the rows of one partition of a term: the bytes from `start` to before `end` of `page`, and the first
- * bytes of each following page up to `lastPage`.
+ * Where the rows of a term in one partition (range of 131,072 row numbers) are stored in a segment: the bytes from
+ * `start` to before `end` of `page`, and the first bytes of each following page up to `lastPage`.
  */
 export interface DoclistPart {
   readonly page: number;
   readonly start: number;
   readonly end: number;
-  /** Last page that can have rows of the partition; equal to `page` if there is no other. */
+  /** Last page that can have rows of this part; equal to `page` if the rows do not continue on a further page. */
   readonly lastPage: number;
   /** Number of the partition (see `terms.ts`), from 0. */
   readonly partition: number;
-  /** Name of the rows in `kept-lists.ts`; NEVER_KEPT (-1) if they were not kept. */
+  /** Name under which `kept-lists.ts` caches the rows; NEVER_KEPT (-1) if they were never cached. */
   kept: number;
 }
 
-/** A part, and the segment in which it is. */
+/** A part of a term's rows, with the segment in which it is stored. */
 export interface PartOfSegment {
   readonly segment: Segment;
   readonly part: DoclistPart;
 }
 
-/** Rows of one partition of a term in a segment, deleted ones included, each with the positions of the term in it. */
+/**
+ * The rows of a term in one partition and segment, deleted ones included, each with the positions of the term in it.
+ */
 export interface Doclist {
   /**
-   * Rows as FTS5 encodes them, from the offset `from` to before `end`: the number of the row, the size of its list of
-   * positions, and the list. The other bytes belong to other doclists.
+   * Rows as FTS5 encodes them, from the offset `from` to before `end`: the number of the row, the size of its position
+   * list, and the list. The other bytes in the buffer belong to other doclists.
    */
   readonly bytes: Buffer;
   readonly from: number;
@@ -51,15 +53,15 @@ export interface Doclist {
 }
 
 /**
- * Bytes of the lists that were read last. One buffer is used again and again, since allocating a large one costs as
- * much as reading its pages.
+ * Buffer for the lists that the last call read. It is reused, since allocating a large buffer costs as much as reading
+ * its pages.
  */
 const workspace = { bytes: Buffer.alloc(2 ** 16), length: 0 };
-/** Size of the largest buffer that is kept while it is not in use, in bytes: twice what most queries read. */
+/** Greatest size of the buffer that is kept between two calls, in bytes: twice what most queries read. */
 const MAX_WORKSPACE = 2 ** 21;
 
 /**
- * Reads the rows of parts of terms. Pages that several parts need are read once, and many pages in one statement.
+ * Reads the rows of parts of terms. A page that several parts need is read once, and one statement reads many pages.
  * @returns a doclist for each part, in the order of `parts`; they are valid until the next call
  * @throws EngineError `internal` for a damaged index
  */
@@ -99,7 +101,7 @@ export function readDoclists(store: Store, parts: readonly PartOfSegment[]): Doc
   });
 }
 
-/** Makes room for `size` more bytes in the workspace. */
+/** Enlarges the workspace if needed, so that `size` more bytes fit. */
 function reserve(size: number): void {
   const needed = workspace.length + size;
   if (needed <= workspace.bytes.length) return;
@@ -108,7 +110,9 @@ function reserve(size: number): void {
   workspace.bytes = grown;
 }
 
-/** Appends a kept list to the workspace. @returns its restarts */
+/**
+ * Appends a cached list to the workspace. Returns its restarts, the offsets at which row numbers are stored in full.
+ */
 function appendKept(part: DoclistPart): readonly number[] {
   const from = workspace.length;
   const size = part.end - part.start;
@@ -120,8 +124,9 @@ function appendKept(part: DoclistPart): readonly number[] {
 }
 
 /**
- * Appends the rows of a part to the workspace, without the bytes between them, and keeps them if they are few.
- * @returns their restarts
+ * Appends the rows of a part to the workspace, without the page headers between them, and caches them if they are
+ * short.
+ * @returns their restarts, the offsets at which row numbers are stored in full
  */
 function appendFromPages(pages: Pages, { segment, part }: PartOfSegment): readonly number[] {
   const { page, start, end, lastPage } = part;
@@ -143,14 +148,20 @@ function appendFromPages(pages: Pages, { segment, part }: PartOfSegment): readon
   return restarts;
 }
 
-/** Appends bytes of the present page to the workspace. */
+/**
+ * Appends bytes of the current page to the workspace.
+ * @param start offset in the page, as is `end`
+ */
 function appendBytes({ bytes, from }: Pages, start: number, end: number): void {
   reserve(end - start);
   bytes.copy(workspace.bytes, workspace.length, from + start, from + end);
   workspace.length += end - start;
 }
 
-/** Lists the row numbers of the pages of parts, each once, ascending. @param parts sorted by page, then by start */
+/**
+ * Lists the row numbers (in `memory_text_data`) of the pages of parts, each once, ascending.
+ * @param parts sorted by page, then by start
+ */
 function pagesOf(parts: readonly PartOfSegment[]): number[] {
   const ids: number[] = [];
   for (const { segment, part } of parts) {
@@ -161,25 +172,28 @@ function pagesOf(parts: readonly PartOfSegment[]): number[] {
 }
 
 /**
- * Number of pages that one statement reads. Reading a page alone costs twice as much. With a larger number a page costs
- * no less, and more memory becomes garbage; with 12 to 24, a process grew by some 10 MB more.
+ * Number of pages that one statement reads. Reading each page alone costs twice as much. A larger number makes no page
+ * cheaper, but more garbage in memory; compared with 12 to 24, a process grew by some 10 MB more.
  */
 const PAGES_AT_ONCE = 40;
 
-/** Pages of the index, one of which is the present one. */
+/** Reader of pages of the index, which has one current page. */
 interface Pages {
-  /** Bytes that hold the present page, from the offset `from` to before `end`. */
+  /** Buffer with the current page, which is from the offset `from` to before `end`. */
   bytes: Buffer;
   from: number;
   end: number;
   /**
-   * Makes the page with this row number in `memory_text_data` the present one. The numbers must ascend from call to
+   * Makes the page with this row number in `memory_text_data` the current one. The numbers must ascend from call to
    * call.
    */
   turnTo(id: number): void;
 }
 
-/** Opens pages for reading. @param ids row numbers of the pages that may be turned to, ascending */
+/**
+ * Makes a reader of pages.
+ * @param ids row numbers of the pages that `turnTo` may be called with, ascending
+ */
 function openPages(store: Store, ids: readonly number[]): Pages {
   let place = -1;
   let [first, behind] = [0, 0];

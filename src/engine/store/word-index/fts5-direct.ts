@@ -1,7 +1,7 @@
 /**
- * The quick reader of the word index, which decodes the tables that FTS5 keeps behind `memory_text`. FTS5 itself
- * returns rows one by one, for a microsecond each with their BM25, and counts every posting of a word before the first
- * row. The same bytes are decoded here some fifty times faster. This reader knows one format of the tables, and reports
+ * The fast reader of the word index, which decodes the internal tables of FTS5's index `memory_text` itself. FTS5
+ * returns rows one by one, at a microsecond each with their BM25, and counts every posting of a word before the first
+ * row. Decoding the same bytes here is some fifty times faster. This reader knows one format of the tables, and reports
  * any other.
  */
 
@@ -21,10 +21,10 @@ import { PARTITION_ROWS, termsOf } from './terms.ts';
 import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
 /**
- * Lookups in one segment, by term; null for a term that the segment does not have. Segments do not change (deletes
- * aside), so no lookup becomes invalid; all are dropped with their segment. A cache for all segments together would
- * fill with segments that were merged away: while others write, each commit adds a segment that is soon merged into
- * another.
+ * Cached lookups in one segment, by term; null for a term that the segment does not have. Segments do not change
+ * (except for deletes), so no lookup becomes invalid; all are dropped with their segment. A cache for all segments
+ * together would fill with segments that were merged away: while others write, each commit adds a segment that is soon
+ * merged into another.
  */
 type SegmentTerms = Map<string, CachedTerm | null>;
 
@@ -35,28 +35,28 @@ interface CachedTerm {
   rows: number | undefined;
 }
 
-/** Location of a term in one segment, with the segment. */
+/** Location of a term in one segment, together with that segment. */
 interface Occurrence {
   readonly segment: Segment;
   readonly cached: CachedTerm;
 }
 
-/** A word or phrase at one snapshot. */
+/** The locations of the rows of a word or phrase at one snapshot. */
 interface LocatedText {
-  /** The occurrences of each of its terms; empty if one of the terms occurs nowhere. */
+  /** For each term its locations in the segments that have it; empty if one of the terms occurs nowhere. */
   readonly terms: readonly (readonly Occurrence[])[];
-  /** Upper bound of the bytes that the postings of all its terms take; 0 if one of the terms occurs nowhere. */
+  /** Upper bound of the size of the postings of all terms, in bytes; 0 if one of the terms occurs nowhere. */
   readonly maxBytes: number;
-  /** Number of rows with the word or phrase; undefined until it is asked for. */
+  /** Number of rows with the word or phrase; undefined until it is computed. */
   frequency: number | undefined;
 }
 
-/** Contents of the index at one snapshot, with the lookups in it. */
+/** Segments and totals of the index at one snapshot, with the cached lookups in it. */
 interface Snapshot {
   readonly store: Store;
   readonly totals: Totals;
   readonly segments: readonly Segment[];
-  /** Lookups in each segment, by the key of the segment. */
+  /** Cached lookups in each segment, by the key of the segment. */
   readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
   /** Returns the number of terms of each row, by row number. */
@@ -65,17 +65,18 @@ interface Snapshot {
 }
 
 /**
- * Greatest number of terms of a segment that are kept. A further one drops all; frequent ones are soon looked up again.
+ * Greatest number of terms of a segment whose lookups are cached. A further term empties the cache; frequent terms are
+ * soon looked up again.
  */
 const TERMS_KEPT = 5_000;
 /**
- * Number of words and phrases of a snapshot with which it is opened anew, without them. That matters if nothing is
+ * Number of words and phrases of a snapshot at which its cache of them is emptied. This matters only if nothing is
  * committed for a long time.
  */
 const TEXTS_KEPT = 2_000;
 /**
- * Makes a reader of the index format that `structure.ts` describes. Call on a snapshot.
- * @param shared lengths of rows that several threads share; the reader has its own if left out
+ * Makes a reader of the index format that `structure.ts` describes. Call its methods on a snapshot.
+ * @param shared table of row lengths that several threads share; the reader has its own if left out
  */
 export function createDirectReader(store: Store, shared?: SharedLengthsOptions): WordReader {
   const lengths = openRowLengths(store, shared);
@@ -122,7 +123,7 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
   };
 }
 
-/** The words, column weights and memories of one search. */
+/** The parameters of one search: words, column weights, limit and candidate memories. */
 interface Asked {
   readonly texts: readonly string[];
   readonly weights: readonly number[];
@@ -134,7 +135,10 @@ interface Asked {
   readonly among: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
-/** Ranks rows partition by partition, so that only the lists of one partition are in memory at a time. */
+/**
+ * Ranks rows partition by partition (ranges of 131,072 row numbers), so that only the doclists of one partition are in
+ * memory at a time.
+ */
 function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): TextRank[] {
   const { store, totals } = snapshot;
   const sources = texts
@@ -159,16 +163,16 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): Text
   return rowsInOrder(best);
 }
 
-/** The rows of a word or phrase, by the number of their partition. */
+/** Where the rows of a word or phrase come from, by the number of their partition. */
 interface Source {
   readonly text: string;
-  /** The parts that hold the rows of a word; empty for a phrase. */
+  /** The stored parts with the rows of a word; empty for a phrase. */
   readonly parts: ReadonlyMap<number, readonly PartOfTerm[]>;
-  /** The rows of a phrase; empty for a word. */
+  /** The computed rows of a phrase; empty for a word. */
   readonly phrase: ReadonlyMap<number, readonly Doclist[]>;
 }
 
-/** A part of a term's rows in one segment. */
+/** A part of a term's rows in one segment, for one partition. */
 interface PartOfTerm extends PartOfSegment {
   readonly cached: CachedTerm;
 }
@@ -187,7 +191,7 @@ function partsOf(occurrences: readonly Occurrence[]): PartOfTerm[] {
 }
 
 /**
- * Makes texts that can be scored of the sources, for one partition.
+ * Makes the inputs of the ranking in one partition: for each word or phrase its cursors and the bound of its score.
  * @param lists doclists of the sources' parts, in their order
  */
 function scoredTexts(
@@ -223,7 +227,7 @@ function locateTerms(snapshot: Snapshot, text: string): LocatedText {
   return { terms, maxBytes, frequency: undefined };
 }
 
-/** Finds a term in each segment that has it. */
+/** Finds the locations of a term in all segments that have it. */
 function locateTerm({ store, segments, terms }: Snapshot, term: string): Occurrence[] {
   const isKnown = (segment: Segment) => {
     const cached = terms.get(segment.key)!.get(term);

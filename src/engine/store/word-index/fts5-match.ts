@@ -1,7 +1,7 @@
 /**
- * The plain reader of the word index, through FTS5's own MATCH and `bm25()`, whatever format its tables have. Each row
- * costs a microsecond, and `bm25()` counts all rows of a word before it returns the first. A common word of a large
- * file therefore takes a tenth of a second.
+ * The simple reader of the word index, through FTS5's own MATCH and `bm25()`, which works with every format of its
+ * tables. Each row costs a microsecond, and `bm25()` counts all rows of a word before it returns the first. So a common
+ * word of a large file takes a tenth of a second.
  */
 
 import type { Store } from '../open-store.ts';
@@ -10,8 +10,7 @@ import { marksUpTo, matchString } from './terms.ts';
 import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
 /**
- * Average number of bytes that a row of a word takes in the index, for callers that judge words by the cost of scoring
- * them.
+ * Assumed number of bytes that a row of a word takes in the index. Callers estimate the cost of a word by its bytes.
  */
 const BYTES_PER_ROW = 6;
 

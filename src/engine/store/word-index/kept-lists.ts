@@ -1,15 +1,15 @@
 /**
- * Short lists of rows that were read last, kept in memory. A list of fifty bytes costs as much to read from the file as
- * the page of 4 KB on which it is, and most lists are short, since each small segment has one for every common word.
- * The lists of all files that a thread has open share one ring buffer, in which new lists overwrite the oldest.
+ * Cache of short doclists that were read last. Reading a list of fifty bytes costs as much as reading the whole page of
+ * 4 KB that contains it, and most lists are short, since each small segment has one for every common word. The lists of
+ * all files that a thread has open share one ring buffer, in which new lists overwrite the oldest.
  */
 
 /** Size of the ring buffer, in bytes: enough for the short lists of some hundred long queries. */
 const RING_BYTES = 2 ** 21;
-/** Longest list that is kept, in bytes: a quarter of the page that reading it would cost. */
+/** Size of the longest list that is cached, in bytes: a quarter of the page that must otherwise be read. */
 const MAX_KEPT = 1_024;
 
-/** Name of a list that was never kept. */
+/** Name of a list that was never cached. */
 export const NEVER_KEPT = -1;
 
 let ring: Buffer | undefined;
@@ -17,10 +17,10 @@ let ring: Buffer | undefined;
 let written = 0;
 
 /**
- * Keeps a list if it has at most 1,024 bytes.
+ * Caches a list if it has at most 1,024 bytes.
  * @param from offset in `bytes` at which the list begins
  * @param end offset in `bytes` at which the list ends
- * @returns the name by which `isKept` and `copyKept` know the list; NEVER_KEPT (-1) if it is not kept
+ * @returns the name of the list for `isKept` and `copyKept`; NEVER_KEPT (-1) if it is not cached
  */
 export function keepList(bytes: Buffer, from: number, end: number): number {
   const size = end - from;
@@ -40,8 +40,8 @@ export function isKept(name: number): boolean {
 }
 
 /**
- * Tells whether a list is in the older half of the ring buffer, or overwritten. Keeping such a list again when it is
- * used prevents lists in use from being overwritten.
+ * Tells whether a list is in the older half of the ring buffer, or overwritten already. If such a list is used, it
+ * should be cached again, so that lists in use are not overwritten.
  */
 export function isKeptLong(name: number): boolean {
   return name < written - RING_BYTES / 2;

@@ -1,4 +1,4 @@
-/** Finds the rows of terms in the segments of the word index. */
+/** Finds where the rows of a term are stored in the segments of the word index. */
 
 import type { Store } from '../open-store.ts';
 import { countRows, type DoclistPart } from './doclists.ts';
@@ -6,32 +6,32 @@ import { keepList, NEVER_KEPT } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, SEGMENT_STEP, type Segment } from './structure.ts';
 import { BEYOND_MARK, MARK_BYTE } from './terms.ts';
 
-/** First character of every term in the main index of FTS5, the one without prefixes. */
+/** First character of every term in FTS5's main index; its prefix indexes, which are not used here, have other ones. */
 const MAIN_INDEX = '0';
 
 /** Location of a term's rows in a segment. */
 export interface Location {
   /**
-   * One part for each partition of the rows (see `terms.ts`) in which a row of the segment has the term, in the order
+   * One part for each partition (range of 131,072 row numbers) in which a row of the segment has the term, in the order
    * of the pages.
    */
   readonly parts: readonly DoclistPart[];
   /** Upper bound of the bytes that the parts take. */
   readonly maxBytes: number;
   /**
-   * Number of rows with the term; undefined if some row of the segment was deleted, or if further pages would have to
-   * be read.
+   * Number of rows with the term; undefined if some row of the segment was deleted, or if counting would need further
+   * pages.
    */
   readonly rows: number | undefined;
 }
 
-/** Size of a page for upper bounds, in bytes. */
+/** Size that a page is assumed to have in upper bounds, in bytes. */
 const PAGE_BYTES = 4_096;
 
 /**
- * Finds a term, and its terms of all partitions, in segments. These follow each other in the index, mostly on one page.
- * The term that begins the next page is looked up only if a page ends with one of them.
- * @param term term as `termsOf` returns it, without a mark
+ * Finds a word's term and its terms in further partitions (`file`, `file!1`, `file!2`) in segments. These terms are
+ * adjacent in the index, mostly on one page. The next page is read only if it begins with one of them.
+ * @param term term as `termsOf` returns it, without the mark of a partition
  * @returns one location for each segment, in the order of `segments`; undefined for a segment without the term
  * @throws EngineError `internal` for a damaged index
  */
@@ -62,22 +62,23 @@ export function locate(store: Store, segments: readonly Segment[], term: string)
 }
 
 /**
- * The bytes of a page of the index, from `start` to before `end`, that hold the rows of a term within one partition of
- * the row numbers (`terms.ts`). A leaf is such a page.
+ * Where a leaf (a page of the index with terms) has the rows of a term in one partition: its bytes from `start` to
+ * before `end`.
  */
 interface LeafEntry {
   readonly start: number;
   readonly end: number;
-  /** Whether it is the last term of the leaf, so that its rows may continue on the next page. */
+  /** Whether the term is the last one of the leaf, so that its rows may continue on the next page. */
   readonly isLast: boolean;
   /** Number of the partition, from 0. */
   readonly partition: number;
 }
 
 /**
- * Finds a key and its partitions on a leaf. Terms are in order, each stored without the prefix that it shares with the
- * term before it. A term that shares more with that term than the key does compares to the key as that term did, so
- * none of its bytes has to be read.
+ * Finds a word's term and its terms in further partitions on a leaf. Terms are sorted, and each is stored without the
+ * prefix that it shares with the term before it. If that shared prefix is longer than the prefix which the key shares
+ * with the term before, the comparison with the key has the same result as for the term before, and no byte has to be
+ * read.
  */
 function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   const leafBytes = leaf.readUInt16BE(2);
@@ -118,7 +119,7 @@ function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   return entries;
 }
 
-/** A page of a segment that has terms. */
+/** A page of a segment that contains terms. */
 interface Leaf {
   readonly page: number;
   readonly bytes: Buffer;
@@ -175,8 +176,9 @@ function readOpeningLeaves(
 }
 
 /**
- * Finds the first page after `page` that begins with a term after a term and its partitions. It is the last page that
- * can have rows of them.
+ * Finds the first page after `page` that begins with a term greater than a word's terms of all partitions. It is the
+ * last page that can have rows of the word.
+ * @param beyond text that sorts after these terms
  * @returns the number of the page; undefined if there is none
  */
 function pageBehind(store: Store, { id }: Segment, page: number, beyond: Buffer): number | undefined {

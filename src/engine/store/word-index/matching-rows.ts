@@ -4,8 +4,8 @@ import { openTableSearch } from './open-word-search.ts';
 import { matchString, markOf } from './terms.ts';
 
 /**
- * Finds which of these memories contain a word or phrase, in no certain order. FTS5 itself is asked, whichever reader
- * searches the index, since it is quick for few memories.
+ * Finds which of these memories contain a word or phrase, in no certain order. It uses FTS5's own MATCH, whichever
+ * reader searches the index, since MATCH is fast for few memories.
  * @param text word or phrase, as `queryTerms` returns it
  * @param columns columns that may contain it; all if left out
  */

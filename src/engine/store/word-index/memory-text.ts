@@ -1,6 +1,6 @@
 /**
- * Writes memories to the word index and deletes them from it. Code writes the rows, instead of triggers, because CJK
- * text is segmented and identifiers are split before FTS5 gets them.
+ * Writes memories to the word index and deletes them from it. The rows are written by code and not by triggers, because
+ * CJK text must be segmented and identifiers split before FTS5 gets them.
  */
 
 import { parseStored } from '../stored-json.ts';
@@ -85,7 +85,7 @@ export function deleteText(store: Store, memoryNo: number): void {
 }
 
 /**
- * Writes the rows of these memories anew from the stored memories and their contexts, and logs that in `textRewrites`.
+ * Writes the rows of these memories again from the stored memories and their contexts, and logs that in `textRewrites`.
  * Unknown numbers are ignored. Call inside a write.
  */
 export function reindexText(store: Store, memoryNos: readonly number[]): void {
@@ -95,16 +95,17 @@ export function reindexText(store: Store, memoryNos: readonly number[]): void {
 }
 
 /**
- * Indexes memories that another store of the same tenant has, in a new index that nobody has read. Call inside a write.
- * @param from store that has the memories with all that their context is made of
+ * Indexes memories that are stored in another store of the same tenant, in a new index that nobody has read yet. Call
+ * inside a write.
+ * @param from store that has the memories and the other memories that their contexts are made of
  */
 export function indexTextOf(store: Store, from: Store, memoryNos: readonly number[]): void {
   for (const row of readMemoryRows(from, memoryNos)) insertText(store, textRowOf(from, row));
 }
 
 /**
- * Writes the row of a memory anew, as `reindexText` does, if it has words that earlier versions did not index: the
- * stems of a language, or the paths of files. Call inside a write.
+ * Writes the row of a memory again, as `reindexText` does, if it has words that earlier versions of Cairn did not
+ * index: the stems of a language, or the paths of files. Call inside a write.
  */
 export function addLeftOutWords(store: Store, memoryNo: number): void {
   const incomplete = readMemoryRows(store, [memoryNo]).filter(

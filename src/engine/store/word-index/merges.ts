@@ -1,25 +1,28 @@
 /**
- * Merges the segments of the word index. For each page that it wrote, a commit merges as many pages as there are
- * levels, which bounds the number of segments. FTS5 would merge as much by itself (`automerge`), but 64 pages a level
- * at a time, and every fifth commit of 100 memories would take three times as long as the others. A word of one
- * partition (terms.ts) cannot be divided, so a step writes more than it is told to: the most common word of short
- * memories takes 300 pages.
+ * Merges the segments of the word index as part of commits, in small steps. For each page that it wrote, a commit
+ * merges as many pages as the index has levels, which bounds the number of segments. FTS5 would merge as much by itself
+ * (`automerge`), but 64 pages a level at a time, and every fifth commit of 100 memories would take three times as long
+ * as the others. The postings of a word in one partition (terms.ts) cannot be divided, so a step may write more than it
+ * should: the most common word of short memories takes 300 pages.
  */
 
 import type { Store } from '../open-store.ts';
 import { readLevels, type Segment } from './structure.ts';
 
-/** Number of owed pages below which a commit merges nothing, since each step leaves a page half empty. */
+/** Number of pages still to be merged below which a commit merges nothing, since each step leaves a page half empty. */
 const MIN_MERGED = 64;
-/** Greatest number of pages that a commit merges (some 4 ms), unless it owes more for what it wrote itself. */
+/**
+ * Greatest number of pages that a commit merges (some 4 ms). If it has to merge more for the pages that it wrote
+ * itself, it merges those.
+ */
 const MAX_MERGED = 128;
 /**
- * Greatest number of commits in a row that merge nothing, after a step that wrote more pages than it was asked for.
- * After more of them there would be too many new segments.
+ * Greatest number of successive commits that merge nothing after a step that wrote more pages than it should. With more
+ * of them there would be too many new segments.
  */
 const MAX_SPARED = 4;
 
-/** Latest transaction of a connection that wrote to the index. */
+/** The latest transaction of a connection that wrote to the index. */
 interface Writing {
   readonly transactionNo: number | undefined;
   /**
@@ -29,12 +32,12 @@ interface Writing {
 }
 
 const writings = new WeakMap<Store, Writing>();
-/** Number of pages that are still to be merged for what each connection wrote; negative if more were merged. */
+/** For each connection, the number of pages that must still be merged for what it wrote; negative if it merged more. */
 const owedPages = new WeakMap<Store, number>();
 
 /**
- * Makes the commit of this write merge its share of the index. Call inside a write, before the first row that it puts
- * or deletes; further calls in the same write do nothing.
+ * Makes the commit of this write also merge a part of the index. Call inside a write, before the first row is put or
+ * deleted; further calls in the same write do nothing.
  */
 export function mergeWithCommit(store: Store): void {
   const { transactionNo } = store;
@@ -48,8 +51,8 @@ export function mergeWithCommit(store: Store): void {
 }
 
 /**
- * Returns a name by which a segment is recognised. The number of a segment is given again after a merge, but seldom to
- * one with the same last page, which merges and deletes do not change.
+ * Returns a name that identifies a segment. FTS5 reuses the number of a segment after a merge, but seldom together with
+ * the number of the last page, which merges and deletes do not change.
  */
 function nameOf({ id, lastPage }: Segment): string {
   return `${id}.${lastPage}`;
@@ -74,7 +77,7 @@ function mergeAsWritten(store: Store): void {
   owedPages.set(store, Math.max(left, -MAX_SPARED * owedNow));
 }
 
-/** Counts the pages that were written between two readings of the segments. */
+/** Counts the pages that were written between two states of the segments. */
 function pagesWritten(before: readonly Segment[], after: readonly Segment[]): number {
   const lastPages = new Map(before.map(({ id, lastPage }) => [id, lastPage]));
   return after.reduce((sum, { id, lastPage }) => sum + Math.max(0, lastPage - (lastPages.get(id) ?? 0)), 0);
@@ -85,7 +88,7 @@ function pagesWritten(before: readonly Segment[], after: readonly Segment[]): nu
  * without FTS5. Call inside a write.
  * @param start true to begin a merge of all segments into one; false to continue the merges that are due
  * @param pages number of pages after which the step ends; it may write more, as the rows of one term are not divided. 0
- *   only writes the rows that FTS5 holds back
+ *   only writes the rows that FTS5 still has in memory
  * @returns whether the step merged anything; if so, there may be more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {

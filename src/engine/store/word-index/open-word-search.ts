@@ -7,11 +7,11 @@ import { createMatchReader } from './fts5-match.ts';
 import type { SharedLengthsOptions } from './row-lengths.ts';
 import type { TableReader, TableSearch, WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
 
-/** The choice of a reader for one connection's word index, and the readers that were made so far. */
+/** The chosen reader (`WordIndexChoice`) for one connection's word index, and the readers that were made so far. */
 interface Reading {
   readonly choice: WordIndexChoice;
   readonly onUnknownFormat: () => void;
-  /** Lengths of rows that several threads share; undefined if the connection has its own. */
+  /** Table of row lengths that several threads share; undefined if the connection has its own. */
   readonly lengths: SharedLengthsOptions | undefined;
   /** Reader `fts5-direct`, made when it is first needed. */
   direct?: WordReader;
@@ -26,11 +26,10 @@ interface Reading {
 const readings = new WeakMap<Store, Reading>();
 
 /**
- * Chooses the reader of a connection's word index; without a call it is 'auto'. Readers that were made before are
- * dropped.
- * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match`, because the former does not
- *   know the format; not again until `fts5-direct` has read the index in between
- * @param lengths lengths of rows that several threads share; the connection has its own if left out. With them,
+ * Chooses the reader of a connection's word index; the default is 'auto'. Readers that were made before are dropped.
+ * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match`, because `fts5-direct` does not
+ *   know the format of the index; not again until `fts5-direct` has read the index in between
+ * @param lengths table of row lengths that several threads share; the connection has its own if left out. With it,
  *   searches and loads may also throw SnapshotIsBehind and SharedMemoryLost
  */
 export function chooseWordIndex(
@@ -43,8 +42,8 @@ export function chooseWordIndex(
 }
 
 /**
- * Takes in what was committed to the index since the last search or load, so that the next search is quick. It works in
- * slices, and yields to the event loop after each. Does nothing for `fts5-match`.
+ * Loads what was committed to the index since the last search or load into memory, so that the next search is fast. It
+ * works in slices, and yields to the event loop after each. Does nothing for `fts5-match`.
  */
 export async function loadWords(store: Store): Promise<void> {
   while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
@@ -64,8 +63,8 @@ function loadSlice(store: Store): 'more' | 'done' {
 /**
  * Opens the word index at the snapshot that the connection reads. Call inside `store.read`, and use the result only
  * there.
- * @throws EngineError `unprocessable` if the choice is `fts5-direct` and it does not know the format of the index;
- *   `internal` outside of a read, and inside a write, whose rows would be missing
+ * @throws EngineError `unprocessable` if `fts5-direct` was chosen and does not know the format of the index; `internal`
+ *   outside of a read, and inside a write, whose own rows would not be found
  */
 export function openWordSearch(store: Store): WordSearch {
   assert(store.transactionNo !== undefined && !store.isWriting, 'words are searched on a snapshot');
@@ -86,8 +85,8 @@ export function openWordSearch(store: Store): WordSearch {
 }
 
 /**
- * Opens the table of words of a database without FTS5, at the snapshot that the connection reads; undefined if FTS5
- * holds the words.
+ * Opens the word index of a tenant in PostgreSQL at the snapshot that the connection reads; undefined if the word index
+ * is FTS5.
  */
 export function openTableSearch(store: Store): TableSearch | undefined {
   return store.words === null ? undefined : tableReader(store, readingOf(store)).open(snapshotVersion(store));
@@ -95,7 +94,7 @@ export function openTableSearch(store: Store): TableSearch | undefined {
 
 const tableReaders = new WeakMap<Store, (lengths: SharedLengthsOptions | undefined) => TableReader>();
 
-/** Sets the function that makes the reader of a store's `words`. Call before the first search. */
+/** Sets the function that makes the reader of a store's word table (`Store.words`). Call before the first search. */
 export function readWordsBy(store: Store, create: (lengths: SharedLengthsOptions | undefined) => TableReader): void {
   tableReaders.set(store, create);
 }

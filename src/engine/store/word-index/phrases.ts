@@ -5,9 +5,9 @@ import { COLUMN } from './cursors.ts';
 import { type Doclist, eachRow, type PartOfSegment, readDoclists } from './doclists.ts';
 
 /**
- * Lists the rows that contain a phrase, as `joinPhrase` does.
- * @param terms parts of each term, in the order of the phrase; at least one term. While segments are merged, a row may
- *   be in one segment for one term and in another for the next
+ * Finds the rows that contain a phrase, in FTS5's index, as `joinPhrase` does.
+ * @param terms for each term of the phrase, in order, the parts that store its rows; at least one term. While segments
+ *   are merged, a row may be in one segment for one term and in another for the next
  * @returns lists that stay valid
  */
 export function readPhrase(store: Store, terms: readonly (readonly PartOfSegment[])[]): PhraseRows {
@@ -16,11 +16,11 @@ export function readPhrase(store: Store, terms: readonly (readonly PartOfSegment
 }
 
 /**
- * Lists the rows that contain a phrase: those in which its terms follow each other in one column. The lists have the
- * form of a term's, with the columns in which the phrase begins; they have no deleted rows. For two terms as common as
- * those of `as is`, every second row has both and their positions are compared, which takes 0.1 s for a million rows.
- * @param terms doclists of each term, in the order of the phrase; at least one term, with at least one doclist each.
- *   The doclists of a term are in one buffer
+ * Finds the rows that contain a phrase: those in which its terms follow each other in one column. The result lists have
+ * the form of a term's doclists, with the columns in which the phrase begins; they have no deleted rows. If all terms
+ * are very common, as in `as is`, the positions of very many rows are compared, which takes 0.1 s for a million rows.
+ * @param terms for each term of the phrase, in order, its doclists, at least one; at least one term. All doclists of a
+ *   term are in one buffer
  * @returns lists that stay valid
  */
 export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
@@ -54,7 +54,7 @@ export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
   return phrase;
 }
 
-/** The rows that contain a phrase, by partition, and their number. */
+/** The rows that contain a phrase: their number, and one doclist for each partition. */
 export interface PhraseRows {
   readonly count: number;
   readonly lists: readonly Doclist[];
@@ -68,26 +68,28 @@ interface ListsOfTerm {
   readonly lists: readonly Doclist[];
 }
 
-/** Factor of a column's number in a position, greater than the number of terms in any column. */
+/** Factor of a column's number in a decoded position. It is greater than the number of terms in any column. */
 const COLUMN_STEP = 2 ** 32;
-/** Number that is added to positions, which are stored as differences, so that none equals `COLUMN`. */
+/**
+ * Number that is added to each stored position difference, so that no encoded position equals the marker byte `COLUMN`.
+ */
 const POSITION_OFFSET = 2;
-/** Number of bytes that a row takes at least. */
+/** Least number of bytes that a row takes in a doclist. */
 const MIN_ROW_BYTES = 2;
 
-/** Rows of a phrase's rarest term, with the lists of positions that each term of the phrase has in them. */
+/** The rows of a phrase's rarest term, with the position lists of the phrase's terms in these rows. */
 interface JoinedRows {
   count: number;
   /** For each doclist of the rarest term, the index after its last row. */
   readonly ends: number[];
   readonly memoryNos: Uint32Array;
-  /** For each row, the number of other terms that were found in it so far. */
+  /** For each row, the number of further terms that were found in it so far. */
   readonly joined: Uint8Array;
-  /** Lists of positions of the rarest term, then of the other terms in the order in which they were joined. */
+  /** Position lists of the rarest term, then of the other terms in the order in which they were joined. */
   readonly lists: PositionLists[];
 }
 
-/** Lists of positions, one for each row: the offsets in `bytes` at which it begins and ends. */
+/** One position list for each row: the offsets in `bytes` at which it begins and ends. */
 interface PositionLists {
   readonly bytes: Uint8Array;
   readonly starts: Uint32Array;
@@ -95,8 +97,8 @@ interface PositionLists {
 }
 
 /**
- * Index of each memory among the rows of the phrase's rarest term, counted from 1; all 0 between two searches. The
- * array is kept, since allocating it takes time.
+ * For each memory number, the index of its row among the rows of the phrase's rarest term, counted from 1, or 0. All
+ * entries are 0 between two searches. The array is reused, since allocating it takes time.
  */
 let rowByMemoryNo = new Int32Array(1_024);
 
@@ -119,7 +121,10 @@ function readRows(read: readonly Doclist[]): JoinedRows {
   return rows;
 }
 
-/** Stores which rows have a further term, and where. A row that lacks an earlier term is skipped. */
+/**
+ * Records which rows have a further term, and where its positions are. A row that lacks an earlier term is skipped.
+ * @param joined number of further terms that were joined before
+ */
 function joinRows(read: readonly Doclist[], rows: JoinedRows, joined: number): void {
   const lists = createPositionLists(read[0]!.bytes, rows.count);
   rows.lists.push(lists);
@@ -145,8 +150,8 @@ function growRowByMemoryNo(memoryNo: number): void {
 }
 
 /**
- * Positions of a term in a row, ascending. Each is the number of its column times COLUMN_STEP, plus the position in the
- * column.
+ * Decoded positions of a term in a row, ascending. Each is the number of its column times COLUMN_STEP, plus the
+ * position in that column.
  */
 interface Positions {
   count: number;
@@ -175,7 +180,8 @@ function decodePositions({ bytes, starts, ends }: PositionLists, row: number, po
 }
 
 /**
- * Lists the columns of the places at which the terms follow each other in a row, one entry for each place, ascending.
+ * Finds where the terms follow each other in a row. Returns the column of each such occurrence of the phrase,
+ * ascending.
  */
 function columnsOfPhrase(terms: readonly Positions[]): number[] {
   const cursors = terms.map(() => 0);
@@ -196,9 +202,15 @@ function columnsOfPhrase(terms: readonly Positions[]): number[] {
   return columns;
 }
 
-/** Writes a doclist as FTS5 encodes it, except that all positions within a column are the same. */
+/**
+ * Writes a doclist as FTS5 encodes it, except that the positions within a column are not stored: all are written as the
+ * same one.
+ */
 interface ListWriter {
-  /** Appends a row. @param columns column of each occurrence, ascending */
+  /**
+   * Appends a row.
+   * @param columns the column of each occurrence of the phrase, ascending
+   */
   put(memoryNo: number, columns: readonly number[]): void;
   list(partition: number): Doclist;
 }

@@ -1,27 +1,29 @@
 /**
- * Ranks the rows of one partition by their words. One stretch of rows is scored at a time, so that its sums stay in the
- * processor's cache, and the best rows so far soon show how high a row must score to be among the best. Words that
- * together cannot lift a row that high are looked up only in rows that other words lifted near (MaxScore: Turtle and
- * Flood, "Query evaluation: strategies and optimizations", 1995).
+ * Ranks the rows of one partition by BM25. One stretch (range of rows) is scored at a time, so that its sums stay in
+ * the processor's cache, and the best rows so far soon show which score a row needs to be among the best. Words that
+ * together cannot give a row this score are looked up only in rows that other words brought near it (MaxScore: Turtle
+ * and Flood, "Query evaluation: strategies and optimizations", 1995).
  */
 
 import { type BestRows, putRow } from './best-rows.ts';
 import { addedHere, addRows, BLOCK_BITS, type Cursor, NO_ROW, skipTo, type Sums, type Weighing } from './cursors.ts';
 import { ROUNDING } from './scores.ts';
 
-/** A word or phrase of a search, in one partition. */
+/** A word or phrase of a search, with its rows in one partition. */
 export interface ScoredText {
-  /** Upper bound of what this text can add to a row. */
+  /** Upper bound of what this word or phrase can add to the score of a row. */
   readonly most: number;
-  /** Upper bound of what this text and all later texts of the search together can add to a row. */
+  /**
+   * Upper bound of what this word or phrase and all later ones of the search together can add to the score of a row.
+   */
   readonly mostFrom: number;
-  /** Cursors over the rows that have the text, one for each segment that has any. */
+  /** Cursors over the rows that have the word or phrase, one for each segment that has any. */
   readonly cursors: readonly Cursor[];
 }
 
 /**
- * Puts the words and phrases of a search into the order in which what they add to a row is summed: the rarest first, of
- * equally rare ones by their text. So sums are equal to the last digit, however the index stores the words.
+ * Sorts the words and phrases of a search for scoring: the rarest first, equally rare ones by their text. As
+ * floating-point sums depend on the order, a fixed order gives exactly equal scores however the index stores the words.
  */
 export function inOrderOfSums(
   texts: readonly (Pick<ScoredText, 'most' | 'cursors'> & { readonly text: string })[],
@@ -37,7 +39,7 @@ export function inOrderOfSums(
 const STRETCH = 2 ** 12;
 const BLOCK_ROWS = 2 ** BLOCK_BITS;
 
-/** Working memory of a search. It is kept because allocating it takes time; only one search runs at a time. */
+/** Working memory of a search. It is reused, because allocating it takes time; only one search runs at a time. */
 const sums: Sums = {
   start: 0,
   bm25: new Float64Array(STRETCH),
@@ -45,13 +47,13 @@ const sums: Sums = {
   isUsed: new Uint8Array(STRETCH / BLOCK_ROWS),
 };
 
-/** Rows of a stretch that can still be among the best, ascending, with their sums. */
+/** The rows of a stretch that can still get into the best rows, ascending, with their sums. */
 const contenders = { count: 0, rows: new Int32Array(STRETCH), bm25: new Float64Array(STRETCH) };
 
 /**
- * Scores the rows of a partition, and puts those that may be among the best into `best`. BM25 is added in the order of
- * `texts`, so that sums are equal to the last digit, whatever is skipped.
- * @param texts as `inOrderOfSums` returns them, so that the most can be skipped
+ * Scores the rows of a partition, and adds those that may be among the best to `best`. BM25 is summed in the order of
+ * `texts`, so that scores are exactly equal, whatever is skipped.
+ * @param texts as `inOrderOfSums` returns them; in this order most work can be skipped
  * @param base number of the first row of the partition
  */
 export function rankRows(texts: readonly ScoredText[], base: number, weighing: Weighing, best: BestRows): void {
@@ -77,7 +79,7 @@ export function rankRows(texts: readonly ScoredText[], base: number, weighing: W
   }
 }
 
-/** Returns the first row that any of the first `leading` texts still has; NO_ROW if none has one. */
+/** Returns the lowest current row of the cursors of the first `leading` texts; NO_ROW if all have reached their end. */
 function firstRow(texts: readonly ScoredText[], leading: number): number {
   let first = NO_ROW;
   for (let place = 0; place < leading; place += 1) {
@@ -87,8 +89,9 @@ function firstRow(texts: readonly ScoredText[], leading: number): number {
 }
 
 /**
- * Makes contenders of the rows of the stretch that can reach `least` if `mostLeft` is added to their sums, and clears
- * the sums.
+ * Fills `contenders` with the rows of the stretch whose sum plus `mostLeft` reaches `least`, and clears the sums.
+ * @param mostLeft upper bound of what the remaining words can add
+ * @param least score that a row needs to be among the best
  */
 function takeContenders(mostLeft: number, least: number): void {
   const { start, bm25, isKnown, isUsed } = sums;
@@ -110,7 +113,10 @@ function takeContenders(mostLeft: number, least: number): void {
   contenders.count = count;
 }
 
-/** Removes the contenders that cannot reach `least` even if `mostLeft` is added to their sums. */
+/**
+ * Removes the contenders whose sum plus `mostLeft`, the upper bound of what the remaining words can add, is below
+ * `least`.
+ */
 function keepContenders(mostLeft: number, least: number): void {
   const { rows, bm25, count } = contenders;
   let kept = 0;
@@ -123,7 +129,7 @@ function keepContenders(mostLeft: number, least: number): void {
   contenders.count = kept;
 }
 
-/** Adds what a word adds to the contenders that have it. */
+/** Adds the BM25 of a word to the sums of those contenders that have the word. */
 function addToContenders(cursor: Cursor, most: number, weighing: Weighing): void {
   const { rows, bm25, count } = contenders;
   if (cursor.row > rows[count - 1]!) return;
@@ -135,7 +141,7 @@ function addToContenders(cursor: Cursor, most: number, weighing: Weighing): void
 }
 
 /**
- * Scores some rows of a partition, and puts those that have at least one of the words into `best`.
+ * Scores some rows of a partition, and adds those that have at least one of the words to `best`.
  * @param memoryNos numbers of the rows, ascending
  */
 export function rankRowsOf(

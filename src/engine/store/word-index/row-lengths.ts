@@ -10,15 +10,15 @@ import { textRewrites } from './rewrite-log.ts';
 import { allVarints } from './structure.ts';
 
 /**
- * Copy in memory of the number of terms of each row of the word index, 4 bytes each, which BM25 needs for every row
- * that it scores.
+ * Copy in memory of the number of terms (length) of each row of the word index, 4 bytes each. BM25 needs it for every
+ * row that it scores.
  */
 export interface RowLengths {
   /**
-   * Takes in everything that was committed since the last call, and returns the lengths by row number, 0 for a number
+   * Loads everything that was committed since the last call, and returns the lengths by row number, 0 for a number
    * without a row. Call on a snapshot. The next call may change the array, or return another.
-   * @throws SnapshotIsBehind if another thread took in a rewrite that the snapshot does not have; SharedMemoryLost if
-   *   another thread died while it changed the table
+   * @throws SnapshotIsBehind if another thread loaded a later change than the snapshot has; SharedMemoryLost if another
+   *   thread died while it changed the table
    */
   now(): Uint32Array;
   /** Checks that no other thread has changed lengths since `now` was called. @throws SnapshotIsBehind if one has */
@@ -33,15 +33,18 @@ export interface RowLengths {
   load(): 'more' | 'done';
 }
 
-/** Lengths of the rows of one file. `postMessage` and `workerData` pass them to other threads without copying. */
+/**
+ * Table of the row lengths of one file in shared memory. `postMessage` and `workerData` pass it to other threads
+ * without copying.
+ */
 export interface SharedLengths {
   /** Number of terms of each row, by row number, 32 bits each. The buffer grows. */
   readonly lengths: SharedArrayBuffer;
-  /** The lock, and how far the file was read. */
+  /** The lock, and the position up to which the file was loaded. */
   readonly control: SharedArrayBuffer;
 }
 
-/** One thread's access to the lengths of a file that several threads share. */
+/** One thread's access to a table of row lengths that several threads share. */
 export interface SharedLengthsOptions {
   readonly lengths: SharedLengths;
   readonly reader: SharedReader;
@@ -49,18 +52,24 @@ export interface SharedLengthsOptions {
 
 /** Number of rows that are read in one slice, before the thread yields to the event loop: some 2 ms. */
 const READ_AT_ONCE = 2_000;
-/** Number of rows that a new table has room for. */
+/** Number of rows for which a new table has room. */
 const FIRST_ROWS = 1_024;
-/** Greatest number of rows, for which addresses are reserved. Pages that are never used take no memory. */
+/** Greatest number of rows. Address space is reserved for all of them, but unused pages take no memory. */
 const MAX_ROWS = 2 ** 28;
 
-/** Index in `control` of a counter that is raised before stored lengths are changed. */
+/** Index in `control` of a counter that rises before stored lengths are changed. */
 const BEGUN = LOCK_WORDS;
-/** Index in `control` of the value that `BEGUN` had when the last such change was complete. */
+/**
+ * Index in `control` of a copy of the counter `BEGUN`, made when a change of lengths is complete. If both are equal, no
+ * change is in progress.
+ */
 const DONE = LOCK_WORDS + 1;
-/** Index among the 64-bit numbers of `control` of the number of the last row that was read. */
+/** Index among the 64-bit numbers of `control` of the number of the last row that was loaded. */
 const UP_TO = LOCK_WORDS / 2 + 1;
-/** Index among the 64-bit numbers of `control` of the number of the last rewrite that was read; -1 before the first. */
+/**
+ * Index among the 64-bit numbers of `control` of the number of the last entry of `textRewrites` that was loaded; -1
+ * before the first.
+ */
 const REWRITE = LOCK_WORDS / 2 + 2;
 
 /** Makes an empty table of row lengths. It is filled from the file when it is used. */
@@ -119,7 +128,7 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
   };
 }
 
-/** A table of row lengths, as one thread has opened it. */
+/** A table of row lengths with one thread's views of the shared memory. */
 interface Opened {
   readonly store: Store;
   readonly lock: ChangeLock;
@@ -130,7 +139,10 @@ interface Opened {
   readonly table: ReturnType<typeof openTable>;
 }
 
-/** Takes in one slice of the file. The caller must hold the lock if threads share the table. */
+/**
+ * Loads one slice of the file into the table. The caller must hold the lock if threads share the table.
+ * @param rewriteNo number of the last entry of `textRewrites` in the snapshot
+ */
 function advance(opened: Opened, rewriteNo: number): 'more' | 'done' | 'behind' {
   const { store, lock, words, numbers, table } = opened;
   const known = numberAt(numbers, REWRITE);
@@ -150,8 +162,8 @@ function advance(opened: Opened, rewriteNo: number): 'more' | 'done' | 'behind' 
 }
 
 /**
- * Makes views of a buffer that grows. A view of a fixed length is quicker than one that follows the growth, so a new
- * one is made after each growth.
+ * Opens the table of lengths in a buffer that grows. A view of fixed length is faster than one that follows the growth,
+ * so a new view is made after each growth.
  */
 function openTable(lengths: SharedArrayBuffer) {
   let table = new Uint32Array(lengths, 0, FIRST_ROWS);
@@ -175,7 +187,7 @@ function numberAt(numbers: BigInt64Array, place: number): number {
   return Number(Atomics.load(numbers, place));
 }
 
-/** Reads a slice of the rows that were not read yet. */
+/** Reads a slice of the rows that were not loaded yet. */
 function readNewRows({ store, numbers }: Opened): [memoryNo: number, columns: Buffer][] {
   return store
     .prepare('SELECT id, sz FROM memory_text_docsize WHERE id > ? ORDER BY id LIMIT ?')
@@ -183,7 +195,7 @@ function readNewRows({ store, numbers }: Opened): [memoryNo: number, columns: Bu
     .all(numberAt(numbers, UP_TO), READ_AT_ONCE) as [number, Buffer][];
 }
 
-/** Reads those of the changed rows again that are not above `upTo`; a row that is gone has undefined columns. */
+/** Reads those changed rows again whose numbers are not above `upTo`; a deleted row has undefined columns. */
 function readRewritten(
   store: Store,
   changed: readonly number[],

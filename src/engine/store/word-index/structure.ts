@@ -1,6 +1,6 @@
 /**
- * Structure of FTS5's index of `memory_text`, read from the file: its format, its segments and its totals. The format
- * is that of `fts5_index.c`, version 4. Each segment is a b-tree. Its leaves are pages of about 4,050 bytes in
+ * Reads the structure of FTS5's index of `memory_text`: its format, its segments and its totals. The format is that of
+ * SQLite's `fts5_index.c`, version 4. Each segment is a b-tree. Its leaves are pages of about 4,050 bytes in
  * `memory_text_data`; the first term of each leaf is in `memory_text_idx`. Only FTS5 writes and merges segments. All
  * reads are on the caller's snapshot.
  */
@@ -8,13 +8,13 @@
 import { EngineError } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
 
-/** One b-tree of the index. */
+/** One segment (b-tree) of FTS5's index. */
 export interface Segment {
-  /** Number of the segment. It is given again after the segment was merged away. */
+  /** Number of the segment. FTS5 reuses it after the segment was merged into another one. */
   readonly id: number;
   /** Number of the last leaf; leaves are numbered from 1. */
   readonly lastPage: number;
-  /** Number of the first leaf that has not been merged away. */
+  /** Number of the first leaf that a merge has not removed yet. */
   readonly firstPage: number;
   /** Number of pages of the hash table of rows that were deleted since the segment was written; 0 if none was. */
   readonly tombstonePages: number;
@@ -24,14 +24,14 @@ export interface Segment {
    */
   readonly isMerging: boolean;
   /**
-   * Name of the segment's contents, equal as long as the segment has the same rows. The number alone is not enough,
-   * since it is given again. Rows that are deleted from a segment that is being merged are counted in the segment into
-   * which it is merged, so its counter is part of the name.
+   * Text that identifies the segment's contents: it stays the same as long as the segment has the same rows. The number
+   * alone is not enough, since FTS5 reuses it. Rows that are deleted from a segment during its merge are counted in the
+   * segment into which it is merged, so the counter of that segment is part of the key.
    */
   readonly key: string;
 }
 
-/** Totals of the index, by which BM25 judges each row. */
+/** Totals of the index, which BM25 needs. */
 export interface Totals {
   /** Number of rows of the index. */
   readonly rows: number;
@@ -39,29 +39,31 @@ export interface Totals {
   readonly terms: number;
 }
 
-/** Version of the format that is read here. */
+/** Version of FTS5's format that this file can read. */
 const FORMAT = 4;
-/** Row number of the totals in `memory_text_data`. */
+/** Row in `memory_text_data` that holds the totals. */
 const TOTALS_ID = 1;
-/** Row number of the levels and segments in `memory_text_data`. */
+/** Row in `memory_text_data` that holds the list of levels and segments. */
 const STRUCTURE_ID = 10;
-/** Value of the bytes 4 to 7 of a structure that has tombstones, as a table with `contentless_delete` has it. */
+/**
+ * Value of bytes 4 to 7 in the list of segments if the index has tombstones, as a table with `contentless_delete` does.
+ */
 const STRUCTURE_V2 = 0xff_00_00_01;
 /**
- * Factor of a segment's number in a row number of `memory_text_data`. Below it are one bit, five bits, and the 31 bits
- * of a page's number.
+ * Factor of a segment's number in a row number of `memory_text_data`. The lower bits are one flag bit, five bits of a
+ * height, and the 31 bits of a page's number.
  */
 export const SEGMENT_STEP = 2 ** 37;
 
 /**
- * Number of bytes before the content of a leaf: the offset of its first row, then that of the list of its terms, 16
+ * Number of bytes before the content of a leaf: the offset of its first row, then the offset of its list of terms, 16
  * bits each.
  */
 export const LEAF_HEADER = 4;
 
 /**
  * Reads all segments of the index, those of the first level first.
- * @returns undefined if the format is not known here, as that of a newer SQLite
+ * @returns undefined if the format is unknown, as that of a newer SQLite may be
  */
 export function readSegments(store: Store): Segment[] | undefined {
   return readLevels(store)?.flat();
@@ -69,8 +71,8 @@ export function readSegments(store: Store): Segment[] | undefined {
 
 /**
  * Reads the segments of each level, oldest first. The index of a level is the number of times that its segments were
- * merged; a commit adds to level 0. Segments that were completely merged away are left out.
- * @returns undefined if the format is not known here
+ * merged; a commit adds segments to level 0. Segments that were completely merged into others are left out.
+ * @returns undefined if the format is unknown
  */
 export function readLevels(store: Store): Segment[][] | undefined {
   const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
@@ -111,7 +113,7 @@ export function readTotals(store: Store): Totals {
   return { rows, terms: columns.reduce((sum, terms) => sum + terms, 0) };
 }
 
-/** Decodes the varints of a block that has nothing else, such as the numbers of terms in the columns of a row. */
+/** Decodes a block that consists only of varints, such as the numbers of terms in the columns of a row. */
 export function allVarints(block: Uint8Array): number[] {
   const read = varints(block, 0);
   const numbers: number[] = [];
@@ -129,7 +131,7 @@ export function readBlock(store: Store, id: number): Buffer | undefined {
   return store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck().get(id) as Buffer | undefined;
 }
 
-/** Makes the EngineError `internal` for an index whose parts contradict each other. */
+/** Makes the EngineError `internal` for a damaged index, whose parts contradict each other. */
 export function damaged(): EngineError {
   return new EngineError('internal', 'the word index is damaged; `cairn rebuild-index` writes it anew');
 }
@@ -139,7 +141,7 @@ export function firstVarint(bytes: Uint8Array, at: number): number {
   return varints(bytes, at)();
 }
 
-/** Decodes and returns the next varint at each call. */
+/** Reads successive varints: each call decodes the next one. */
 interface VarintReader {
   (): number;
   /** Returns the offset of the next varint. */

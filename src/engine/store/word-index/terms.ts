@@ -1,9 +1,9 @@
 /**
- * Terms of the word index for words. In the first partition of the rows, the index holds the plain term of a word; in
- * another one, the term ends with a mark and the partition's number: `file`, `file!1`, `file!2`. FTS5 ends a step of
- * merging only between two terms, so the postings of a word in a million rows would be copied in one step. With
- * partitions, no term has more than 131,072 rows (`PARTITION_ROWS`). No word has a character as low as the mark, so all
- * terms of a word are adjacent.
+ * The terms under which the word index stores a word. Row numbers are divided into partitions. In the first partition a
+ * word has its plain term; in another one, the term ends with a mark and the partition's number: `file`, `file!1`,
+ * `file!2`. The reason: FTS5 can end a step of merging only between two terms, so the postings of a word in a million
+ * rows would be copied in one step. With partitions, no term has more than 131,072 rows (`PARTITION_ROWS`). No word has
+ * a character as low as the mark, so all terms of a word are adjacent.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -18,19 +18,22 @@ export const TOKENIZER = `porter unicode61 remove_diacritics 2 tokenchars '!'`;
 /** Number of row numbers in one partition. Merging a word that all of these rows have takes some 10 ms. */
 export const PARTITION_ROWS = 2 ** 17;
 const MARK = '!';
-/** Byte of the mark in a term. */
+/** Byte of the mark `!` in a term, after which the partition's number follows. */
 export const MARK_BYTE = MARK.charCodeAt(0);
-/** Character that sorts a term after the terms of all partitions of a word and before every longer word. */
+/**
+ * Character after the mark. Appended to a word, it gives a text that sorts after the word's terms of all partitions and
+ * before every longer word.
+ */
 export const BEYOND_MARK = String.fromCharCode(MARK_BYTE + 1);
 
-/** Returns the mark of the partition in which a row is; '' for the first partition. */
+/** Returns the mark of the partition that a row belongs to, such as `!1`; '' for the first partition. */
 export function markOf(memoryNo: number): string {
   return memoryNo < PARTITION_ROWS ? '' : `${MARK}${Math.floor(memoryNo / PARTITION_ROWS)}`;
 }
 
 /**
  * Prepares a text for a column of a row of the index. In the first partition it stays text, which FTS5 splits and
- * stems; in another one it becomes stemmed terms with the mark.
+ * stems. In another partition it becomes stemmed terms that end with the mark.
  * @param mark mark of the row's partition, as `markOf` returns it
  */
 export function indexedText(text: string, mark: string): string {
@@ -67,8 +70,8 @@ export function termsOf(text: string): readonly string[] {
 }
 
 /**
- * Tokenizes a text as FTS5 does, but faster. For text that is not ASCII, FTS5 itself is asked once about each block of
- * 256 characters, and about few words.
+ * Tokenizes a text exactly as FTS5 does, but faster. For text that is not ASCII, FTS5 itself is asked once for each
+ * block of 256 characters, and for a few words.
  */
 function tokenize(text: string): readonly string[] {
   if (isAscii(text)) return words(text).map(stemOfAscii);
@@ -93,8 +96,8 @@ const ENDS_IN_ASCII = /[a-z\d]$/;
 const MAX_STEMMED = 64;
 
 /**
- * Stems a word of any characters. The endings that the Porter stemmer removes are ASCII, so a word with another ending
- * stays as it is.
+ * Stems a word that may have any characters. The Porter stemmer removes only ASCII endings, so a word with another
+ * ending stays as it is.
  */
 function stemOfAny(term: string): string {
   if (isAscii(term)) return stemOfAscii(term);
@@ -102,14 +105,14 @@ function stemOfAny(term: string): string {
 }
 
 /**
- * Stems an ASCII word. FTS5 treats two `y` in a row differently from other Porter stemmers, so such a word is stemmed
- * by FTS5.
+ * Stems an ASCII word. FTS5 treats two `y` in a row differently from other Porter stemmers, so such a word is passed to
+ * FTS5.
  */
 function stemOfAscii(word: string): string {
   return word.includes('yy') && word.length <= MAX_STEMMED ? stemByFts(word) : stemOf(word);
 }
 
-/** Greatest number of stems made by FTS5 that are kept. */
+/** Greatest number of cached stems that FTS5 made. */
 const STEMS_KEPT = 1_000;
 const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
 
@@ -125,17 +128,19 @@ function stemByFts(word: string): string {
   return stem;
 }
 
-/** Number of characters about which FTS5 is asked at once. */
+/** Number of characters in a block, about which FTS5 is asked at once. */
 const BLOCK = 256;
 
-/** How FTS5 treats 256 characters, by the last byte of their number. */
+/**
+ * How FTS5 treats the 256 characters of a block. The index in the lists is the last byte of the character's code point.
+ */
 interface Block {
   /**
-   * Letters that FTS5 makes of each character inside of a word; '' if it drops the character, undefined if the
-   * character ends the word.
+   * What FTS5 replaces each character by inside of a word; '' if it drops the character, undefined if the character
+   * ends the word.
    */
   readonly inside: readonly (string | undefined)[];
-  /** Whether a word may begin with the character. */
+  /** Whether a word may begin with each character. */
   readonly begins: readonly boolean[];
 }
 
@@ -160,8 +165,8 @@ function askForBlock(no: number): Block {
 }
 
 /**
- * Function that tokenizes by FTS5 itself, made on first use. FTS5's tokenizer has no interface of its own, so a text is
- * inserted into a table, whose vocabulary is read and then deleted.
+ * Function that tokenizes a text by FTS5 itself, made on first use. FTS5's tokenizer cannot be called directly, so a
+ * text is inserted into a table, and the terms are read from the table's vocabulary.
  */
 let open: ((text: string) => readonly string[]) | undefined;
 

@@ -1,7 +1,7 @@
 /**
- * The port of the word index: what a query asks of it, and what a reader of the index provides. There are two readers
- * of FTS5, which one suite tests (test/conformance/word-search.ts): `fts5-direct` decodes the tables that FTS5 wrote,
- * and `fts5-match` is plain SQL and reads every index that SQLite itself reads. A tenant in PostgreSQL has a
+ * The interface of the word index: what a query needs, and what a reader of the index provides. There are two readers
+ * of FTS5, and one test suite for both (test/conformance/word-search.ts): `fts5-direct` decodes the tables that FTS5
+ * wrote, and `fts5-match` is plain SQL and reads every index that SQLite itself reads. A tenant in PostgreSQL has a
  * `WordTable` instead of FTS5, with a reader of its own.
  */
 
@@ -11,7 +11,7 @@
  */
 export type WordIndexChoice = 'auto' | 'fts5-direct' | 'fts5-match';
 
-/** Number of a row (`memoryNo`) and its BM25, higher is better. */
+/** A row found by a search: its number (`memoryNo`) and its BM25, higher is better. */
 export interface TextRank {
   readonly memoryNo: number;
   readonly bm25: number;
@@ -35,7 +35,7 @@ export interface WordSearch {
   frequencyOf(text: string): number;
   /**
    * Ranks all rows that contain at least one of the words and phrases, by the sum of FTS5's `bm25()` over them, with
-   * its sign inverted so that higher is better. Sums are equal to the last digit whatever the order of the words.
+   * its sign inverted so that higher is better. The order of the words does not change the sums, not even by rounding.
    * @param texts words and phrases, each only once
    * @param weights one weight for each of TEXT_COLUMNS, in their order; an occurrence of a word counts as much as the
    *   weight of its column
@@ -46,12 +46,12 @@ export interface WordSearch {
   bestOf(texts: readonly string[], weights: readonly number[], memoryNos: readonly number[], limit: number): TextRank[];
 }
 
-/** Reader of a `WordTable`. */
+/** Reader of the word index of a tenant in PostgreSQL (`WordTable`). */
 export interface TableReader extends WordReader {
   open(version: string): TableSearch;
 }
 
-/** The words of a `WordTable` at one snapshot. */
+/** The word index of a tenant in PostgreSQL (`WordTable`) at one snapshot. */
 export interface TableSearch extends WordSearch {
   /**
    * Finds which of these memories contain a word or phrase, in no certain order.
@@ -60,11 +60,11 @@ export interface TableSearch extends WordSearch {
   matching(text: string, memoryNos: readonly number[], columns: ReadonlySet<number>): number[];
 }
 
-/** A way to read the word index of one connection. Every method must be called on a snapshot. */
+/** Reads the word index of one connection. Every method must be called on a snapshot. */
 export interface WordReader {
   /**
-   * Takes in a slice of what was committed since the last call, so that the next search is quick.
-   * @returns 'more' if there is more to take in
+   * Loads a slice of what was committed since the last call into memory, so that the next search is fast.
+   * @returns 'more' if there is more to load
    */
   load(): 'more' | 'done';
   /**
