@@ -164,6 +164,39 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     });
   });
 
+  test('what readings ask first in a rehearsal shares a round trip with the next question', () => {
+    const store = open('rehearsed');
+    store.write(() => putInfo(store, 'a', 'b'));
+    const follow = (key: string) => findInfo(store, findInfo(store, key) ?? 'nothing');
+    const trips = tripsOf(() =>
+      store.read(() => {
+        let ends = 0;
+        const rehearse = () =>
+          store.ahead!.rehearse(
+            () => (follow('a'), (ends += 1)),
+            () => follow('c'),
+          );
+        rehearse();
+        expect(findInfo(store, 'd')).toBeUndefined();
+        rehearse();
+        expect([follow('a'), follow('c'), ends]).toEqual([undefined, undefined, 0]);
+        rehearse();
+        expect(ends).toBe(1);
+      }),
+    );
+    expect(trips).toBe(2);
+    expect(() => store.read(() => store.ahead!.rehearse(() => expect.fail('of its own')))).toThrow('of its own');
+  });
+
+  test('transactions of other tenants on one connection take no more round trips, and see their own rows', () => {
+    const stores = ['one', 'other'].map((name) => open(`sharing ${name}`));
+    const put = (store: Store) => store.write(() => putInfo(store, 'whose', store.path));
+    stores.forEach(put);
+    expect(tripsOf(() => stores.forEach(put))).toBe(4);
+    const own = () => stores.map((store) => store.read(() => findInfo(store, 'whose')));
+    expect(tripsOf(() => expect(own()).toEqual(stores.map(({ path }) => path)))).toBe(2);
+  });
+
   test('questions that every read asks go with the first of them, with answers of its own snapshot', () => {
     const store = open('foretold');
     const keys = ['a', 'b', 'c'];

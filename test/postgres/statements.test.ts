@@ -31,7 +31,8 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
   let catalog: Catalog;
   const open = (name: string): Store => {
     const store = openPostgresStore({ connection, catalog, tenant: ensureTenant(connection, name) });
-    // The first statement sets the tenant of the session.
+    // A statement outside of a transaction sets the tenant of the session.
+    store.prepare('SELECT 1 FROM users').get();
     store.write(() => {});
     return store;
   };

@@ -75,7 +75,7 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
   function answers(store: Store): unknown[] {
     return store.read(() => {
       const words = openWordSearch(store);
-      words.expect(TEXTS);
+      words.expect(TEXTS, 'rank');
       const among = Array.from({ length: 300 }, (_, n) => 2 * n + 1);
       return [
         words.rows,

@@ -5,11 +5,12 @@ import type { Config } from '../config.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { explainMemory } from '../retrieve/explain-memory.ts';
 import { keepRecall } from '../retrieve/keep-recall.ts';
+import type { Recall } from '../retrieve/recall.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { completeQuery } from '../retrieve/options.ts';
 import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
-import { findMemoryNos, readMemories } from '../store/memories.ts';
+import { readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { createWorkBudget } from '../store/work-budget.ts';
 import type {
@@ -57,18 +58,35 @@ export async function answerQuery(
 ): Promise<Answer> {
   let stages: readonly StageTrace[] = [];
   let later: Promise<RecallToKeep> | null = null;
-  const { open, config } = context;
+  let effects: RecallEffects | null = null;
+  const { open, config, clock } = context;
+  const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
   const isKept = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
-  const retrieving = retrieveContext(context, defaults, (recall, answer) => {
+  const onRecall = (recall: Recall, answer: QueryResult) => {
     stages = recall.trace;
+    if (reinforces) effects = effectsOf(recall, answer, clock.now());
     if (!isKept) return;
     const model = modelOf(open().live);
     later = afterThisTurn().then(() => keepRecall(recall, answer, { request: query, defaults, model }));
+  };
+  const begun = beginInRead(open().store, () => {
+    const retrieving = retrieveContext(context, defaults, onRecall);
+    const { profile } = completeQuery(query, retrieving.defaults);
+    const answer = retrieve(retrieving, query, signal);
+    // It is awaited below, unless the read ends with an error of its own.
+    answer.catch(() => {});
+    return { profile, answer };
   });
-  const { profile } = completeQuery(query, retrieving.defaults);
-  const result = await retrieve(retrieving, query, signal);
-  const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
-  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null, later };
+  const result = await begun.answer;
+  return { result, profile: begun.profile, stages, effects, later };
+}
+
+/**
+ * Begins a query in one read, which lasts until the query first waits. So the models and what was committed since the
+ * last query are asked for in one round trip. A file has none to save.
+ */
+function beginInRead<T>({ ahead, read }: Store, begin: () => T): T {
+  return ahead === null ? begin() : read(begin);
 }
 
 const modelOf = (live: StoredModel | null): RecallHead['model'] =>
@@ -89,15 +107,18 @@ export function explainAnswer(
 /**
  * Lists the memories that this recall (answered query) reinforces, and the waypoints (automatic links) on the paths to
  * them; null without hits.
+ * @param at time of the recall, Unix ms
  */
-function effectsOf({ open, clock }: ReadContext, { hits }: QueryResult): RecallEffects | null {
+function effectsOf({ packing }: Recall, { hits }: QueryResult, at: number): RecallEffects | null {
   if (hits.length === 0) return null;
-  const memoryNos = findMemoryNos(open().store, [...new Set(hits.flatMap((hit) => hit.path))]);
-  const paths = hits.map((hit) => hit.path.map((id) => memoryNos.get(id)).filter((memoryNo) => memoryNo !== undefined));
+  const paths = packing.packed.map(({ candidate: { row, arrival } }, place) =>
+    // The path of a hit that the query found itself begins and ends with it.
+    hits[place]!.path.length === 1 ? [row.memoryNo] : [...arrival!.path, row.memoryNo],
+  );
   return {
-    memories: paths.map((steps) => steps.at(-1)).filter((memoryNo) => memoryNo !== undefined),
-    waypoints: paths.flatMap((steps) => steps.slice(1).map((to, hop): [number, number] => [steps[hop] as number, to])),
-    at: clock.now(),
+    memories: paths.map((steps) => steps.at(-1)!),
+    waypoints: paths.flatMap((steps) => steps.slice(1).map((to, hop): [number, number] => [steps[hop]!, to])),
+    at,
   };
 }
 

@@ -7,6 +7,7 @@ import {
   findEntities,
   hasRelations,
   mentioningMemories,
+  type NamedEntity,
   relatedEntities,
   type RelatedEntity,
 } from '../store/entities.ts';
@@ -51,8 +52,7 @@ const RELATION_WEIGHT = 0.6;
  *   latest memory first. The list is empty if the query names no known entity or the file has no relations.
  */
 export function augment(store: Store, query: string, { filter, userIds, decayPerHop }: AugmentOptions): Arrival[] {
-  if (!hasRelations(store)) return [];
-  const named = findEntities(store, possibleNames(query), userIds, MAX_NAMED);
+  const named = findNamed(store, query, userIds);
   if (named.length === 0) return [];
   const entityNos = named.map(({ entityNo }) => entityNo);
   const related = strongest(relatedEntities(store, entityNos, filter), decayPerHop);
@@ -66,6 +66,11 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
   return [...arrivals.values()]
     .sort((a, b) => b.activation - a.activation || b.memoryNo - a.memoryNo)
     .slice(0, MAX_MEMORIES);
+}
+
+/** Finds the entities that a query names, at most 8; none where the file has no relations to follow. */
+export function findNamed(store: Store, query: string, userIds: AugmentOptions['userIds']): NamedEntity[] {
+  return hasRelations(store) ? findEntities(store, possibleNames(query), userIds, MAX_NAMED) : [];
 }
 
 /**

@@ -48,10 +48,30 @@ export function expand(store: Store, hits: readonly Activated[], options: Expand
   // A memory that has an activation is a direct hit or was reached before, so it has passed the filter.
   const allowed: Allowed = { ...options, known: spreading.activations };
   for (let hop = 1; hop <= options.maxHops && spreading.front.length > 0; hop += 1) {
-    const origins = spreading.front.map(({ memoryNo }) => memoryNo);
-    spread(spreading, stepsFrom(store, origins, allowed, STEPS_PER_ORIGIN), options.decayPerHop);
+    if (hop < options.maxHops) askOfNextHop(store, spreading, allowed, options.decayPerHop);
+    spread(spreading, stepsFromFront(store, spreading, allowed), options.decayPerHop);
   }
   return spreading.arrivals;
+}
+
+function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): Step[] {
+  const origins = front.map(({ memoryNo }) => memoryNo);
+  return stepsFrom(store, origins, allowed, STEPS_PER_ORIGIN);
+}
+
+/**
+ * Asks for the links of the hop after the next one in the round trip in which the filter is applied to what the next
+ * one reaches, as if all of that passed.
+ */
+function askOfNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
+  if (allowed.passing !== undefined) return;
+  store.ahead?.rehearse(() => {
+    const { activations, arrivals, front } = spreading;
+    const guess: Spreading = { activations: new Map(activations), arrivals: new Map(arrivals), front };
+    const all: Allowed = { ...allowed, passing: { has: () => true } };
+    spread(guess, stepsFromFront(store, guess, all), decayPerHop);
+    return guess.front.length > 0 && stepsFromFront(store, guess, all);
+  });
 }
 
 /** The state of spreading activation over links, between two hops. `spread` changes it. */

@@ -107,7 +107,10 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
   return store.read(() => {
     const index = openWordSearch(store);
     const terms = withStems(plan);
-    index.expect(terms.map(({ words }) => words));
+    index.expect(
+      terms.map(({ words }) => words),
+      'rank',
+    );
     const located = terms
       .filter(({ words, formOf }) => formOf === undefined || saysNoMore(index, words, formOf))
       .map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
@@ -133,7 +136,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
  * Adds the stem of each word to the query's terms, if the question is in a language with a stemmer. The stem also finds
  * memories with an inflected form of the word; a memory with the word itself scores by both.
  */
-function withStems({ terms, query }: QueryPlan): readonly Term[] {
+export function withStems({ terms, query }: Pick<QueryPlan, 'terms' | 'query'>): readonly Term[] {
   const { language } = query.terms;
   if (language === undefined) return terms;
   return terms.flatMap((term) => {

@@ -23,6 +23,10 @@ export interface Packing {
   readonly packed: readonly Packed[];
   /** Reason why each candidate that is not a hit was left out, by `memoryNo`. */
   readonly cut: ReadonlyMap<number, Outcome>;
+  /**
+   * Places of the hits in their documents, by `memoryNo`; undefined where they were not read, since `perDocument` is 0.
+   */
+  readonly provenance: ReadonlyMap<number, Provenance> | undefined;
   /** Whether candidates were left out because the hits together reached `MAX_HIT_BYTES` (6 MiB). */
   readonly isFull: boolean;
   /** Token budget that the best match would need, if it did not fit the query's token budget; else null. */
@@ -49,6 +53,8 @@ const TRIED_FURTHER = 30;
  */
 const CHARACTERS_PER_TOKEN = 6;
 
+type ReadMemories = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
+
 /**
  * Selects the best `k` candidates within the limits of the query: hits of one document, hits of one kind, the token
  * budget, and 6 MiB in all. Of near-duplicates, only the best is selected. A candidate that does not fit is skipped,
@@ -58,21 +64,17 @@ const CHARACTERS_PER_TOKEN = 6;
  * @param read reads memories by `memoryNo`; a memory that was erased is missing in its result. It is called for at most
  *   `k` memories at a time, so that long texts are read only if they are needed
  */
-export function pack(
-  store: Store,
-  ranked: readonly Candidate[],
-  query: CompleteQuery,
-  read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
-): Packing {
+export function pack(store: Store, ranked: readonly Candidate[], query: CompleteQuery, read: ReadMemories): Packing {
   const { k } = query;
   const packed: Packed[] = [];
   const cut = new Map<number, Outcome>();
+  askOfFirst(store, ranked, query, read);
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
   const duplicates = createNearDuplicates(query.collapseSimilar);
   let memories: ReadonlyMap<number, Memory> = new Map();
-  let provenance: ReadonlyMap<number, Provenance> = new Map();
+  const provenance = new Map<number, Provenance>();
   let readUpTo = 0;
   const texts = createTexts(store, k);
   for (const [place, candidate] of ranked.entries()) {
@@ -95,7 +97,8 @@ export function pack(
       memories = read(texts.readable(wanted));
       const batch = ranked.slice(place, readUpTo).map(({ row }) => row.memoryNo);
       // With `perDocument` 0 any number of hits of one document is wanted, its root included.
-      provenance = query.perDocument === 0 ? provenance : readProvenance(store, batch);
+      if (query.perDocument > 0)
+        for (const [part, origin] of readProvenance(store, batch)) provenance.set(part, origin);
     }
     // This memory was not read with the others if its quota was full then, and a root has given way since.
     const memory = memories.get(memoryNo) ?? read([memoryNo]).get(memoryNo);
@@ -126,7 +129,19 @@ export function pack(
     quotas.take(place);
     if (origin !== undefined) roots.take(origin, { hit, place });
   }
-  return { packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() };
+  return {
+    ...{ packed, cut, isFull: texts.isFull(), bestNeeds: budget.bestNeeds() },
+    provenance: query.perDocument > 0 ? provenance : undefined,
+  };
+}
+
+/** Asks about the first `k` candidates, which are the hits as a rule, in the round trip of the first question. */
+function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument }: CompleteQuery, read: ReadMemories) {
+  const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
+  store.ahead?.rehearse(
+    () => (k > MANY_HITS ? withinBytes(store, first, MAX_HIT_BYTES) : read(first)),
+    () => perDocument > 0 && readProvenance(store, first),
+  );
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { Store } from '../store/open-store.ts';
-import { readRankingRows } from '../store/ranking-rows.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
 import type { Hit, HitExplanation, Memory, QueryResult } from '../types.ts';
 import type { Candidate } from './candidate.ts';
@@ -38,7 +37,7 @@ const MAX_SIMILAR_IDS = 20;
 function presentHits(store: Store, recall: Recall): Hit[] {
   const { packing, plan, query } = recall;
   const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
-  const ids = idsOf(store, recall);
+  const ids = idsOf(recall);
   const terms = query.explain ? matchedTerms(store, plan, memoryNos) : new Map<number, string[]>();
   return packing.packed.map(({ candidate, memory, similar }) => ({
     memory,
@@ -64,13 +63,10 @@ function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, str
   return before.every((id) => id !== undefined) ? [...before, row.id] : [row.id];
 }
 
-function idsOf(store: Store, { packing }: Recall): Map<number, string> {
+function idsOf({ packing, plan }: Recall): Map<number, string> {
   const hits = packing.packed.map(({ candidate: { row } }): [number, string] => [row.memoryNo, row.id]);
   const origins = packing.packed.flatMap(({ candidate }) => candidate.arrival?.path ?? []);
-  const others = readRankingRows(store, [...new Set(origins)]).map(({ memoryNo, id }): [number, string] => [
-    memoryNo,
-    id,
-  ]);
+  const others = plan.rows.read([...new Set(origins)]).map(({ memoryNo, id }): [number, string] => [memoryNo, id]);
   return new Map([...hits, ...others]);
 }
 

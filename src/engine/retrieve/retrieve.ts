@@ -6,20 +6,20 @@
 import { readCosineBase } from '../store/calibrations.ts';
 import { readLatentSpace } from '../store/latent-spaces.ts';
 import { runWithin } from '../store/work-budget.ts';
-import { loadWords } from '../store/word-index/open-word-search.ts';
+import { askToLoadWords, loadWords } from '../store/word-index/open-word-search.ts';
 import { isEnglish, wordFormsOf } from '../text/query-language.ts';
 import type { QueryText } from '../text/query-text.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
+import { askBeforePlan, readTextsAhead } from './ask-ahead.ts';
 import { calibrate, type Circumstances, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
 import { joinModels } from './dense.ts';
 import { embedQuery } from './embed-query.ts';
-import { addArrivals, augment } from './entity-graph.ts';
+import { addArrivals } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
-import { expand } from './expand.ts';
 import { applyFloors, hasGround, reportFloor } from './floor.ts';
-import { fuseByRank } from './fuse.ts';
+import { augmentQuery, expandFused, fuseLists } from './from-lists.ts';
 import { completeQuery, requireReranker } from './options.ts';
 import { pack } from './pack.ts';
 import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
@@ -30,13 +30,13 @@ import { createMemoryReader } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
 import { rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
-import { resolve } from './resolve.ts';
+import { resolve, type ResolveOptions } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
-import { scoreCandidates } from './score-candidates.ts';
+import { questionsBefore, scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
-import { askedText, listsOf, type Parts, withFoundParts } from './parts.ts';
+import { askedText, type Parts, withFoundParts } from './parts.ts';
 import { raritiesOf } from './term-frequencies.ts';
 import { stepBack } from './step-back.ts';
 import { applyTopic } from './topic.ts';
@@ -117,6 +117,7 @@ async function recallAnd<T>(
   // in.
   requireReranker(request, languageModel);
   const trace = createTrace(context.tracing ?? null);
+  askToLoadWords(context.store);
   const [{ vectors, vectorWeight, degraded }] = await Promise.all([
     embedQuery(context, query, trace, signal),
     loadWords(context.store),
@@ -177,6 +178,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
   const { context, query, vectors, vectorWeight, trace, now } = running;
   const { store } = context;
   const plan = trace.run('plan', 0, () => {
+    askBeforePlan(store, query);
     const value = planQuery(store, query, now);
     return { value, out: value.terms.length, note: describePlan(value) };
   });
@@ -184,24 +186,17 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
   const asked = searchParts(running, plan, lexical);
   const dense = joinModels(vectors, byModel);
   const fused = trace.run('fuse', lexical.hits.length + dense.hits.length, () => {
-    const value = fuseByRank([
-      ...listsOf(lexical, asked, 1 - vectorWeight),
-      { memoryNos: dense.hits.map(({ memoryNo }) => memoryNo), weight: vectorWeight },
-    ]);
+    const value = fuseLists(lexical, asked, { dense, vectorWeight });
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
-    const best = fused[0]?.score ?? 1;
-    const activated = fused.map(({ memoryNo, score }) => ({ memoryNo, activation: score / best }));
-    const { maxHops, decayPerHop } = query;
-    const passing = plan.scope.kind === 'narrow' ? new Set(plan.scope.memoryNos) : undefined;
-    const value = expand(store, activated, { filter: plan.filter, passing, rows: plan.rows, maxHops, decayPerHop });
+    store.ahead?.rehearse(() => questionsBefore(store, { plan, fused }));
+    const value = expandFused(store, fused, plan, query);
     return { value, out: value.size };
   });
   if (query.entityGraph) {
     trace.run('entities', plan.terms.length, () => {
-      const { userIds } = query.filter;
-      const related = augment(store, query.query, { filter: plan.filter, userIds, decayPerHop: query.decayPerHop });
+      const related = augmentQuery(store, plan, query);
       addArrivals(arrivals, related);
       return { value: related, out: related.length };
     });
@@ -211,14 +206,16 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.scored.length, ...noteOfAnswers(value.scored) };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {
-    const value = resolve(store, scored, {
+    const options: ResolveOptions = {
       filter: plan.liveFilter,
       keepSuperseded: plan.liveFilter === plan.filter,
       recordedBy: query.asOf?.recorded,
       contradicted: query.penalties.contradicted,
       now,
       score: (row, findings) => scoreCandidate(row, findings, scoring),
-    });
+    };
+    readTextsAhead(store, plan, scored, () => resolve(store, scored, options));
+    const value = resolve(store, scored, options);
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
@@ -267,7 +264,10 @@ function reorder(
   const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
   return applyTopic(applyDates(byTexts, plan, now), {
     texts: plan.texts,
-    raritiesOf: (words) => raritiesOf(store, words),
+    raritiesOf(words) {
+      store.ahead?.rehearse(() => readLatentSpace(store));
+      return raritiesOf(store, words);
+    },
     ...(isEnglish(plan.query.asked) ? { question: askedText(plan, asked) } : {}),
     latentSpace: () => readLatentSpace(store),
   });

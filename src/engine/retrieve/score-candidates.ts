@@ -25,6 +25,7 @@ export function scoreCandidates(
   results: SearchResults,
 ): { scored: Candidate[]; scoring: Scoring } {
   const questions = questionsBefore(store, results);
+  store.ahead?.rehearse(() => results.plan.rows.read(memoryNosOf(results)));
   const findings = joinParts(gatherFindings(store, vectors, { ...results, questions }), results.parts, {
     vectorWeight,
     questions,
@@ -53,13 +54,21 @@ const MAX_ANSWERS = 30;
  * Reads the questions that precede the best memories in their sessions, by the `memoryNo` of the memory after the
  * question.
  */
-function questionsBefore(store: Store, { plan, fused }: SearchResults): ReadonlyMap<number, string> {
+export function questionsBefore(
+  store: Store,
+  { plan, fused }: Pick<SearchResults, 'plan' | 'fused'>,
+): ReadonlyMap<number, string> {
   // A query of stop words only would lift every answer.
   if (plan.terms.length === 0) return new Map();
   return readQuestionsBefore(
     store,
     fused.slice(0, MAX_ANSWERS).map(({ memoryNo }) => memoryNo),
   );
+}
+
+/** Lists the memories that are scored: those of the fused list, then those that arrivals reached. */
+function memoryNosOf({ fused, arrivals }: Pick<SearchResults, 'fused' | 'arrivals'>): number[] {
+  return [...new Set([...fused.map(({ memoryNo }) => memoryNo), ...arrivals.keys()])];
 }
 
 type Gathered = SearchResults & { readonly questions: ReadonlyMap<number, string> };
@@ -71,7 +80,7 @@ function gatherFindings(
   { plan, lexical, dense, fused, arrivals, questions }: Gathered,
 ): ReadonlyMap<number, Findings> {
   const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
-  const memoryNos = [...new Set([...both.keys(), ...arrivals.keys()])];
+  const memoryNos = memoryNosOf({ fused, arrivals });
   const cosines = cosinesOf(store, vectors, { memoryNos, dense, near });
   const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
   const answersOf = matchQuestions(plan, questions);

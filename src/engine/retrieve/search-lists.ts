@@ -1,4 +1,5 @@
-import { joinModels, searchVectors } from './dense.ts';
+import { askOfLists, askOfVectors, onceAsked } from './ask-ahead.ts';
+import { joinModels, searchVectors, type VectorSearch } from './dense.ts';
 import { type LexicalResult, searchText, type TextSearchOptions } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
 import type { CompleteQuery } from './options.ts';
@@ -48,6 +49,7 @@ export function searchParts(
  */
 export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
   const lists = searchOnce(running, plan);
+  askOfLists(running, plan, lists);
   const planOfRoom = planForRoom(running.context.store, plan, lists);
   return planOfRoom === undefined ? lists : mergeLists(lists, searchOnce(running, planOfRoom, ', live'));
 }
@@ -67,18 +69,20 @@ function searchOnce(
   among = '',
 ): Lists {
   const { store } = context;
+  const limit = query.kDense ?? Math.max(MIN_DENSE, query.k);
+  const spaces = spacesOf(context);
+  const searches = vectors.map((vector): VectorSearch => {
+    const index = spaces.find(({ modelNo }) => modelNo === vector.modelNo)?.space.index ?? null;
+    return { plan, query: vector, index: index && onceAsked(store, index), limit };
+  });
+  askOfVectors(store, searches);
   const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
     const value: LexicalResult =
       vectorWeight < 1 ? searchText(store, plan, textSearchOf(query)) : { hits: [], note: 'off' };
     return { value, out: value.hits.length, note: value.note };
   });
   const dense = trace.run(`dense${among}`, vectors.length, () => {
-    const limit = query.kDense ?? Math.max(MIN_DENSE, query.k);
-    const spaces = spacesOf(context);
-    const value = vectors.map((vector) => {
-      const index = spaces.find(({ modelNo }) => modelNo === vector.modelNo)?.space.index ?? null;
-      return searchVectors(store, { plan, query: vector, index, limit });
-    });
+    const value = searches.map((search) => searchVectors(store, search));
     const { hits, note } = joinModels(vectors, value);
     return { value, out: hits.length, note };
   });

@@ -5,7 +5,7 @@ import { textWeights, withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
-import type { Packed } from './pack.ts';
+import type { Packed, Packing } from './pack.ts';
 import type { Recall } from './recall.ts';
 
 /** Greatest number of neighbouring memories that are returned on each side of a hit. */
@@ -36,17 +36,16 @@ export interface Surroundings {
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
-  const around = placed(store, packing.packed, aroundOf(store, recall, read));
-  if (!(query.includeEpisodes ?? query.format === 'prompt')) return { around };
+  const wantsEpisodes = query.includeEpisodes ?? query.format === 'prompt';
+  if (wantsEpisodes) store.ahead?.rehearse(() => episodesOf(store, packing.packed, recall, read));
+  const around = placed(store, packing, aroundOf(store, recall, read));
+  if (!wantsEpisodes) return { around };
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
 /** Adds to each hit that is a part of a document its position in the document. */
-function placed(store: Store, packed: readonly Packed[], around: Surroundings['around']): Surroundings['around'] {
-  const places = readProvenance(
-    store,
-    packed.map(({ candidate }) => candidate.row.memoryNo),
-  );
+function placed(store: Store, { packed, provenance }: Packing, around: Surroundings['around']): Surroundings['around'] {
+  const places = provenance ?? readProvenance(store, memoryNosOf(packed));
   if (places.size === 0) return around;
   return around.map((surrounding, place) => {
     const document = places.get(packed[place]!.candidate.row.memoryNo);
@@ -54,13 +53,17 @@ function placed(store: Store, packed: readonly Packed[], around: Surroundings['a
   });
 }
 
+const memoryNosOf = (packed: readonly Packed[]) => packed.map(({ candidate }) => candidate.row.memoryNo);
+
 function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): Surroundings['around'] {
-  const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
+  const memoryNos = memoryNosOf(packing.packed);
   const visible = plan.liveFilter;
   const wants = (expansion: 'neighbours' | 'document') =>
     memoryNos.length > 0 && query.expand?.includes(expansion) === true;
+  const readSources = () => (wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null);
+  store.ahead?.rehearse(readSources);
   const neighbours = wants('neighbours') ? neighboursOf(store, memoryNos, { visible, each: NEIGHBOURS }) : null;
-  const sources = wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null;
+  const sources = readSources();
   if (neighbours === null && sources === null) return memoryNos.map(() => ({}));
   const places = memoryNos.map((memoryNo) => ({
     before: neighbours?.get(memoryNo)?.before ?? [],
@@ -92,7 +95,10 @@ function readWithin(
   places: readonly (readonly number[])[],
   read: Read,
 ): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
-  const within = withinBytes(store, [...new Set(places.flat())], MAX_BYTES);
+  const all = [...new Set(places.flat())];
+  // As a rule the texts of all are small enough.
+  store.ahead?.rehearse(() => textWeights(store, all));
+  const within = withinBytes(store, all, MAX_BYTES);
   const weights = textWeights(store, within);
   const known = new Set(within);
   let left = MAX_BYTES;
@@ -110,11 +116,7 @@ function readWithin(
  * which the hit is derived, else its session. A hit with neither has no episode.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
-  const origins = originsOf(
-    store,
-    packed.map(({ candidate }) => candidate.row.memoryNo),
-    plan.liveFilter,
-  );
+  const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {
     const { memoryNo, userNo, sessionId } = candidate.row;

@@ -11,7 +11,7 @@ import { textRewrites } from '../store/word-index/rewrite-log.ts';
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {
   return store.read(() => {
     const words = openWordSearch(store);
-    words.expect(texts);
+    words.expect(texts, 'count');
     return texts.map(words.frequencyOf);
   });
 }
@@ -39,6 +39,15 @@ interface CountedState {
 }
 
 const countedByStore = new WeakMap<Store, CountedState>();
+
+/** Asks what `memoryCount` asks if memories were added, in the round trip that tells whether anything was written. */
+export function askForMemoryCount(store: Store): void {
+  const upTo = countedByStore.get(store)?.upTo ?? 0;
+  store.ahead?.rehearse(
+    () => lastMemory(store),
+    () => upTo > 0 && countMemoriesAfter(store, upTo),
+  );
+}
 
 /**
  * Returns the number of memories in the file, to be compared with term frequencies. Only memories that were added since

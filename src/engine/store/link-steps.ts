@@ -30,7 +30,7 @@ const FEW_LINKS = 400;
 export interface Allowed {
   readonly filter: CompiledFilter;
   /** Numbers of all memories that pass the filter, if they are known already; the filter is then not applied. */
-  readonly passing?: ReadonlySet<number> | undefined;
+  readonly passing?: { has(memoryNo: number): boolean } | undefined;
   /** Numbers of memories that are known to pass the filter. Other memories may pass as well. */
   readonly known?: { has(memoryNo: number): boolean } | undefined;
   /** Applies the filter, and caches the rows of the memories that pass; by default a new reader is made. */
@@ -83,7 +83,7 @@ function passingOf(
   store: Store,
   steps: readonly Step[],
   { filter, known, rows = createRowReader(store) }: Allowed,
-): ReadonlySet<number> {
+): { has(memoryNo: number): boolean } {
   const reached = new Set(steps.map((step) => step.reached));
   const unknown = [...reached].filter((memoryNo) => known?.has(memoryNo) !== true);
   const passing = new Set(rows.listPassingOf(filter, unknown));

@@ -277,6 +277,7 @@ export const SELECT_ROWS = `SELECT ${COLUMNS} FROM ${SOURCE}
  * are left out.
  */
 export function readMemoryRows(store: Store, memoryNos: readonly number[]): MemoryRow[] {
+  if (memoryNos.length === 0) return [];
   return store.prepare(SELECT_ROWS).all(JSON.stringify(memoryNos)) as MemoryRow[];
 }
 

@@ -18,7 +18,7 @@ import type { WordTable } from './word-table.ts';
  * Prefetches query answers inside a transaction on a database over a network (PostgreSQL), so that several queries
  * share one round trip.
  */
-interface Foresight {
+export interface Foresight {
   /**
    * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
    * this transaction get these answers, unless a statement in between may have changed them.
@@ -29,6 +29,12 @@ interface Foresight {
    * @param rows rows of the answer, as `Statement.all` returns them
    */
   answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
+  /**
+   * Runs each reading as far as its first question that has no answer yet. These questions are answered in the round
+   * trip of the next question, so that the readings find the answers when they run again. What a reading returns here
+   * is dropped. It must do nothing but read, and must not spend work (`spendWork`).
+   */
+  rehearse(...readings: readonly (() => unknown)[]): void;
 }
 
 /**

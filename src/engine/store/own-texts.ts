@@ -89,6 +89,7 @@ export type TextReader = (memoryNos: readonly number[], characters: number) => R
 
 /** Makes a text reader. Use it only on the snapshot on which it was made. */
 export function createTextReader(store: Store): TextReader {
+  if (store.ahead !== null) return createLongReader(store);
   const whole = new Map<number, OwnText>();
   return (memoryNos, characters) => {
     const wanted = memoryNos.filter((memoryNo) => (whole.get(memoryNo)?.content.length ?? Infinity) > characters);
@@ -100,4 +101,37 @@ export function createTextReader(store: Store): TextReader {
     }
     return texts;
   };
+}
+
+/**
+ * Number of characters that are read of each text where a question costs a round trip, and at most `FEW_TEXTS` are
+ * wanted: as many as any stage of a query asks for, so that the next stage need not ask again.
+ */
+const LONG = 4_000;
+/** Greatest number of texts of which more is read than is asked for. */
+const FEW_TEXTS = 64;
+
+/** Makes a text reader that reads more of each text than is asked for, and keeps it. */
+function createLongReader(store: Store): TextReader {
+  const kept = new Map<number, { readonly text: OwnText; readonly characters: number }>();
+  return (memoryNos, characters) => {
+    const wanted = memoryNos.filter((memoryNo) => (kept.get(memoryNo)?.characters ?? 0) < characters);
+    const read = wanted.length > FEW_TEXTS ? characters : Math.max(LONG, characters);
+    for (const [memoryNo, text] of readOwnTexts(store, wanted, read)) kept.set(memoryNo, { text, characters: read });
+    return new Map(
+      memoryNos.flatMap((memoryNo): [number, OwnText][] => {
+        const text = kept.get(memoryNo)?.text;
+        return text === undefined ? [] : [[memoryNo, { ...text, content: beginningOf(text.content, characters) }]];
+      }),
+    );
+  };
+}
+
+/** Returns the first `characters` Unicode code points of a text. */
+function beginningOf(text: string, characters: number): string {
+  if (text.length <= characters) return text;
+  let end = 0;
+  for (let count = 0; count < characters && end < text.length; count += 1)
+    end += text.codePointAt(end)! > 0xffff ? 2 : 1;
+  return text.slice(0, end);
 }

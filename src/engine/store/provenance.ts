@@ -33,6 +33,7 @@ const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g
  * left out.
  */
 export function readProvenance(store: Store, memoryNos: readonly number[]): Map<number, Provenance> {
+  if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
       `SELECT ${PROVENANCE} FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value

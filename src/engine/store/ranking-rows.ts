@@ -68,12 +68,19 @@ export interface RowReader {
  */
 const SPARE = 1.5;
 
-/** Makes a row reader. Use it only on the snapshot on which it was made. */
+/** Makes a row reader. It keeps rows for one snapshot, and reads them again on another one. */
 export function createRowReader(store: Store): RowReader {
-  const kept = new Map<number, RankingRow>();
+  const rows = new Map<number, RankingRow>();
+  let { transactionNo } = store;
+  const keptRows = () => {
+    if (store.transactionNo !== transactionNo) rows.clear();
+    ({ transactionNo } = store);
+    return rows;
+  };
   return {
     listPassingOf,
     read(memoryNos) {
+      const kept = keptRows();
       const missing = memoryNos.filter((memoryNo) => !kept.has(memoryNo));
       for (const row of readRankingRows(store, missing)) kept.set(row.memoryNo, row);
       return memoryNos.map((memoryNo) => kept.get(memoryNo)).filter((row) => row !== undefined);
@@ -98,9 +105,10 @@ export function createRowReader(store: Store): RowReader {
 
   function listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[] {
     if (memoryNos.length === 0) return [];
-    const rows = readPassingRows(store, filter, memoryNos);
-    for (const row of rows) kept.set(row.memoryNo, row);
-    return rows.map(({ memoryNo }) => memoryNo);
+    const kept = keptRows();
+    const passing = readPassingRows(store, filter, memoryNos);
+    for (const row of passing) kept.set(row.memoryNo, row);
+    return passing.map(({ memoryNo }) => memoryNo);
   }
 }
 

@@ -52,6 +52,7 @@ export function withinBytes(store: Store, memoryNos: readonly number[], bytes: n
  * Reads the weight of each memory by its number: the bytes of its text, and `jsonWeight` of its value and its metadata.
  */
 export function textWeights(store: Store, memoryNos: readonly number[]): Map<number, number> {
+  if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
       `SELECT seq AS memoryNo,
@@ -72,6 +73,7 @@ interface Size {
 }
 
 function sizesOf(store: Store, memoryNos: readonly number[]): Size[] {
+  if (memoryNos.length === 0) return [];
   const rows = store
     .prepare(
       `SELECT seq AS memoryNo, octet_length(content) AS text, coalesce(octet_length(memories.value), 0) AS value,

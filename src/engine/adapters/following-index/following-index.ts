@@ -145,6 +145,9 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
     const comparison = compare(vectors.position, at);
     if (comparison !== 'more') return comparison;
+    const range = { after: known.vectorNo, limit: source.atOnce };
+    const hasMore = at.vectorNo > known.vectorNo;
+    if (hasMore) store.ahead?.rehearse(() => source.read(store, space, range));
     const { changed } = vectorRemovals.readAfter(store, known.removalNo);
     if (changed === 'all') {
       // If the last removal of this snapshot is not in its own log, to begin anew would fail in the same way again and
@@ -154,12 +157,9 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       else vectors.clear(at.removalNo);
       return 'more';
     }
-    const { vectors: added, upTo } =
-      at.vectorNo > known.vectorNo
-        ? source.read(store, space, { after: known.vectorNo, limit: source.atOnce })
-        : { vectors: [], upTo: 0 };
+    const { vectors: added, upTo } = hasMore ? source.read(store, space, range) : { vectors: [], upTo: 0 };
     // Each slice must bring the vectors further, or this would never end.
-    if (at.vectorNo > known.vectorNo && upTo <= known.vectorNo) throw damaged(store.path);
+    if (hasMore && upTo <= known.vectorNo) throw damaged(store.path);
     const vectorNo = Math.max(known.vectorNo, Math.min(at.vectorNo, upTo));
     vectors.change({ removed: changed, removalNo: at.removalNo, added, vectorNo });
     return compare({ vectorNo, removalNo: at.removalNo }, at);

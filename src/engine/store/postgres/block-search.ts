@@ -15,17 +15,33 @@ import type { Totals } from '../word-index/structure.ts';
 import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
 import { BLOCK_ROWS, keyOfTerm } from './block-codec.ts';
+import type { Parameter, QueryResult } from './connection-messages.ts';
 import type { OwnQuery } from './word-table.ts';
 
 const READ_TOTALS = 'SELECT rows, terms FROM word_totals WHERE tenant = $1';
 const READ_FACTS = `SELECT w.term, sum(b.rows), sum(octet_length(b.data)) FROM unnest($2::text[]) AS w (term)
   JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term GROUP BY w.term`;
+/** The facts of terms, and the blocks of the rarest of them, up to `$3` bytes in all. */
+const READ_WORDS = `WITH facts AS MATERIALIZED (
+    SELECT w.term, sum(b.rows) AS rows, sum(octet_length(b.data)) AS bytes FROM unnest($2::text[]) AS w (term)
+    JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term GROUP BY w.term)
+  SELECT term, rows, bytes, NULL AS block, NULL AS data FROM facts
+  UNION ALL
+  SELECT b.term, NULL, NULL, b.block, b.data
+  FROM (SELECT term, sum(bytes) OVER (ORDER BY bytes, term) AS up_to FROM facts) AS f
+  JOIN word_blocks b ON b.tenant = $1 AND b.term = f.term WHERE f.up_to <= $3::bigint
+  ORDER BY term, block`;
 const READ_LISTS = `SELECT b.term, b.block, b.data FROM unnest($2::text[]) AS w (term)
   JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term ORDER BY b.term, b.block`;
 const READ_LISTS_OF = `SELECT b.term, b.block, b.data FROM unnest($2::text[]) AS w (term)
   JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term AND b.block = ANY ($3::bigint[]) ORDER BY b.term, b.block`;
 
 const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
+/**
+ * Size of the blocks that are read together with the facts of the terms, in bytes. Every query reads as much for its
+ * rarest words, if they have it.
+ */
+const READ_AT_ONCE_BYTES = 150_000;
 /**
  * Size of a term's blocks, in bytes, up to which a lookup for a few rows reads all of them, so that later lookups can
  * reuse them.
@@ -46,15 +62,25 @@ const NOWHERE: Facts = { rows: 0, bytes: 0 };
 
 export interface BlockReaderOptions {
   readonly store: Store;
-  readonly query: OwnQuery['ask'];
+  readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
   /** Table of row lengths in memory that several threads share; undefined if the reader keeps its own. */
   readonly lengths: SharedLengthsOptions | undefined;
 }
 
+/** Something that was asked for: the terms that it is about, and the function that takes in the answer. */
+interface Asked {
+  readonly keys: readonly string[];
+  readonly takeIn: () => void;
+}
+
 /** Cache of the lookups that were made in the word index at one snapshot. */
 interface Snapshot {
-  readonly query: OwnQuery['ask'];
-  readonly totals: Totals;
+  readonly store: Store;
+  readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
+  totals: Totals | undefined;
+  /** What was asked for in the transaction `askedIn` and is not taken in yet. */
+  asked: readonly Asked[];
+  askedIn: number | undefined;
   readonly facts: Map<string, Facts>;
   readonly lists: Map<string, readonly Doclist[]>;
   readonly phrases: Map<string, PhraseRows>;
@@ -66,28 +92,64 @@ export function createBlockReader({ store, query, lengths: shared }: BlockReader
   const lengths = openRowLengths(store, shared);
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: TableSearch } | undefined;
   return {
-    load: () => (lengths.takeOver() === 'more' ? 'more' : 'done'),
+    load: lengths.load,
     open(version) {
-      if (current?.version === version && current.snapshot.facts.size < TERMS_KEPT) return current.search;
-      const [rows, terms] = query('words-total', READ_TOTALS, []).rows[0] as [number, number];
+      if (current?.version === version && isUsable(current.snapshot)) return current.search;
       const snapshot: Snapshot = {
-        query,
-        totals: { rows, terms },
+        ...{ store, query, totals: undefined, asked: [], askedIn: undefined },
         facts: new Map(),
         lists: new Map(),
         phrases: new Map(),
         lengths,
       };
+      askLater(snapshot, [], { name: 'words-total', text: READ_TOTALS, values: [] }, ({ rows: [row] }) => {
+        const [rows, terms] = row as [number, number];
+        snapshot.totals = { rows, terms };
+      });
       current = { version, snapshot, search: searchSnapshot(snapshot) };
       return current.search;
     },
   };
 }
 
+/** Asks in the round trip of the next question. @param take takes in the answer */
+function askLater(
+  snapshot: Snapshot,
+  keys: readonly string[],
+  { name, text, values }: { readonly name: string; readonly text: string; readonly values: readonly Parameter[] },
+  take: (result: QueryResult) => void,
+): void {
+  const answer = snapshot.query.askLater(name, text, values);
+  snapshot.asked = [...snapshot.asked, { keys, takeIn: () => take(answer()) }];
+  snapshot.askedIn = snapshot.store.transactionNo;
+}
+
+/** Takes in the answers to all that was asked for. */
+function takeIn(snapshot: Snapshot): void {
+  for (const { takeIn: takeOne } of snapshot.asked) takeOne();
+  snapshot.asked = [];
+}
+
+function totalsOf(snapshot: Snapshot): Totals {
+  takeIn(snapshot);
+  return snapshot.totals!;
+}
+
+/** Whether nothing is open that an earlier transaction has asked for, and not too many lookups are kept. */
+function isUsable({ store, asked, askedIn, facts }: Snapshot): boolean {
+  return facts.size < TERMS_KEPT && (asked.length === 0 || askedIn === store.transactionNo);
+}
+
 function searchSnapshot(snapshot: Snapshot): TableSearch {
   return {
-    rows: snapshot.totals.rows,
-    expect: (texts) => readFacts(snapshot, texts.flatMap(keysOf)),
+    get rows() {
+      return totalsOf(snapshot).rows;
+    },
+    expect(texts, use) {
+      askForWords(snapshot, texts.flatMap(keysOf), use);
+      // Rows are ranked by their lengths, too.
+      if (use === 'rank') snapshot.store.ahead!.rehearse(() => snapshot.lengths.takeOver());
+    },
     bytesOf: (text) => {
       const facts = factsOf(snapshot, keysOf(text));
       return facts.some(({ rows }) => rows === 0) ? 0 : facts.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -116,14 +178,33 @@ function factsOf(snapshot: Snapshot, keys: readonly string[]): Facts[] {
   return keys.map((key) => snapshot.facts.get(key)!);
 }
 
-function readFacts({ query, facts }: Snapshot, keys: readonly string[]): void {
-  const unknown = [...new Set(keys)].filter((key) => !facts.has(key));
-  if (unknown.length === 0) return;
-  for (const key of unknown) facts.set(key, NOWHERE);
-  for (const [key, rows, bytes] of query('words-facts', READ_FACTS, [unknown]).rows as [string, number, number][]) {
-    facts.set(key, { rows, bytes });
-  }
+function readFacts(snapshot: Snapshot, keys: readonly string[]): void {
+  askForWords(snapshot, keys, 'count');
+  takeIn(snapshot);
 }
+
+/** Asks for the facts of terms that are not known, and for the blocks of the rarest if they are to be ranked. */
+function askForWords(snapshot: Snapshot, keys: readonly string[], use: 'count' | 'rank'): void {
+  const { facts, lists } = snapshot;
+  const asked = new Set(snapshot.asked.flatMap((one) => one.keys));
+  const unknown = [...new Set(keys)].filter((key) => !facts.has(key) && !asked.has(key));
+  if (unknown.length === 0) return;
+  const question =
+    use === 'rank'
+      ? { name: 'words', text: READ_WORDS, values: [unknown, READ_AT_ONCE_BYTES] }
+      : { name: 'words-facts', text: READ_FACTS, values: [unknown] };
+  askLater(snapshot, unknown, question, ({ rows }) => {
+    for (const key of unknown) facts.set(key, NOWHERE);
+    const blocks: BlockRow[] = [];
+    for (const [key, count, bytes, block, data] of rows as FactOrBlock[]) {
+      if (count !== null) facts.set(key, { rows: count, bytes });
+      else blocks.push([key, block!, data!]);
+    }
+    for (const [key, found] of joinBlocks(blocks)) lists.set(key, found);
+  });
+}
+
+type FactOrBlock = [term: string, rows: number | null, bytes: number, block?: number, data?: Uint8Array];
 
 function frequencyOf(snapshot: Snapshot, text: string): number {
   const keys = keysOf(text);
@@ -146,7 +227,9 @@ function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): Ph
 function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
   const unknown = [...new Set(keys)].filter((key) => !lists.has(key));
   if (unknown.length === 0) return;
-  for (const [key, found] of joinBlocks(query('words-lists', READ_LISTS, [unknown]).rows as unknown as BlockRow[])) {
+  for (const [key, found] of joinBlocks(
+    query.ask('words-lists', READ_LISTS, [unknown]).rows as unknown as BlockRow[],
+  )) {
     lists.set(key, found);
   }
 }
@@ -176,7 +259,7 @@ function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
 }
 
 /** The parameters of one search: words, column weights, limit and candidate rows. */
-interface Asked {
+interface SearchedFor {
   readonly texts: readonly string[];
   readonly weights: readonly number[];
   readonly limit: number;
@@ -184,9 +267,10 @@ interface Asked {
   readonly among: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
-function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): TextRank[] {
-  const { totals, lengths } = snapshot;
+function rank(snapshot: Snapshot, { texts, weights, limit, among }: SearchedFor): TextRank[] {
+  const { lengths } = snapshot;
   readFacts(snapshot, texts.flatMap(keysOf));
+  const totals = totalsOf(snapshot);
   const found = texts.filter((text) => frequencyOf(snapshot, text) > 0);
   readLists(snapshot, found.flatMap(keysOf));
   const sources = found.map((text) => {
@@ -243,7 +327,7 @@ function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: rea
   if (keys.some((key) => !lists.has(key))) {
     const blocks = [...new Set(memoryNos.map((memoryNo) => Math.floor(memoryNo / BLOCK_ROWS)))];
     lists = joinBlocks(
-      snapshot.query('words-lists-of', READ_LISTS_OF, [[...new Set(keys)], blocks]).rows as unknown as BlockRow[],
+      snapshot.query.ask('words-lists-of', READ_LISTS_OF, [[...new Set(keys)], blocks]).rows as unknown as BlockRow[],
     );
   }
   const ofTerms = keys.map((key) => lists.get(key) ?? []);

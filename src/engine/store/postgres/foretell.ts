@@ -22,7 +22,7 @@ export interface SentQuestion {
 export interface Foreteller<Question extends SentQuestion> {
   begin(): void;
   /** Returns the predicted queries if `question` is the first query of a transaction; an empty list for a later one. */
-  follow(question: Question): readonly Question[];
+  follow(question: SentQuestion): readonly Question[];
   /**
    * Records a query that the transaction made. Do not record queries with long answers, since a wrong prediction would
    * read them needlessly.

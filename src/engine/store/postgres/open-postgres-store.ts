@@ -7,16 +7,23 @@
 
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
-import type { OpenStoreOptions, Store } from '../open-store.ts';
+import type { Foresight, OpenStoreOptions, Store } from '../open-store.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
-import { createStatement, type Bound, type PostgresStatement, type StatementContext } from './postgres-statement.ts';
+import {
+  askForetold,
+  createStatement,
+  type Bound,
+  type PostgresStatement,
+  type StatementContext,
+} from './postgres-statement.ts';
 import { createForeteller, type Foreteller } from './foretell.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
+import { createRehearsal, type Rehearsal } from './rehearsal.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
-import { inSnapshot, inWrite, type BegunWrite } from './unit-of-work.ts';
+import { inSnapshot, inWrite, type BegunRead, type BegunWrite } from './unit-of-work.ts';
 import { createWordTable, type OwnQuery } from './word-table.ts';
 import { watchChanges, type ChangeWatch } from './watch-changes.ts';
 
@@ -75,21 +82,23 @@ interface Session {
   /**
    * Sets the session to this tenant if it is not yet. Call it before a transaction, and before a statement outside of
    * one.
+   * @returns whether a transaction must set the tenant for itself, since the session is set to another one
    * @throws EngineError `unavailable` if the store is closed
    */
-  begin(): void;
+  begin(what: 'transaction' | 'statement'): boolean;
   isOpen: boolean;
   /** Kind of the open transaction; undefined outside of a transaction. */
   doing: 'write' | 'read' | undefined;
   /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
   transactions: number;
   ownWrites: number;
-  /** Returns the tenant's counter of writes as it was before the present transaction. */
-  writesAtBegin: () => number;
+  /** The tenant's counter of writes as it was before the present transaction. */
+  writesAtBegin: BegunRead;
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
   readonly answers: Answers;
   readonly foreteller: Foreteller<Bound>;
+  readonly rehearsal: Rehearsal;
 }
 
 /** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
@@ -99,13 +108,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const lastWork = new Set<(store: Store) => void>();
   const statements = new LRUCache<string, PostgresStatement>({ max: MAX_STATEMENTS });
   const context = createContext(session, catalog);
-  const own: OwnQuery = {
-    ask: (name, text, values) => context.query(text, [tenant, ...values], name),
-    write(name, text, values) {
-      session.answers.clear();
-      context.queue({ text, values: [tenant, ...values], name }, false);
-    },
-  };
+  const own = createOwnQuery(session, context);
   const words = createWordTable({ store: () => store, own });
   const prepare = (sql: string): PostgresStatement => {
     let statement = statements.get(sql);
@@ -115,13 +118,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const store: Store = {
     path,
     prepare,
-    ahead: {
-      ask(sql, parameters) {
-        const statement = prepare(sql);
-        for (const given of parameters) statement.askAhead(...given);
-      },
-      answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
-    },
+    ahead: createForesight(session, prepare),
     write(work) {
       try {
         return writeIn(session, () => {
@@ -147,14 +144,14 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
     read: (work) => (session.doing === undefined ? readIn(session, work) : work()),
     suitToFile() {},
-    othersVersion: () => othersVersion(session),
+    othersVersion: () => othersVersion(session, context),
     words,
     get isOpen() {
       return session.isOpen;
     },
     close: () => void (session.isOpen = false),
   };
-  readWordsBy(store, (lengths) => createBlockReader({ store, query: own.ask, lengths }));
+  readWordsBy(store, (lengths) => createBlockReader({ store, query: own, lengths }));
   return store;
 }
 
@@ -162,14 +159,15 @@ function createSession(options: PostgresStoreOptions): Session {
   const { connection, catalog, tenant, role = 'acknowledger' } = options;
   const session: Session = {
     ...{ connection, tenant, isOpen: true, doing: undefined },
-    ...{ transactions: 0, ownWrites: 0, writesAtBegin: () => 0 },
+    ...{ transactions: 0, ownWrites: 0, writesAtBegin: { isKnown: () => true, number: () => 0 } },
     changes: watchChanges(connection),
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
     foreteller: createForeteller(),
-    begin() {
+    rehearsal: createRehearsal(),
+    begin(what) {
       if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
-      setTenant(connection, tenant, role);
+      return setTenant(connection, tenant, { role, what });
     },
   };
   return session;
@@ -183,7 +181,7 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
     tenant,
     query(text, values, name) {
       // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
-      if (session.doing === undefined) session.begin();
+      if (session.doing === undefined) session.begin('statement');
       return session.changes.note(() => connection.query(text, values, name));
     },
     queue(statement, isSure) {
@@ -194,6 +192,7 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
     },
     ask: connection.queue,
     foreteller: session.foreteller,
+    rehearsal: session.rehearsal,
     get answers() {
       return session.doing === undefined ? null : session.answers;
     },
@@ -211,15 +210,54 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
   };
 }
 
+/** Makes what runs statements of PostgreSQL's own dialect. */
+function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
+  const { connection, tenant, rehearsal } = session;
+  return {
+    ask(name, text, values) {
+      if (rehearsal.isOn) rehearsal.leave();
+      return context.query(text, [tenant, ...values], name);
+    },
+    askLater(name, text, values) {
+      if (session.doing === undefined) {
+        const result = context.query(text, [tenant, ...values], name);
+        return () => result;
+      }
+      const queued = connection.queue({ text, values: [tenant, ...values], name });
+      return () => {
+        if (rehearsal.isOn && queued.isWaiting) rehearsal.leave();
+        return queued.result();
+      };
+    },
+    write(name, text, values) {
+      session.answers.clear();
+      context.queue({ text, values: [tenant, ...values], name }, false);
+    },
+  };
+}
+
+function createForesight(session: Session, prepare: (sql: string) => PostgresStatement): Foresight {
+  return {
+    ask(sql, parameters) {
+      const statement = prepare(sql);
+      for (const given of parameters) statement.askAhead(...given);
+    },
+    answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
+    rehearse(...readings) {
+      if (session.doing !== undefined) session.rehearsal.run(readings);
+    },
+  };
+}
+
 function writeIn<T>(session: Session, work: () => T): T {
-  session.begin();
+  const setsTenant = session.begin('transaction');
   const { connection, tenant, numbers, changes } = session;
   const begun = ({ writes, numbers: last }: BegunWrite) => {
     numbers.begin(last);
-    return doing(session, 'write', () => writes - 1, work);
+    return doing(session, 'write', { isKnown: () => true, number: () => writes - 1 }, work);
   };
   try {
-    const result = inWrite(connection, { tenant, numbered: numbers.tables }, begun);
+    const result = inWrite(connection, { tenant, setsTenant, numbered: numbers.tables }, begun);
     session.ownWrites += 1;
     return result;
   } finally {
@@ -228,11 +266,12 @@ function writeIn<T>(session: Session, work: () => T): T {
 }
 
 function readIn<T>(session: Session, work: () => T): T {
-  session.begin();
-  return inSnapshot(session.connection, session.tenant, (writes) => doing(session, 'read', writes, work));
+  const setsTenant = session.begin('transaction');
+  const { connection, tenant } = session;
+  return inSnapshot(connection, { tenant, setsTenant }, (writes) => doing(session, 'read', writes, work));
 }
 
-function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: () => number, work: () => T): T {
+function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
   session.transactions += 1;
   session.answers.begin(what === 'write');
   session.foreteller.begin();
@@ -252,10 +291,14 @@ const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
  * Returns the number of writes of the tenant by other stores: the tenant's counter of writes less the writes of this
  * store.
  */
-function othersVersion(session: Session): number {
-  const { connection, tenant, ownWrites } = session;
-  if (session.doing !== undefined) return session.writesAtBegin() - ownWrites;
-  session.begin();
+function othersVersion(session: Session, context: StatementContext): number {
+  const { connection, tenant, ownWrites, rehearsal, writesAtBegin } = session;
+  if (session.doing !== undefined) {
+    if (rehearsal.isOn && !writesAtBegin.isKnown()) rehearsal.leave();
+    askForetold({ text: READ_WRITES, values: [] }, context);
+    return writesAtBegin.number() - ownWrites;
+  }
+  session.begin('statement');
   return (connection.query(READ_WRITES, [tenant], 'writes').rows[0]![0] as number) - ownWrites;
 }
 
@@ -264,13 +307,22 @@ const settings = new WeakMap<BlockingConnection, { readonly session: number | nu
 
 /**
  * Sets the tenant of the session, on which column defaults and row-level security depend. It takes one round trip if
- * another tenant was set before or the session is new; otherwise it does nothing.
+ * the session is new, and before a statement outside of a transaction if another tenant was set.
+ * @returns whether another tenant is set, as it may be before a transaction, which sets its own in its first round trip
  */
-function setTenant(connection: BlockingConnection, tenant: number, role: OpenStoreOptions['role']): void {
+function setTenant(
+  connection: BlockingConnection,
+  tenant: number,
+  { role, what }: { readonly role: OpenStoreOptions['role']; readonly what: 'transaction' | 'statement' },
+): boolean {
   const set = settings.get(connection);
-  if (connection.session !== null && set?.session === connection.session && set.tenant === tenant) return;
+  if (connection.session !== null && set?.session === connection.session) {
+    if (set.tenant === tenant) return false;
+    if (what === 'transaction') return true;
+  }
   connection.query(
     `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false), ${SESSIONS[role]}`,
   );
   settings.set(connection, { session: connection.session, tenant });
+  return false;
 }

@@ -12,6 +12,7 @@ import { createForeteller, type Foreteller } from './foretell.ts';
 import { mergeForm, type MergeForm } from './merge-statements.ts';
 import { nameTenant } from './name-tenant.ts';
 import type { Answers, Asked } from './read-ahead.ts';
+import { createRehearsal, type Rehearsal } from './rehearsal.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
@@ -32,6 +33,7 @@ export interface StatementContext {
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(question: Sent): Queued;
   readonly foreteller: Foreteller<Bound>;
+  readonly rehearsal: Rehearsal;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
   /**
@@ -60,6 +62,7 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
       throw new EngineError('internal', 'nothing is asked ahead here');
     },
     foreteller: createForeteller(),
+    rehearsal: createRehearsal(),
     answers: null,
     settleNumbers() {},
   };
@@ -138,7 +141,8 @@ export function createStatement(sql: string, context: StatementContext): Postgre
       return context.query(text, values, name);
     }
     if (answers === null) return context.query(text, values, name);
-    for (const next of context.foreteller.follow(bound)) askAhead(next, answers, context);
+    askForetold(bound, context);
+    if (context.rehearsal.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
     if (result === undefined) answers.keep(asked, (result = context.query(text, values, name)));
     if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
@@ -189,7 +193,23 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   return inMode('rows');
 }
 
-function askAhead(question: Bound, answers: Answers, context: StatementContext): void {
+/** Leaves the reading that is rehearsed, unless the answer to its question is there. */
+function leaveUnanswered(question: Bound, answers: Answers, context: StatementContext): void {
+  if (answers.isThere(question.asked)) return;
+  askAhead(question, answers, context);
+  context.rehearsal.leave();
+}
+
+/** Asks ahead what follows the first question of a transaction as a rule. Call it with each question. */
+export function askForetold(question: Pick<Bound, 'text' | 'values'>, context: ForetoldContext): void {
+  const { answers, foreteller } = context;
+  if (answers === null) return;
+  for (const next of foreteller.follow(question)) askAhead(next, answers, context);
+}
+
+type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask'>;
+
+function askAhead(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
   if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));
 }
 

@@ -29,8 +29,13 @@ export interface Answers {
    * @param canWrite whether the transaction may change rows
    */
   begin(canWrite: boolean): void;
-  /** Returns the cached answer of a query; undefined if the query must be sent to the server. */
+  /**
+   * Returns the cached answer of a query; undefined if the query must be sent to the server. A query that is queued is
+   * sent.
+   */
   find(asked: Asked): QueryResult | undefined;
+  /** Whether the answer of this query is here, so that `find` takes no round trip. */
+  isThere(asked: Asked): boolean;
   /** Whether the answer of this query is not cached yet and could be cached. */
   isWanted(asked: Asked): boolean;
   keep(asked: Asked, answer: QueryResult | Queued): void;
@@ -64,14 +69,6 @@ export function createAnswers(catalog: Catalog): Answers {
   let count = 0;
   let canWrite = false;
 
-  const formOf = <Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null => {
-    let form = known.get(sql);
-    if (form === undefined) {
-      if (known.size >= MAX_ANSWERS) known.clear();
-      known.set(sql, (form = read() ?? null));
-    }
-    return form;
-  };
   const questionOf = (sql: string) => formOf(questions, sql, () => questionForm(sql, catalog));
   const clear = () => {
     families.clear();
@@ -87,19 +84,22 @@ export function createAnswers(catalog: Catalog): Answers {
   const drop = (family: Family, key: string) => {
     if (family.answers.delete(key)) count -= 1;
   };
+  const answerTo = ({ sql, values }: Asked) => families.get(sql)?.answers.get(keyOf(values))?.answer;
   return {
     begin(writing) {
       canWrite = writing;
       clear();
     },
     find(asked) {
-      const found = families.get(asked.sql)?.answers.get(keyOf(asked.values))?.answer;
+      const found = answerTo(asked);
       return found === undefined || !('result' in found) ? found : found.result();
     },
+    isThere(asked) {
+      const found = answerTo(asked);
+      return found !== undefined && !('result' in found && found.isWaiting);
+    },
     isWanted: (asked) =>
-      count < MAX_ANSWERS &&
-      (!canWrite || questionOf(asked.sql) !== null) &&
-      families.get(asked.sql)?.answers.has(keyOf(asked.values)) !== true,
+      count < MAX_ANSWERS && (!canWrite || questionOf(asked.sql) !== null) && answerTo(asked) === undefined,
     keep(asked, answer) {
       const form = canWrite ? questionOf(asked.sql) : NO_READS;
       if (form === null || count >= MAX_ANSWERS || ('rows' in answer && answer.rows.length > MAX_ROWS)) return;
@@ -123,6 +123,16 @@ export function createAnswers(catalog: Catalog): Answers {
     },
     clear,
   };
+}
+
+/** Returns the form of a statement, which is read once; null for one that is not understood. */
+function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null {
+  let form = known.get(sql);
+  if (form === undefined) {
+    if (known.size >= MAX_ANSWERS) known.clear();
+    known.set(sql, (form = read() ?? null));
+  }
+  return form;
 }
 
 const NO_READS: QuestionForm = { reads: [], words: new Set() };

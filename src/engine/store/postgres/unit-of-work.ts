@@ -11,6 +11,8 @@ import { postgresError, type BlockingConnection } from './blocking-connection.ts
 
 const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1 WHERE tenant = $1
   RETURNING pg_current_xact_id()::text, writes`;
+/** Sets the tenant for one transaction, for column defaults and row-level security. */
+const SET_TENANT = `SELECT set_config('cairn.tenant', $1, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 /**
  * SQL that reads the last row numbers. It is a separate statement after the lock, so that it sees what the previous
@@ -33,6 +35,20 @@ const STATUS_LOOKS = 200;
  */
 const UNKNOWN_TRANSACTION = '22023';
 
+/** The tenant of a transaction. */
+interface OfTenant {
+  readonly tenant: number;
+  /** Whether the transaction has to set the tenant, since the session is set to another one. */
+  readonly setsTenant: boolean;
+}
+
+/** State of the tenant that is read at the beginning of a read: its counter of writes. */
+export interface BegunRead {
+  /** Whether `number` takes no round trip. */
+  isKnown(): boolean;
+  number(): number;
+}
+
 /** State of the tenant that is read at the beginning of a write. */
 export interface BegunWrite {
   /** The tenant's counter of writes, with this write counted. */
@@ -51,10 +67,10 @@ export interface BegunWrite {
  */
 export function inWrite<T>(
   connection: BlockingConnection,
-  { tenant, numbered }: { readonly tenant: number; readonly numbered: readonly string[] },
+  { tenant, setsTenant, numbered }: OfTenant & { readonly numbered: readonly string[] },
   work: (begun: BegunWrite) => T,
 ): T {
-  connection.queue({ text: 'BEGIN', values: [], name: 'begin' });
+  begin(connection, { text: 'BEGIN', name: 'begin' }, { tenant, setsTenant });
   const locked = connection.queue({ text: LOCK_TENANT, values: [tenant], name: 'lock-tenant' });
   let transaction: string | undefined;
   let result: T;
@@ -92,20 +108,30 @@ export function endWrite<T>(connection: BlockingConnection, transaction: string,
   return result;
 }
 
-/**
- * Runs `work` on one snapshot, which is taken with its first statement. `work` gets a function that returns the
- * tenant's counter of writes in that snapshot.
- */
-export function inSnapshot<T>(connection: BlockingConnection, tenant: number, work: (writes: () => number) => T): T {
-  connection.queue({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [], name: 'begin-read' });
-  const writes = connection.queue({ text: READ_WRITES, values: [tenant], name: 'writes' });
+/** Runs `work` on one snapshot, which is taken with its first statement. */
+export function inSnapshot<T>(connection: BlockingConnection, of: OfTenant, work: (begun: BegunRead) => T): T {
+  begin(connection, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', name: 'begin-read' }, of);
+  const writes = connection.queue({ text: READ_WRITES, values: [of.tenant], name: 'writes' });
   try {
-    return work(() => (writes.result().rows[0]?.[0] as number | undefined) ?? 0);
+    return work({
+      isKnown: () => !writes.isWaiting,
+      number: () => (writes.result().rows[0]?.[0] as number | undefined) ?? 0,
+    });
   } finally {
     // Nobody waits for the end of a read.
     if (writes.isWaiting) connection.forget();
     else connection.post('ROLLBACK');
   }
+}
+
+/** Lets the beginning of a transaction wait for its first question. */
+function begin(
+  connection: BlockingConnection,
+  statement: { readonly text: string; readonly name: string },
+  { tenant, setsTenant }: OfTenant,
+): void {
+  connection.queue({ ...statement, values: [] });
+  if (setsTenant) connection.queue({ text: SET_TENANT, values: [String(tenant)], name: 'set-tenant' });
 }
 
 function rollback(connection: BlockingConnection): void {

@@ -16,7 +16,12 @@ import type { Parameter, QueryResult } from './connection-messages.ts';
  */
 export interface OwnQuery {
   readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
-  /** Queues a writing statement, which is sent together with a later one. Call inside a write. */
+  /**
+   * Asks in the round trip of the next question; outside of a transaction, at once.
+   * @returns a function that returns the answer, to be called in the same transaction
+   */
+  readonly askLater: (name: string, text: string, values: readonly Parameter[]) => () => QueryResult;
+  /** Lets a statement wait that is sent with a later one. Call inside a write. */
   readonly write: (name: string, text: string, values: readonly Parameter[]) => void;
 }
 

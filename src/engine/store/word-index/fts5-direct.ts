@@ -84,7 +84,7 @@ export function createDirectReader(store: Store, shared?: SharedLengthsOptions):
   let termsOfSegments: ReadonlyMap<string, SegmentTerms> = new Map();
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: WordSearch } | undefined;
   return {
-    load: () => (lengths.takeOver() === 'more' ? 'more' : 'done'),
+    load: lengths.load,
     open(version) {
       if (current?.version === version && current.snapshot.texts.size < TEXTS_KEPT) return current.search;
       const segments = readSegments(store);

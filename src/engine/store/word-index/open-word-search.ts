@@ -49,6 +49,11 @@ export async function loadWords(store: Store): Promise<void> {
   while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
 }
 
+/** Asks for the first slice of `loadWords` in the round trip of the next question. */
+export function askToLoadWords(store: Store): void {
+  store.ahead?.rehearse(() => loadSlice(store));
+}
+
 function loadSlice(store: Store): 'more' | 'done' {
   const reading = readingOf(store);
   if (store.words !== null) return tableReader(store, reading).load();

@@ -24,11 +24,13 @@ export interface RowLengths {
   /** Checks that no other thread has changed lengths since `now` was called. @throws SnapshotIsBehind if one has */
   requireUnchanged(): void;
   /**
-   * Loads one slice of what was committed since the last call. Call on a snapshot.
-   * @returns 'more' if there is more to load; 'behind' if another thread loaded changes of later commits, so that this
-   *   snapshot has nothing to add
+   * Takes in one slice of what was committed since the last call. Call on a snapshot.
+   * @returns 'more' if there is more to take in, or may be, so that a further call tells; 'behind' if another thread
+   *   took in rewrites of later commits, so that this snapshot has nothing to add
    */
   takeOver(): 'more' | 'done' | 'behind';
+  /** Does as `takeOver`, and returns 'done' as well where the slice was the last one. */
+  load(): 'more' | 'done';
 }
 
 /**
@@ -90,21 +92,26 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
   const opened: Opened = { store, lock, words, numbers, table: openTable(lengths) };
   let begun = 0;
 
-  function takeOver(): 'more' | 'done' | 'behind' {
+  function takeSlice(): { readonly standing: 'more' | 'done' | 'behind'; readonly isSeen: boolean } {
     lock.requireKept();
     const rewriteNo = textRewrites.last(store);
     begun = Atomics.load(words, BEGUN);
     const known = numberAt(numbers, REWRITE);
-    if (known > rewriteNo) return 'behind';
+    if (known > rewriteNo) return { standing: 'behind', isSeen: true };
     const isSettled = known === rewriteNo && Atomics.load(words, DONE) === begun;
-    if (isSettled && readNewRows(opened).length === 0) return 'done';
-    const standing = lock.alone(() => advance(opened, rewriteNo));
+    if (isSettled && readNewRows(opened).length === 0) return { standing: 'done', isSeen: true };
+    return { standing: lock.alone(() => advance(opened, rewriteNo)), isSeen: false };
+  }
+
+  function takeOver(): 'more' | 'done' | 'behind' {
+    const { standing, isSeen } = takeSlice();
     // Another thread may go on at once. The next look, without the lock, tells what the lengths are of.
-    return standing === 'done' ? 'more' : standing;
+    return standing === 'done' && !isSeen ? 'more' : standing;
   }
 
   return {
     takeOver,
+    load: () => (takeSlice().standing === 'more' ? 'more' : 'done'),
 
     now() {
       let standing = takeOver();
@@ -194,9 +201,14 @@ function readRewritten(
   changed: readonly number[],
   upTo: number,
 ): [memoryNo: number, columns: Buffer | undefined][] {
-  const size = store.prepare('SELECT sz FROM memory_text_docsize WHERE id = ?').pluck();
   const known = [...new Set(changed)].filter((memoryNo) => memoryNo <= upTo);
-  return known.map((memoryNo) => [memoryNo, size.get(memoryNo) as Buffer | undefined]);
+  if (known.length === 0) return [];
+  const rows = store
+    .prepare('SELECT id, sz FROM memory_text_docsize WHERE id IN (SELECT value FROM json_each(?))')
+    .raw()
+    .all(JSON.stringify(known)) as [number, Buffer][];
+  const sizes = new Map(rows);
+  return known.map((memoryNo) => [memoryNo, sizes.get(memoryNo)]);
 }
 
 function termsOf(columns: Uint8Array | undefined): number {

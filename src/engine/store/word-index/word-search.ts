@@ -22,10 +22,10 @@ export interface WordSearch {
   /** Number of rows of the index. */
   readonly rows: number;
   /**
-   * Prefetches data about words and phrases that are about to be searched, so that an index in PostgreSQL needs one
-   * query for all of them.
+   * Announces words and phrases that are about to be counted, or counted and ranked by, so that an index in another
+   * process is asked once for all of them.
    */
-  expect(texts: readonly string[]): void;
+  expect(texts: readonly string[], use: 'count' | 'rank'): void;
   /**
    * Returns the cost of scoring a word or phrase: the approximate number of bytes of the index to read, some six for
    * each row that has it; 0 if no row has it.
