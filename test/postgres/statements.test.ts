@@ -1,6 +1,7 @@
 /** Statements of one text that are sent as one: what they do and answer is what they would one by one. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
+import { findEntities } from '../../src/engine/store/entities.ts';
 import { ensureUser } from '../../src/engine/store/memories.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import {
@@ -85,6 +86,22 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
       expect(statements).toBe(3);
     });
     expect(alone).toEqual([['kd', 'kc'], ['kd', 'kc', 'kb'], [], ['kd']]);
+  });
+
+  test('an empty list is compared with texts where the column has texts, and with numbers where it has numbers', () => {
+    const store = open('lists');
+    const userNo = store.write(() => ensureUser(store, 'ana'));
+    const all = (sql: string, ...lists: unknown[][]) =>
+      store
+        .prepare(sql)
+        .pluck()
+        .all(...lists.map((list) => JSON.stringify(list)));
+    const ofNames = 'SELECT u.user_no FROM json_each(?) AS wanted CROSS JOIN users u ON u.user_id = wanted.value';
+    expect([all(ofNames, ['ana']), all(ofNames, [])]).toEqual([[userNo], []]);
+    // The column `source` has numbers here and texts in the table of documents.
+    const ofSources = 'SELECT s.source FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value';
+    expect([all(ofSources, [1]), all(ofSources, [])]).toEqual([[], []]);
+    expect(findEntities(store, [], ['ana'], 5)).toEqual([]);
   });
 
   test('inserts are one statement, and rows that the database numbers keep their order', () => {

@@ -70,15 +70,29 @@ function isListArgument(tokens: readonly Token[], place: number): boolean {
   return opening?.text === '(' && tokens[place - 2]?.text === 'json_each';
 }
 
-/** Tells whether a list is compared with a text column, as in `column IN (SELECT value FROM json_each(?))`. */
+/**
+ * Tells whether a list is compared with a text column, as in `column IN (SELECT value FROM json_each(?))`, or as in
+ * `json_each(?) AS wanted JOIN entities e ON e.name = wanted.value`.
+ */
 function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
-  const before = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
-  const words = before.slice(-8).map(({ text }) => text);
-  const [column, , , select, value] = words;
-  if (select !== 'SELECT' || value !== 'value') return false;
-  const types = [...catalog.values()].map(({ columns }) => columns.get(column ?? ''));
-  return types.includes('text');
+  const before = wordsOf(tokens.slice(0, place));
+  const [column, , , select, value] = before.slice(-8);
+  if (select === 'SELECT' && value === 'value') {
+    const types = [...catalog.values()].map(({ columns }) => columns.get(column ?? ''));
+    return types.includes('text');
+  }
+  const [, as, list] = wordsOf(tokens.slice(place + 1));
+  if (as !== 'AS') return false;
+  const words = wordsOf(tokens);
+  const compared = ['=', list, '.', 'value'];
+  return words.some((name, at) => {
+    if (!compared.every((word, further) => words[at + 1 + further] === word)) return false;
+    const table = words.find((word, from) => catalog.has(word) && words[from + 1] === words[at - 2]);
+    return catalog.get(table ?? '')?.columns.get(name) === 'text';
+  });
 }
+
+const wordsOf = (tokens: readonly Token[]) => tokens.flatMap(({ kind, text }) => (kind === 'space' ? [] : text));
 
 /** Translates a statement into a text for PostgreSQL. */
 export function translate(
