@@ -129,6 +129,13 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
     ]);
   });
 
+  test('what has decayed for so long that no number is small enough is next to nothing, and no error', () => {
+    const store = open('decay');
+    const decayed = store.prepare('SELECT 0.4 * exp(-1.0 * max(0, ? - 0) / 86400000.0)').pluck();
+    expect(decayed.get(86_400_000)).toBeCloseTo(0.4 / Math.E, 12);
+    expect(decayed.get(86_400_000 * 100_000)).toBeCloseTo(0, 100);
+  });
+
   test('inserts are one statement, and rows that the database numbers keep their order', () => {
     const store = open('inserts');
     const insert = store.prepare('INSERT INTO events (at, kind) VALUES (?, 0)');

@@ -174,6 +174,12 @@ const ENDS_JOIN: ReadonlySet<string> = new Set([
   'SET',
 ]);
 
+/**
+ * Least exponent of `exp`. A power that is too small for a number is 0 in SQLite and an error in PostgreSQL, also as a
+ * factor. That of this exponent is 5e-131, by which no salience can be told from 0.
+ */
+const LEAST_EXPONENT = -300;
+
 function changeWord(tokens: readonly Token[], texts: string[], place: number): void {
   const { text } = tokens[place]!;
   const next = nextPlace(tokens, place);
@@ -187,7 +193,10 @@ function changeWord(tokens: readonly Token[], texts: string[], place: number): v
   else if (text === 'IS') changeIs(tokens, texts, place);
   else if (text === 'iif' && following === '(') changeIif(tokens, texts, next);
   else if (following === '(' && text in RENAMED) texts[place] = RENAMED[text]!;
-  else if (text === 'CAST') changeCast(tokens, texts, next);
+  else if (text === 'exp' && following === '(') {
+    texts[next] = `(greatest('${LEAST_EXPONENT}'::float8, `;
+    texts[closingPlace(tokens, next)] = '))';
+  } else if (text === 'CAST') changeCast(tokens, texts, next);
   else if (text === 'LIMIT' && following === '-') {
     drop(next, nextPlace(tokens, next));
     texts[next] = 'ALL';
