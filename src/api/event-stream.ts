@@ -84,6 +84,7 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
   const closed = openStream(call);
   let sent = '';
   const report: Listener = (watched) => {
+    if (response.writableEnded) return;
     // The tenant's file is closed or locked. The client connects again, and the answer then says why.
     if (watched === 'lost') return void response.destroy();
     const isGone = watched === 'gone';
@@ -115,7 +116,8 @@ export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
   openStreams++;
   const closed = new AbortController();
   const end = () => response.end();
-  const ping = setInterval(() => response.write(': ping\n\n'), PING_MS);
+  // An ended reply stays open until its client has read it, and a write to it would be an error that nobody catches.
+  const ping = setInterval(() => response.writableEnded || response.write(': ping\n\n'), PING_MS);
   localsOf(response).onAdmissionLost = () => response.end('event: gone\ndata: {"reason":"unauthenticated"}\n\n');
   api.stop.addEventListener('abort', end);
   response.once('close', () => {

@@ -4,6 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
+import { inOrder } from './in-order.ts';
 import { proxyCheck } from './middleware/client-address.ts';
 
 export interface RunningServer {
@@ -145,7 +146,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
     socket.once('close', () => silent.delete(socket));
   });
   server.on('request', (request) => void silent.delete(request.socket));
-  server.on('request', app);
+  server.on('request', inOrder(app));
   return { server, close: () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS }) };
 }
 

@@ -13,7 +13,7 @@ import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
 import type { jobPage } from '../api/schemas/jobs.ts';
 import type { deletedReply, historyReply, timelineReply } from '../api/schemas/memory-replies.ts';
 import type { federatedAnswer, serverList } from '../api/schemas/federation.ts';
-import type { evalList, evalRunReply, evalRuns, evalSet } from '../api/schemas/evals.ts';
+import type { evalList, evalRunReply, evalRuns, storedEvalSet } from '../api/schemas/evals.ts';
 import type { graphReply } from '../api/schemas/graph.ts';
 import type { madeKey } from '../api/schemas/keys.ts';
 import type { learningReply } from '../api/schemas/learned.ts';
@@ -104,7 +104,7 @@ export type TenantPage = Wire<typeof tenantPage>;
 /** A new key, with its secret, which no later reply shows: `POST /admin/keys`. */
 export type MadeKey = Wire<typeof madeKey>;
 /** An evaluation set, which is a list of queries with known answers: body of `POST /evals`. */
-export type EvalSet = Wire<typeof evalSet>;
+export type EvalSet = Wire<typeof storedEvalSet>;
 /** An evaluation set with the figures of its last run: an item of `GET /evals`. */
 export type EvalSummary = Wire<typeof evalList>['items'][number];
 /** One run of an evaluation set with its figures: an item of `GET /evals/{name}/runs`. */

@@ -100,3 +100,14 @@ test(`a damaged export is told line by line, the same in a dry run, and the rest
     }
   }
 }, 240_000);
+
+test('a text of more than 1 MiB is refused alone, as one commit would take seconds to index it', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  const most = 1024 * 1024;
+  const lines = [most, most + 1, 9].map((bytes, no) =>
+    JSON.stringify({ type: 'memory', id: `01a1fe30-e25b-7576-a0c2-3c4e3646bd0${no}`, content: 'a'.repeat(bytes) }),
+  );
+  const { summary, refusedLines } = await importInto(api, Buffer.from(lines.join('\n')));
+  expect(refusedLines).toEqual([2]);
+  expect(summary.stored).toEqual({ memory: 2 });
+});

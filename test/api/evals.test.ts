@@ -86,6 +86,22 @@ describe('a set', () => {
     expect([reply.status, reply.text]).toEqual([400, expect.stringMatching(problem)]);
   });
 
+  test('that was only about a user who is erased has no items left, is exported, and comes back so', async () => {
+    await using other = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+    const item = { query: 'ferry', user_id: 'zoe', expected: ['ferry'] };
+    await other.request('POST', '/evals', { body: { name: 'ferries', items: [item] } });
+    await other.request('DELETE', '/users/zoe/memories');
+    const empty = { name: 'ferries', guard: false, items: [] };
+    expect((await other.request('GET', '/evals/ferries')).body).toEqual(empty);
+    expect((await other.request('POST', '/evals/ferries/run')).status).toBe(200);
+    const line = (await other.request('GET', '/export')).text.split('\n').find((text) => text.includes('"eval_set"'));
+    await other.request('DELETE', '/evals/ferries');
+    const headers = { 'content-type': 'application/x-ndjson' };
+    const { text } = await other.request('POST', '/import', { body: line, headers });
+    expect(text).toContain('"stored":{"eval_set":1}');
+    expect((await other.request('GET', '/evals/ferries')).body).toEqual(empty);
+  });
+
   test('loses its items about a user who is erased, and keeps the others', async () => {
     await put({
       name: 'people',

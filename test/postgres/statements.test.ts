@@ -1,7 +1,9 @@
 /** Statements of one text that are sent as one: what they do and answer is what they would one by one. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
-import { ensureUser } from '../../src/engine/store/memories.ts';
+import { listSupersessions } from '../../src/engine/store/edges.ts';
+import { findEntities } from '../../src/engine/store/entities.ts';
+import { ensureUser, insertMemory } from '../../src/engine/store/memories.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import {
   openBlockingConnection,
@@ -12,6 +14,7 @@ import { tripTotals } from '../../src/engine/store/postgres/connection-channel.t
 import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
 import { SELECT_USER } from '../../src/engine/store/users.ts';
+import { contentHash } from '../../src/engine/text/content-hash.ts';
 import { commitGroup } from '../../src/engine/writer/group-commit.ts';
 import { v7 as uuidv7 } from 'uuid';
 import { newMemory } from '../support/new-memory.ts';
@@ -86,6 +89,52 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
       expect(statements).toBe(3);
     });
     expect(alone).toEqual([['kd', 'kc'], ['kd', 'kc', 'kb'], [], ['kd']]);
+  });
+
+  test('an empty list is compared with texts where the column has texts, and with numbers where it has numbers', () => {
+    const store = open('lists');
+    const userNo = store.write(() => ensureUser(store, 'ana'));
+    const all = (sql: string, ...lists: unknown[][]) =>
+      store
+        .prepare(sql)
+        .pluck()
+        .all(...lists.map((list) => JSON.stringify(list)));
+    const ofNames = 'SELECT u.user_no FROM json_each(?) AS wanted CROSS JOIN users u ON u.user_id = wanted.value';
+    expect([all(ofNames, ['ana']), all(ofNames, [])]).toEqual([[userNo], []]);
+    // The column `source` has numbers here and texts in the table of documents.
+    const ofSources = 'SELECT s.source FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value';
+    expect([all(ofSources, [1]), all(ofSources, [])]).toEqual([[], []]);
+    expect(findEntities(store, [], ['ana'], 5)).toEqual([]);
+  });
+
+  test('supersessions are walked along, as a question needs whose filter the newest of a chain fails', () => {
+    const store = open('chains');
+    const link = store.prepare(
+      `INSERT INTO edges (src, dst, type, weight, automatic, created_at, updated_at)
+       VALUES (?, ?, 'supersedes', 1, 0, 0, 0)`,
+    );
+    const [first, second, third] = store.write(() => {
+      const userNo = ensureUser(store, 'ana');
+      const numbers = ['noon', 'one', 'two'].map((hour) => {
+        const memory = newMemory({ content: `The ferry leaves at ${hour}.`, userId: 'ana' });
+        const row = { id: uuidv7(), userNo, memory, value: null, contentHash: contentHash(memory.content), now: 0 };
+        return insertMemory(store, row);
+      });
+      link.run(numbers[1], numbers[0]);
+      link.run(numbers[2], numbers[1]);
+      return numbers;
+    });
+    expect(listSupersessions(store, [first!])).toEqual([
+      { older: first, newer: second },
+      { older: second, newer: third },
+    ]);
+  });
+
+  test('what has decayed for so long that no number is small enough is next to nothing, and no error', () => {
+    const store = open('decay');
+    const decayed = store.prepare('SELECT 0.4 * exp(-1.0 * max(0, ? - 0) / 86400000.0)').pluck();
+    expect(decayed.get(86_400_000)).toBeCloseTo(0.4 / Math.E, 12);
+    expect(decayed.get(86_400_000 * 100_000)).toBeCloseTo(0, 100);
   });
 
   test('inserts are one statement, and rows that the database numbers keep their order', () => {

@@ -31,7 +31,7 @@ export interface PostgresServer {
 }
 
 /** A server that follows another one, which waits for it. `PostgresServer.stop` ends it. */
-export interface Standby {
+interface Standby {
   /** Ends the standby at once; the other server then waits for it with each commit. */
   stop(): void;
   /** Starts it again, and waits until it follows. */

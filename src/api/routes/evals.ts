@@ -8,6 +8,7 @@ import {
   evalRunsQuery,
   evalSet,
   evalSummary,
+  storedEvalSet,
 } from '../schemas/evals.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
@@ -77,7 +78,7 @@ export const evalRoutes: readonly Route[] = [
     params: NAME,
     query: noQuery,
     errors: UNKNOWN,
-    replies: { 200: { description: 'The set.', json: evalSet, example: EXAMPLE } },
+    replies: { 200: { description: 'The set.', json: storedEvalSet, example: EXAMPLE } },
     async handle({ tenant, params, send }) {
       send(200, evalSetItem(await tenant.getEval(params.name)));
     },

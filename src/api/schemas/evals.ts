@@ -28,26 +28,29 @@ const item = z.strictObject({
 
 const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
 
-/**
- * Schema of an evaluation set (queries with known answers): the JSON body of `POST /evals`, which stores the set or
- * replaces the set of the same name, and the reply 200 to `GET /evals/:name`.
- */
+const items = z
+  .array(item, expected('an array of items'))
+  .max(EVAL_LIMITS.items, `expected at most ${EVAL_LIMITS.items} items`)
+  .describe('The questions.');
+
+/** Schema of the JSON body of `POST /evals`, which stores an evaluation set in place of the one of the same name. */
 export const evalSet = z.strictObject(
   {
     name: evalName.describe('Name of the set.'),
     guard: flag
       .optional()
       .describe('If true, a change of the query defaults that lowers the set is refused, unless it is forced.'),
-    items: z
-      .array(item, expected('an array of items'))
-      .min(1, 'expected at least one item')
-      .max(EVAL_LIMITS.items, `expected at most ${EVAL_LIMITS.items} items`)
-      .describe('The questions.'),
+    items: items.min(1, 'expected at least one item').describe('The questions.'),
   },
   BODY_EXPECTED,
 );
+/**
+ * Schema of the reply 200 to `GET /evals/:name`, which shows an evaluation set with its items. A set has none left if
+ * all of them were about users who were erased.
+ */
+export const storedEvalSet = evalSet.extend({ items });
 export type EvalSetBody = z.output<typeof evalSet>;
-export type EvalSetItem = Wire<typeof evalSet>;
+export type EvalSetItem = Wire<typeof storedEvalSet>;
 
 const share = unit.nullable();
 

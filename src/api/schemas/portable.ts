@@ -10,7 +10,7 @@ import {
   type PortableType,
   SECTORS,
 } from '../../engine/index.ts';
-import { evalSet } from './evals.ts';
+import { storedEvalSet } from './evals.ts';
 import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 import { uuid } from './memory-replies.ts';
 import { retrievalSchema } from './query.ts';
@@ -43,6 +43,12 @@ import {
  */
 const FOUND_CHARACTERS = 65_536;
 const MOST = 1_000_000_000_000;
+/**
+ * Greatest length of a memory's text in bytes. It is four times that of a text that is added, since markers such as
+ * `[REDACTED:iban]` may have made a stored text longer. One commit indexes its words, for which all other writes wait:
+ * some 0.5 s for each MiB.
+ */
+const CONTENT_BYTES = 4 * LIMITS.contentBytes;
 
 // ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,6 +61,12 @@ const found = text(FOUND_CHARACTERS);
 const foundList = z.array(found, expected('a list of strings')).max(10_000);
 const counted = or(integer(0, MOST), 0);
 const writer = orNull(givenId).describe('Key that wrote it; an import is written by the key that imports.');
+const content = unboundedText.superRefine((value, context) => {
+  const bytes = Buffer.byteLength(value);
+  if (bytes <= CONTENT_BYTES) return;
+  const message = `${bytes} bytes of UTF-8, at most ${CONTENT_BYTES} are kept as one memory`;
+  context.addIssue({ code: 'custom', message, params: { code: 'too_large' } });
+});
 const anchor = z.object({ value: fraction, at: time }, expected('an object with value and at'));
 
 const place = z.object(
@@ -91,7 +103,7 @@ const memoryLine = z
     id: uuid,
     user_id: or(id, ''),
     session_id: or(id, ''),
-    content: unboundedText,
+    content,
     title: or(found, ''),
     gist: or(found, ''),
     entities: or(tags, []),
@@ -255,7 +267,7 @@ const settingLine = z
   .object({ type: z.literal('setting'), name: z.literal('retrieval'), value: retrievalSchema })
   .meta({ id: 'SettingLine' });
 
-const evalLine = z.object({ type: z.literal('eval_set'), ...evalSet.shape }).meta({ id: 'EvalSetLine' });
+const evalLine = z.object({ type: z.literal('eval_set'), ...storedEvalSet.shape }).meta({ id: 'EvalSetLine' });
 
 const standingLine = z
   .object({

@@ -252,8 +252,7 @@ export function listSupersessions(store: Store, memoryNos: readonly number[]): S
          SELECT e.dst, e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'supersedes'
          UNION
          SELECT e.dst, e.src FROM step CROSS JOIN edges e ON e.dst = step.newer AND e.type = 'supersedes'
-         LIMIT ${MAX_CHAIN_LINKS}
-       ) SELECT older, newer FROM step`,
+       ) SELECT older, newer FROM step LIMIT ${MAX_CHAIN_LINKS}`,
     )
     .all(JSON.stringify(memoryNos)) as Supersession[];
 }

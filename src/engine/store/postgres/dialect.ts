@@ -75,16 +75,27 @@ function isListArgument(tokens: readonly Token[], place: number): boolean {
 
 /**
  * Tells whether the list parameter at the token index `place` is compared with a text column, as in `column IN (SELECT
- * value FROM json_each(?))`.
+ * value FROM json_each(?))` or in `json_each(?) AS wanted JOIN entities e ON e.name = wanted.value`.
  */
 function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
-  const before = tokens.slice(0, place).filter(({ kind }) => kind !== 'space');
-  const words = before.slice(-8).map(({ text }) => text);
-  const [column, , , select, value] = words;
-  if (select !== 'SELECT' || value !== 'value') return false;
-  const types = [...catalog.values()].map(({ columns }) => columns.get(column ?? ''));
-  return types.includes('text');
+  const before = wordsOf(tokens.slice(0, place));
+  const [column, , , select, value] = before.slice(-8);
+  if (select === 'SELECT' && value === 'value') {
+    const types = [...catalog.values()].map(({ columns }) => columns.get(column ?? ''));
+    return types.includes('text');
+  }
+  const [, as, list] = wordsOf(tokens.slice(place + 1));
+  if (as !== 'AS') return false;
+  const words = wordsOf(tokens);
+  const compared = ['=', list, '.', 'value'];
+  return words.some((name, at) => {
+    if (!compared.every((word, further) => words[at + 1 + further] === word)) return false;
+    const table = words.find((word, from) => catalog.has(word) && words[from + 1] === words[at - 2]);
+    return catalog.get(table ?? '')?.columns.get(name) === 'text';
+  });
 }
+
+const wordsOf = (tokens: readonly Token[]) => tokens.flatMap(({ kind, text }) => (kind === 'space' ? [] : text));
 
 /** Translates a statement from SQLite's dialect to PostgreSQL's. */
 export function translate(
@@ -166,6 +177,12 @@ const ENDS_JOIN: ReadonlySet<string> = new Set([
   'SET',
 ]);
 
+/**
+ * Least exponent of `exp`. A power that is too small for a number is 0 in SQLite and an error in PostgreSQL, also as a
+ * factor. That of this exponent is 5e-131, by which no salience can be told from 0.
+ */
+const LEAST_EXPONENT = -300;
+
 function changeWord(tokens: readonly Token[], texts: string[], place: number): void {
   const { text } = tokens[place]!;
   const next = nextPlace(tokens, place);
@@ -179,7 +196,10 @@ function changeWord(tokens: readonly Token[], texts: string[], place: number): v
   else if (text === 'IS') changeIs(tokens, texts, place);
   else if (text === 'iif' && following === '(') changeIif(tokens, texts, next);
   else if (following === '(' && text in RENAMED) texts[place] = RENAMED[text]!;
-  else if (text === 'CAST') changeCast(tokens, texts, next);
+  else if (text === 'exp' && following === '(') {
+    texts[next] = `(greatest('${LEAST_EXPONENT}'::float8, `;
+    texts[closingPlace(tokens, next)] = '))';
+  } else if (text === 'CAST') changeCast(tokens, texts, next);
   else if (text === 'LIMIT' && following === '-') {
     drop(next, nextPlace(tokens, next));
     texts[next] = 'ALL';
