@@ -45,8 +45,8 @@ const arrival = z
   })
   .nullable()
   .describe(
-    'The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there ' +
-      "was none, or only links that gave less than the memory's own match.",
+    'The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if ' +
+      "there was none, or only links that gave less than the memory's own match.",
   );
 
 /** Schema of the reasons for a match: its ranks by words and by vectors, its activation, features and adjustments. */

@@ -77,8 +77,8 @@ export interface HitExplanation {
   readonly fused: { readonly rank: number; readonly score: number } | null;
   /**
    * The strongest link, or related name (`via` `entity`), by which the memory was reached; null if there was none, or
-   * only links that gave it less activation than its own match. `from` is the id of the memory before it on the path, null for a name; `hops` is the
-   * number of links from the first memory on the path.
+   * only links that gave it less activation than its own match. `from` is the id of the memory before it on the path,
+   * null for a name; `hops` is the number of links from the first memory on the path.
    */
   readonly arrival: {
     readonly from: string | null;

@@ -9,8 +9,8 @@ import { COLUMN } from '../word-index/cursors.ts';
 import { eachRow } from '../word-index/doclists.ts';
 
 /**
- * Number of consecutive memory numbers whose rows of a term are in one block. A partition of the word index has a whole number of
- * blocks.
+ * Number of consecutive memory numbers whose rows of a term are in one block. A partition of the word index has a
+ * whole number of blocks.
  */
 export const BLOCK_ROWS = 256;
 
