@@ -91,7 +91,7 @@ export async function reembedUnderKills({ seed, kills, memories, onceLive, adds 
   expect(new Set(asked).size).toBe(2);
   expect(asked).toEqual(asked.toSorted());
   provider.setMode('ok');
-  expect(contentsOf(folder)).toEqual(await contentsFromTheStart(folder, { ...settings, OM_VEC_DIM: '512' }));
+  expectEqualContents(contentsOf(folder), await contentsFromTheStart(folder, { ...settings, OM_VEC_DIM: '512' }));
   return `seed ${seed}, ${kills} kills: ${[...phases].map(([name, count]) => `${name} ${count}`).join(', ')}; ${asked.length} queries`;
 }
 
@@ -112,7 +112,7 @@ export async function reembedWithWorkers({
   await untilDone(fleet.api);
   await fleet.api.idle();
   await fleet.stop();
-  expect(contentsOf(folder)).toEqual(await contentsFromTheStart(folder, { OM_VEC_DIM: '512' }));
+  expectEqualContents(contentsOf(folder), await contentsFromTheStart(folder, { OM_VEC_DIM: '512' }));
 }
 
 async function fill(
@@ -216,6 +216,31 @@ function contentsOf(folder: string) {
       unfinished: all(`SELECT kind, state, count(*) FROM jobs WHERE state <> 'done' GROUP BY kind, state`),
     };
   });
+}
+
+/**
+ * Checks that two files have the same contents, but for one waypoint in a hundred: waypoints come from an approximate
+ * search, whose candidates depend on which other vectors are there when it searches. The message shows the rows that
+ * differ and not all of them.
+ */
+function expectEqualContents(found: ReturnType<typeof contentsOf>, expected: ReturnType<typeof contentsOf>): void {
+  const { waypoints, ...others } = expected;
+  for (const [name, rows] of Object.entries(others)) {
+    const own = found[name as keyof typeof others];
+    expect({ [name]: missingIn(rows, own) }).toEqual({ [name]: missingIn(own, rows) });
+    expect(own.length, name).toBe(rows.length);
+  }
+  for (const missing of [missingIn(waypoints, found.waypoints), missingIn(found.waypoints, waypoints)])
+    expect(missing.length, missing.join('; ')).toBeLessThanOrEqual(waypoints.length / 100);
+}
+
+/** Returns the rows that the other list lacks, as texts of at most 200 characters. */
+function missingIn(other: readonly unknown[], rows: readonly unknown[]): string[] {
+  const known = new Set(other.map(String));
+  return rows
+    .map(String)
+    .filter((row) => !known.has(row))
+    .map((row) => row.slice(0, 200));
 }
 
 async function contentsFromTheStart(folder: string, settings: Readonly<Record<string, string>>) {
