@@ -13,7 +13,7 @@ export interface TurnMemoryOptions {
   readonly recallTimeoutMs?: number | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
   readonly query?: Omit<QueryMemoriesInput, 'query' | 'format' | 'user_id' | 'token_budget'> | undefined;
-  /** Whose messages are stored after a reply: those of the `user` (the default), of `both` sides, or of `none`. */
+  /** The side whose messages are stored after a reply: the `user` (the default), `both`, or `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
   /**
    * Called with the promise of each store in the background, for which nothing else waits. Pass `waitUntil` of Vercel

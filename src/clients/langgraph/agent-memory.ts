@@ -21,7 +21,7 @@ export interface CairnMemoryOptions extends CairnOptions {
   readonly sessionId?: string | ((runtime: AgentRuntime) => string) | undefined;
   /** Greatest number of tokens of recalled memories in a prompt; 1,000 by default. With 0, nothing is recalled. */
   readonly recallTokens?: number | undefined;
-  /** Whose messages are stored after a run: those of the `user` (the default), of `both` sides, or of `none`. */
+  /** The side whose messages are stored after a run: the `user` (the default), `both`, or `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
   /** Further fields of `POST /memory/query`, such as `filters` and `k`. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;

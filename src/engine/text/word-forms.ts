@@ -12,7 +12,7 @@ export interface WordForms {
 
 /** Two words count as forms of one word only if their first letters agree, at least this number of letters. */
 const MIN_COMMON = 4;
-/** The same limit as `MIN_COMMON` for Arabic and Hebrew, whose words are short since they write few vowels. */
+/** The limit `MIN_COMMON` for Arabic and Hebrew, whose words are short since they write few vowels. */
 const MIN_COMMON_WITHOUT_VOWELS = 3;
 /**
  * Two words count as forms of one word only if their common beginning is at least this share of the longer word's
