@@ -6,6 +6,8 @@ import { parse } from 'yaml';
 interface Service {
   readonly ports?: readonly string[];
   readonly networks?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, unknown>>;
   readonly mem_limit?: string;
   readonly security_opt?: readonly string[];
   readonly cap_drop?: readonly string[];
@@ -43,6 +45,20 @@ describe('docker-compose.yml', () => {
     expect(services['redis']!.command!.slice(-2)).toEqual(['--requirepass', '${REDIS_PASSWORD:-}']);
     for (const name of ['api', 'worker']) {
       expect(services[name]!.environment!['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD:-}@redis:6379');
+    }
+  });
+
+  test('PostgreSQL and its standby are reached by API and workers alone, and run with their profile only', () => {
+    expect(networks['database']).toEqual({ internal: true });
+    const members = names.filter((name) => services[name]!.networks?.includes('database'));
+    expect(members.sort()).toEqual(['api', 'postgres', 'postgres-standby', 'worker']);
+    for (const name of ['postgres', 'postgres-standby']) {
+      expect(services[name]!.profiles).toEqual(['postgres']);
+      expect(services[name]!.networks).toEqual(['database']);
+      for (const client of ['api', 'worker']) {
+        const condition = { condition: 'service_healthy', required: false };
+        expect(services[client]!.depends_on![name]).toEqual(condition);
+      }
     }
   });
 

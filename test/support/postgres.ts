@@ -50,24 +50,28 @@ interface Standby {
  */
 export async function startPostgres(): Promise<PostgresServer | undefined> {
   const programs = findPrograms();
-  if (programs !== undefined) return startServer(programs);
-  if (process.env.REQUIRE_POSTGRES === '1')
-    throw new Error('REQUIRE_POSTGRES=1, but there is no PostgreSQL: install Debian’s package postgresql');
-  console.warn('no PostgreSQL: its tests are skipped (install postgresql)');
-  return undefined;
+  return programs === undefined ? undefined : startServer(programs);
 }
 
-/** Folder of the server's programs; undefined if there is none. */
-function findPrograms(): string | undefined {
+/**
+ * Returns the folder of the server's programs. If there is none, it prints a note, or fails if `REQUIRE_POSTGRES=1`.
+ * @returns undefined if there is none
+ */
+export function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = fs.existsSync(debian) ? fs.readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [
     ...(process.env.PATH ?? '').split(path.delimiter),
     ...versions.map((version) => path.join(debian, version, 'bin')),
   ];
-  return folders.find((folder) =>
+  const found = folders.find((folder) =>
     ['initdb', 'pg_basebackup'].every((program) => fs.existsSync(path.join(folder, program))),
   );
+  if (found !== undefined) return found;
+  if (process.env.REQUIRE_POSTGRES === '1')
+    throw new Error('REQUIRE_POSTGRES=1, but there is no PostgreSQL: install Debian’s package postgresql');
+  console.warn('no PostgreSQL: its tests are skipped (install postgresql)');
+  return undefined;
 }
 
 async function startServer(programs: string): Promise<PostgresServer> {
@@ -161,7 +165,7 @@ async function followServer({ folder, port, run, asOwner }: Followed): Promise<S
 }
 
 /** Returns the user as whom the server runs, since PostgreSQL refuses to run as root. */
-function serverUser(): { readonly uid: number; readonly gid: number } {
+export function serverUser(): { readonly uid: number; readonly gid: number } {
   if (process.getuid!() !== 0) return { uid: process.getuid!(), gid: process.getgid!() };
   const idOf = (kind: '-u' | '-g') => Number(spawnSync('id', [kind, 'postgres'], { encoding: 'utf8' }).stdout);
   return { uid: idOf('-u'), gid: idOf('-g') };
