@@ -42,7 +42,7 @@ export interface HtmlDocument extends HtmlElement {
  * Parses an HTML page, or a part of one, into a tree with `html` and `body`. Each run of blanks becomes one space, as
  * in browsers, but not in `pre`, scripts, styles and `textarea`. The limits are checked before any step that takes more
  * than linear time.
- * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5 Mi) UTF-16 code units;
+ * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5,242,880) UTF-16 code units;
  *   `document_too_complex` over `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`,
  *   `PARSE_LIMITS.htmlElementAttributes` or `PARSE_LIMITS.depth`
  */
