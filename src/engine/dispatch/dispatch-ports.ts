@@ -17,7 +17,10 @@ export interface StepQueues {
   lead(): Promise<void>;
   /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
-  /** Whether a worker has checked within the last minute that the job scheduler of periodic upkeep is in Redis. */
+  /**
+   * Whether a worker has checked within the last minute that Redis still has the job scheduler, which queues the
+   * periodic upkeep.
+   */
   areMaintained(): Promise<boolean>;
   /** Whether the connection to the queues is up. */
   isUp(): boolean;
