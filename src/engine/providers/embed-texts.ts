@@ -22,7 +22,10 @@ export interface EmbeddedTexts {
    * is false.
    */
   readonly textHashes: Buffer[] | null;
-  /** Number of different texts that were embedded, as the file had no vectors of them. */
+  /**
+   * Number of different texts that were embedded because the file had no vectors of them; 0 if `Embedder.cacheable` is
+   * false, since then no vectors are looked up.
+   */
   readonly misses: number;
   /** Number of texts whose vectors were found in the file; a text that is given twice counts twice. */
   readonly hits: number;
