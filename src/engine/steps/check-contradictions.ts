@@ -26,9 +26,10 @@ const MAX_COMPARED = 5;
 const CANDIDATES_TO_COMPARE = 32;
 
 /**
- * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm` and the memory has just got its
- * vectors. Chunks of documents are not checked, since they may quote others, nor are reflections, since they are
- * conclusions: a contradiction would say nothing about what people stated. Call it inside a write transaction.
+ * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm`. Chunks of documents are not
+ * checked, since they may quote others, nor are reflections, since they are conclusions: a contradiction would say
+ * nothing about what people stated. Call it when the memory has just got its vectors, inside the same write
+ * transaction.
  */
 export function oweContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
@@ -85,7 +86,7 @@ interface Compared {
 
 /**
  * Finds the memories, at most 5, with which a memory is compared; null if there is none, or if the memory itself is not
- * compared: it was erased, is not active, or is a chunk or reflection.
+ * compared: it was erased, is not active or not valid now, or is a chunk or reflection.
  */
 function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
   const tenant = context.open();

@@ -22,7 +22,7 @@ const MAX_TITLE_CHARACTERS = 1_024;
 
 /**
  * Makes the memories of a document, the root first. The root represents the whole document: its content is the title,
- * the beginning of the text, and the headings, cut after 4,000 characters.
+ * the gist (first informative sentence) of the first chunk, and the headings, cut after 4,000 UTF-16 code units.
  * @param parsed has at least one chunk
  */
 export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
