@@ -17,8 +17,8 @@ const ASKED_AT_ONCE = 4;
 
 /**
  * Runs one job of the step `reason`, which asks the language model a question and acts on the answer. A handler either
- * ends its job, or throws and has changed nothing.
- * @returns whether the language model was asked
+ * ends or hands back its job, or throws and has changed nothing.
+ * @returns whether the language model answered, which shows that it works
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;
 const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
