@@ -48,7 +48,10 @@ export interface NextSlice {
 /** Result of one slice of a move: what it moved, and where the next one begins. */
 export type MovedSlice = MoveReceipt & NextSlice;
 
-/** Consecutive items of one namespace that a slice moves, and the namespace to which they are moved. */
+/**
+ * Consecutive items of one namespace that a slice (one write of several) moves, and the namespace to which they are
+ * moved.
+ */
 interface Stretch {
   readonly userNo: number;
   readonly namespaceNo: number;

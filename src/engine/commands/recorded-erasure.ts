@@ -97,7 +97,8 @@ const SEARCHED = [
 ] as const;
 
 /**
- * Closes the receipt of an erasure: adds the hashes of `names` and the counts. Nothing can be added to it afterwards.
+ * Closes the receipt of an erasure: adds the hashes of `names`, the conditions of the delete (`by`, names of filter
+ * fields) and the counts of what was erased. Nothing can be added to the receipt afterwards.
  */
 export function closeErasure(
   { store, now, writtenBy: keyId }: WriteContext,

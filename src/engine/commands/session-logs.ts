@@ -103,8 +103,10 @@ export function abandonLogs(
 }
 
 /**
- * Takes one step towards erasing the items that the writers of a filter wrote into logs that match the filter: it
- * erases some of them, or first exchanges their places with items that stay. See `eraseItemsOfWriters` of the store.
+ * Takes one step towards erasing the items that the writers of a filter wrote into session logs that match the filter:
+ * it erases some of them, or first exchanges their places with items that stay. The caller repeats the call, with
+ * `progress` of the step before, until `isDone` is true.
+ * @param progress null for the first step
  */
 export function eraseItemsOfWriters(
   { store, now }: WriteContext,

@@ -83,8 +83,11 @@ export function claimDue(
 }
 
 /**
- * Stores the memories that a comparison found to answer standing queries, and records which memories were compared.
- * @returns the number of new answers
+ * Stores the memories that a comparison found to answer standing queries, and deletes the notes of the compared
+ * memories, so that none is compared again.
+ * @param found `dueNos`: the numbers of the notes of all compared memories, which `claimDue` returned; `matches`: the
+ *   answers among them
+ * @returns the number of new answers; an answer that is stored already does not count
  */
 export function noteAnswers(
   { store, now }: WriteContext,
