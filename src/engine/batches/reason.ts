@@ -55,7 +55,9 @@ export async function runNextQuestions(
 
 /**
  * Runs the jobs that a queue named and that ask the language model a question, if they are still due in the ledger. The
- * failure of a question is recorded in the ledger, not thrown. For `context` see `runNextQuestions`.
+ * failure of a question is recorded in the ledger, not thrown.
+ * @param context its `provider` is the health of the language model, which may be down while the embedding provider
+ *   works, and the reverse
  * @param jobs `alone` is true for suspects (jobs that were active at a crash): the caller runs nothing else meanwhile
  */
 export async function runNamedQuestions(

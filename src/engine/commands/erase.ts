@@ -79,6 +79,7 @@ export interface ErasedSlice {
  */
 export const ERASE_PENDING = 'erase_pending';
 
+/** The receipt of a delete that has erased nothing. */
 export const EMPTY_RECEIPT: DeleteReceipt = {
   memories: 0,
   documents: 0,
@@ -90,6 +91,7 @@ export const EMPTY_RECEIPT: DeleteReceipt = {
   storedReplies: 0,
 };
 
+/** Adds up the numbers of two receipts, field by field. */
 export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
   return Object.fromEntries(
     Object.entries(a).map(([name, count]: [string, number]) => [name, count + b[name as keyof DeleteReceipt]]),

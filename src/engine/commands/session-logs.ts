@@ -26,7 +26,9 @@ import type { WriteContext } from './write-context.ts';
 /**
  * Appends items to a log, or replaces its last items with them. A change whose `operationId` was applied before returns
  * the receipt of that time.
- * @throws EngineError what `SessionLogs.changeLog` throws
+ * @throws EngineError `conflict` if the log does not have the expected number of items or the expected last items, or
+ *   would have more than 100,000, or if `operationId` stands for another change; `invalid` to replace more than 1,000
+ *   items, several of more than 8 MiB, or items beyond the end; `storage_full` over the quota
  */
 export function changeLog(
   context: WriteContext,

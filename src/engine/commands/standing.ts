@@ -34,7 +34,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Stores a standing query, and a webhook if it names a URL.
- * @throws EngineError what `Standing.createStandingQuery` throws
+ * @throws EngineError `conflict` for an id that exists, over `STANDING_LIMITS`, and with `OM_EVENTS=false`;
+ *   `storage_full` over the quota
  */
 export function createStandingQuery(
   context: WriteContext,
@@ -55,7 +56,7 @@ export function createStandingQuery(
 
 /**
  * Stores a webhook.
- * @throws EngineError what `Standing.createWebhook` throws
+ * @throws EngineError `conflict` over `STANDING_LIMITS`, and with `OM_EVENTS=false`; `storage_full` over the quota
  */
 export function createWebhook(
   context: WriteContext,

@@ -35,6 +35,7 @@ export const KEY_LIMITS = {
   revoked: 1_000,
 } as const;
 
+/** A tenant as the control database lists it. */
 export interface TenantRecord {
   readonly id: string;
   /** Time the tenant was created, Unix ms. */

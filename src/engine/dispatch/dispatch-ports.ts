@@ -27,7 +27,10 @@ export interface StepQueues {
   close(): Promise<void>;
 }
 
-/** Numbers of jobs in a queue that no worker has picked up yet. */
+/**
+ * Numbers of jobs in a queue that no worker has picked up yet: those for interactive adds, which are picked up first,
+ * and those for bulk adds.
+ */
 export interface WaitingJobs {
   readonly interactive: number;
   readonly bulk: number;

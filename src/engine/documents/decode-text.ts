@@ -4,6 +4,7 @@ import { DocumentError } from './document-error.ts';
 import { guessEncoding } from './guess-encoding.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
+/** The text of a file, and what its decoding has changed. */
 export interface DecodedText {
   /** Well-formed Unicode without a byte order mark and without control characters except tabs; lines end with \n. */
   readonly text: string;

@@ -2,7 +2,7 @@
 import { words } from '../text/words.ts';
 import type { EvalItem, EvalOutcome, EvalScores } from '../types.ts';
 
-/** A hit, with the fields by which it is judged. */
+/** A hit of an answer, with the fields by which it is judged: the public id of the memory, its title and its text. */
 export interface JudgedHit {
   readonly id: string;
   readonly title: string;

@@ -41,7 +41,7 @@ export interface Screening {
   /**
    * Finds the sensitive values of a field, by rising `start` and without overlaps, and changes nothing. Fields of
    * natural language are also sent to the external analyzer, if there is one and the policy screens personal values.
-   * @throws EngineError the errors of `TextAnalyzer.find`
+   * @throws EngineError `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
    */
   find(field: string, text: string): Promise<SensitiveSpan[]>;
   /**

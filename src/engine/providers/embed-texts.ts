@@ -5,6 +5,9 @@ import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
+/**
+ * What `embedTexts` uses: the tenant's file as the cache of vectors, and the embedder with the gatherer of its calls.
+ */
 export interface EmbedTextsContext {
   /** Connection to the tenant's file, in which vectors of equal texts are looked up. */
   readonly store: Store;
@@ -14,6 +17,7 @@ export interface EmbedTextsContext {
   readonly gatherer: EmbeddingGatherer;
 }
 
+/** The vectors of the texts of one memory, and how many of them came from the file. */
 export interface EmbeddedTexts {
   /** One vector per text, in order. */
   readonly embeddings: Float32Array[];

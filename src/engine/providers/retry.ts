@@ -92,6 +92,7 @@ export const MAX_FAILED_BATCHES = 3;
  */
 const MAX_REMEMBERED = 4_096;
 
+/** Creates a worker's knowledge of one provider. At first nothing is known: no failure is recorded, and no answer. */
 export function createProviderHealth(): ProviderHealth {
   const failedBatches = new Map<string, number>();
   const failedAlone = new Map<string, true>();

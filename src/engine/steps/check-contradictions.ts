@@ -50,7 +50,8 @@ export function oweContradictionCheck(
  * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
  * that no pair gets two answers.
  * @returns whether the model was asked. Without a model, or without a memory to compare with, the job ends unasked
- * @throws EngineError what `judgeRelations` throws
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
+ *   declines or answers in another form
  */
 export async function checkContradictions(
   context: StepContext,

@@ -30,7 +30,10 @@ const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 const BEGUN_AT_ONCE = 32;
 
 interface Slice {
-  /** Version of the file when the slice began. It changes with others' commits: see `othersVersion`. */
+  /**
+   * Number that changes when another connection commits to the file (`Store.othersVersion`), as it was when the slice
+   * began.
+   */
   readonly version: number;
   /** Time at which that version was first seen, as `performance.now()`. */
   readonly versionSince: number;

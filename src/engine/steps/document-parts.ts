@@ -6,7 +6,10 @@ import { gistOf } from '../text/gist.ts';
 import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 
-/** One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. */
+/**
+ * One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. `gist`
+ * is one informative sentence; '' for a chunk.
+ */
 export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;

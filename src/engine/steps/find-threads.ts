@@ -32,7 +32,8 @@ const LEAST_WORDS = 5;
 const LEAST_SHARED = 0.3;
 
 /**
- * Similar memories that can be consolidated into one, in order of time, and the text that is made of their sentences.
+ * Similar memories that can be consolidated into one: their rows in order of time, and `content`, the text that is made
+ * of their sentences.
  */
 export interface Thread {
   readonly rows: readonly MemoryRow[];

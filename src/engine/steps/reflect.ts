@@ -79,7 +79,8 @@ export async function oweReflections(
  * each insight as a memory that points to the memories it was drawn from. The end of the job, the new memories and
  * their links are one commit.
  * @returns whether the model was asked. With fewer than two memories to reflect on, the job ends unasked
- * @throws EngineError what `drawInsights` throws; `invalid` if there is something to ask but no language model
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
+ *   declines or answers in another form; `invalid` too if there is something to ask but no language model
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);
