@@ -19,7 +19,8 @@ export interface StepQueues {
   haveLeader(): Promise<boolean>;
   /**
    * Whether a worker has checked within the last minute that Redis still has the job scheduler, which queues the
-   * periodic upkeep.
+   * periodic upkeep. True also during the first minute of queues that were just made, since no worker can have checked
+   * yet.
    */
   areMaintained(): Promise<boolean>;
   /** Whether the connection to the queues is up. */

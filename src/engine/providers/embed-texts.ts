@@ -43,7 +43,9 @@ export interface EmbeddedTexts {
 /**
  * Embeds the texts of one memory. If the embedder is cacheable, a text whose vector by this model is already in the
  * file is not embedded again. Concurrent calls for several memories share provider calls, and each fails separately.
- * The file is read before anything is awaited. Throws what the gatherer throws.
+ * The file is read before anything is awaited.
+ * @throws EngineError `invalid` if the provider refuses one of the texts; `rate_limited` or `unavailable` if it cannot
+ *   be called now, or when `signal` aborts
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,

@@ -63,7 +63,7 @@ export function oweScheduledConsolidation(
  * are sources of a consolidation already are not used again.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
- * @throws EngineError `unavailable` and `rate_limited` of `LanguageModel.complete`
+ * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`
  */
 export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const until = performance.now() + SLICE_MS;
