@@ -17,7 +17,7 @@ export interface Insight {
 
 /** Greatest number of insights that are kept from one answer of the model. */
 const MAX_INSIGHTS = 5;
-/** Greatest length of an insight, in UTF-16 code units. */
+/** Greatest length of an insight, in UTF-16 code units. A longer one makes the model's whole answer invalid. */
 const MAX_INSIGHT = 500;
 /** Greatest length of the beginning of each memory that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 600;
